@@ -1,0 +1,65 @@
+"""Dragoman: the Transformer of "Attention Is All You Need", from parallel text to a translator.
+
+The public names are imported when they are first used, so that `import dragoman` stays quick and needs no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dragoman.config import DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
+    from dragoman.errors import DragomanError
+    from dragoman.model import Transformer
+    from dragoman.tokenizer import Tokenizer
+    from dragoman.translate import Translator
+
+    __version__: str
+
+__all__ = [
+    "DataConfig",
+    "DragomanError",
+    "ModelConfig",
+    "RunConfig",
+    "SearchConfig",
+    "Tokenizer",
+    "TrainConfig",
+    "Transformer",
+    "Translator",
+    "__version__",
+]
+
+_HOME = {
+    "DataConfig": "dragoman.config",
+    "DragomanError": "dragoman.errors",
+    "ModelConfig": "dragoman.config",
+    "RunConfig": "dragoman.config",
+    "SearchConfig": "dragoman.config",
+    "Tokenizer": "dragoman.tokenizer",
+    "TrainConfig": "dragoman.config",
+    "Transformer": "dragoman.model",
+    "Translator": "dragoman.translate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = _version()
+    elif name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value  # the next use finds it without coming here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("dragoman")
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        return "0+source"

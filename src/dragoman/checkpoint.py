@@ -1,0 +1,142 @@
+"""Weights and training state on disk: safetensors and JSON, no pickle, tied weights once."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from dragoman.errors import DataError, UsageError
+from dragoman.model import Transformer
+from dragoman.rundir import RunDirectory, read_json, replacing, write_atomically
+
+
+@dataclass
+class Progress:
+    """Where a training stands: with the weights and the optimiser, all that going on needs.
+
+    Random numbers are not part of it: those of a step are drawn from (seed, step), those of an epoch's order from
+    (seed, epoch).
+    """
+
+    step: int = 0  # steps done
+    epoch: int = 0
+    position: int = 0  # steps done in this epoch
+    seconds: float = 0.0  # of training so far, validation included
+    best_bleu: float = -1.0
+    best_step: int = 0
+    stale_validations: int = 0  # since the best
+    log_bytes: int = 0  # how much of metrics.jsonl belongs to the steps done
+
+
+def weights_of(model: Transformer) -> dict[str, Tensor]:
+    """Each parameter once, under the first name of those that share it, and the running statistics of batch norms."""
+    kept: dict[str, Tensor] = dict(model.named_parameters())
+    in_state = model.state_dict()
+    kept.update((name, buffer) for name, buffer in model.named_buffers() if name in in_state)
+    return {name: tensor.detach().contiguous() for name, tensor in kept.items()}
+
+
+def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
+    with replacing(path) as temporary:
+        save_file(weights, temporary)
+
+
+def load_weights(path: Path, model: Transformer) -> None:
+    """Fill the model from the file; names and shapes must be exactly the model's."""
+    found, wanted = read_tensors(path), weights_of(model)
+    for name in wanted.keys() | found.keys():
+        if name not in found or name not in wanted:
+            where = "the file" if name not in found else "the configuration's model"
+            raise DataError(f"{path}: {name} is missing from {where}; weights and config.json are of different runs")
+        if found[name].shape != wanted[name].shape:
+            raise DataError(
+                f"{path}: {name} has shape {tuple(found[name].shape)}, the configuration says "
+                f"{tuple(wanted[name].shape)}; weights and config.json are of different runs"
+            )
+    for name, tensor in wanted.items():
+        tensor.copy_(found[name])
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; is the training finished, or was it stopped before it saved?") from None
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: not a readable safetensors file ({error}); use another checkpoint") from None
+
+
+def load_model(run: RunDirectory, checkpoint: str | None = None) -> Transformer:
+    """The run's model for translating: `model.safetensors`, or the weights of the checkpoint that is named."""
+    path = run.model_path
+    if checkpoint is not None:
+        path = run.checkpoints_path / checkpoint / "model.safetensors"
+        if not path.is_file():
+            known = ", ".join(p.name for p in run.checkpoints()) or "none"
+            raise UsageError(f"{run.path} has no checkpoint {checkpoint}; kept: {known}")
+    elif not path.is_file() and run.checkpoints():  # stopped before the first validation
+        path = run.checkpoints()[-1] / "model.safetensors"
+    model = Transformer(run.read_config().model)
+    load_weights(path, model)
+    return model.eval()
+
+
+def save_checkpoint(
+    run: RunDirectory, model: Transformer, optimizer: torch.optim.Optimizer, progress: Progress, keep: int
+) -> None:
+    """Write a checkpoint, then remove what is no longer needed: the oldest, and all but the last one's optimiser."""
+    names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
+    state = {
+        f"{names[parameter]}:{key}": value.contiguous()
+        for parameter, values in optimizer.state.items()
+        for key, value in values.items()
+    }
+    with replacing(run.checkpoints_path / f"step-{progress.step:08d}") as directory:
+        directory.mkdir()
+        save_file(weights_of(model), directory / "model.safetensors")
+        save_file(state, directory / "optimizer.safetensors")
+        (directory / "progress.json").write_text(json.dumps(asdict(progress), indent=2) + "\n")
+    *older, _ = run.checkpoints()
+    for checkpoint in older[: max(0, len(older) - keep + 1)]:
+        for file in checkpoint.iterdir():
+            file.unlink()
+        checkpoint.rmdir()
+    for checkpoint in older[max(0, len(older) - keep + 1) :]:
+        (checkpoint / "optimizer.safetensors").unlink(missing_ok=True)
+
+
+def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.optim.Optimizer) -> Progress:
+    """Put the model and the optimiser back to where the checkpoint was written."""
+    load_weights(checkpoint / "model.safetensors", model)
+    state = read_tensors(checkpoint / "optimizer.safetensors")
+    for name, parameter in model.named_parameters():
+        prefix = f"{name}:"
+        optimizer.state[parameter] = {
+            key.removeprefix(prefix): value.clone() for key, value in state.items() if key.startswith(prefix)
+        }
+    return Progress(**read_json(checkpoint / "progress.json"))
+
+
+def average(checkpoints: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of the checkpoints' weights (6.1). Summed in float64: the result does not depend on their order."""
+    total: dict[str, Tensor] = {}
+    for checkpoint in checkpoints:
+        for name, tensor in read_tensors(checkpoint / "model.safetensors").items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    return {name: (tensor / len(checkpoints)).float() for name, tensor in total.items()}
+
+
+def promote(run: RunDirectory, weights: dict[str, Tensor], kind: str, steps: Sequence[int]) -> None:
+    """Make these the weights that `translate` uses, and say in model.json which they are."""
+    save_weights(run.model_path, weights)
+    write_card(run, {"kind": kind, "steps": list(steps)})
+
+
+def write_card(run: RunDirectory, card: dict[str, Any]) -> None:
+    write_atomically(run.model_card_path, (json.dumps(card, indent=2) + "\n").encode())

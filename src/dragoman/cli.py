@@ -1,0 +1,306 @@
+"""The command line: one function a command, heavy imports inside. stdout is data, stderr is progress.
+
+Exit codes: 0 done, 2 wrong usage, 3 data or configuration at fault, 1 another failure, 130 interrupted.
+"""
+
+import json
+import os
+import shlex
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from dragoman import config as configuration
+from dragoman.config import RunConfig
+from dragoman.errors import DragomanError, UsageError
+
+app = typer.Typer(
+    name="dragoman",
+    help='The Transformer of "Attention Is All You Need": from sentence pairs to a translator.',
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+# typer carries a copy of click under a private name; this is that copy's class of wrong command lines.
+_WrongCommandLine: type[Exception] = typer.BadParameter.__bases__[0]
+
+config_app = typer.Typer(help="Look at configurations.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(config_app, name="config")
+
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directory; several make an ensemble.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
+Beam = Annotated[int | None, typer.Option("--beam", help="Beam size; 1 is greedy.")]
+Alpha = Annotated[float | None, typer.Option("--alpha", help="Length penalty.")]
+Checkpoint = Annotated[str | None, typer.Option("--checkpoint", help="A kept checkpoint, for example step-00001000.")]
+Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]
+References = Annotated[
+    list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
+]
+
+
+@app.command()
+def train(
+    recipe: Annotated[str | None, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")] = None,
+    pairs: Annotated[Path | None, typer.Option(help="Sentence pairs, tab-separated: source, target.")] = None,
+    source: Annotated[Path | None, typer.Option(help="Source sentences, one a line (.gz too).")] = None,
+    target: Annotated[Path | None, typer.Option(help="Their translations, line by line.")] = None,
+    valid_pairs: Annotated[Path | None, typer.Option(help="Validation pairs, tab-separated.")] = None,
+    valid_source: Annotated[Path | None, typer.Option(help="Validation sources.")] = None,
+    valid_target: Annotated[Path | None, typer.Option(help="Validation targets.")] = None,
+    tokenizer: Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's directory [default: runs/ and the recipe's name].")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Stop after so many steps.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes.")] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same bits.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any value: --set model.d_ff=512.")
+    ] = None,
+) -> None:
+    """Train a translator. The same command goes on with a run that was stopped."""
+    flags: dict[str, Any] = {
+        "data.train": _corpora("--", pairs, source, target),
+        "data.valid": _corpora("--valid-", valid_pairs, valid_source, valid_target),
+        "data.tokenizer": None if tokenizer is None else str(tokenizer),
+        "train.steps": steps,
+        "train.minutes": minutes,
+        "train.seed": seed,
+    }
+    overrides = [configuration.parse_set(text) for text in set_ or ()]
+    overrides += [(key, value, "command line") for key, value in flags.items() if value is not None]
+    layered = configuration.load(recipe or "small", overrides)
+    if out is None:
+        if recipe is None:
+            raise UsageError("train: --out is missing; name the run's directory, for example --out runs/my")
+        out = Path("runs") / Path(recipe).stem
+    from dragoman.rundir import RunDirectory
+    from dragoman.train import train as run_training
+
+    again = shlex.join(["dragoman", *sys.argv[1:]])
+    run_training(layered.config, RunDirectory(out), again)
+    _say(f'try it: echo "..." | dragoman translate {shlex.quote(str(out))}')
+
+
+@app.command()
+def translate(
+    runs: Runs,
+    input_: Annotated[Path | None, typer.Option("--input", help="Text, one sentence a line [default: stdin].")] = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    n_best: Annotated[int, typer.Option("--n-best", min=1, help="So many translations a line, best first.")] = 1,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="For --sample: below 1 is bolder, above 1 wilder.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="For --sample: among the k most probable tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="For --sample: among the most probable up to p in all.")] = None,
+    seed: Annotated[int, typer.Option(help="For --sample.")] = 0,
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """Translate lines of text, in their order; empty lines stay empty."""
+    from dragoman.corpus import read_lines
+    from dragoman.translate import WINDOW, Translator
+
+    changes = {"beam": beam, "alpha": alpha, "temperature": temperature, "top_k": top_k, "top_p": top_p}
+    if not sample and any(changes[name] is not None for name in ("temperature", "top_k", "top_p")):
+        raise UsageError("translate: --temperature, --top-k and --top-p go with --sample; add it")
+    if sample:
+        changes["sampling"] = True
+    given = {name: value for name, value in changes.items() if value is not None}
+    lines = read_lines(sys.stdin.buffer if input_ is None else input_)
+    translator = Translator.load(*runs, checkpoint=checkpoint, **given)
+    # A person who types wants each answer at once; a file is sorted by length in windows.
+    window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
+    for translation in translator.translate_stream(lines, n_best, seed, window, warn=_say):
+        if as_json:
+            candidates = [
+                {"text": c.text, "score": c.score, "log_probability": c.log_probability} for c in translation.candidates
+            ]
+            _print(json.dumps({"source": translation.source, "translations": candidates}, ensure_ascii=False))
+        elif n_best == 1 and not sample:
+            _print(translation.text)
+        else:
+            for candidate in translation.candidates:
+                _print(f"{candidate.score:.4f}\t{candidate.text}")
+
+
+@app.command()
+def evaluate(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN...]", help="Run directory; several make an ensemble.")
+    ] = None,
+    reference: References = [],  # noqa: B006
+    source: Annotated[Path | None, typer.Option(help="What to translate, one sentence a line.")] = None,
+    hypotheses: Annotated[Path | None, typer.Option(help="Translations to score, in place of a run.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Other translations of the same: paired bootstrap against them.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Keep the translations here.")] = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    checkpoint: Checkpoint = None,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score a run, or a file of translations, against references."""
+    from dragoman import evaluate as evaluation
+    from dragoman.corpus import read_lines
+    from dragoman.rundir import write_atomically
+
+    if not reference:
+        raise UsageError("evaluate: --reference is missing; give the file of right translations")
+    references = evaluation.read_references(reference)
+    if bool(runs) == (hypotheses is not None) or (bool(runs) and source is None):
+        raise UsageError("evaluate: give RUN and --source to translate, or --hypotheses with translations")
+    if hypotheses is not None:
+        outputs = list(read_lines(hypotheses))
+    else:
+        from dragoman.translate import Translator
+
+        sources = list(read_lines(source))  # type: ignore[arg-type]
+        given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
+        translator = Translator.load(*(runs or ()), checkpoint=checkpoint, **given)
+        outputs = [t.text for t in translator.translate_stream(sources, warn=_say)]
+    if output is not None:
+        write_atomically(output, "".join(f"{line}\n" for line in outputs).encode())
+    result = evaluation.evaluate(outputs, references, language)
+    report: dict[str, Any] = result.to_dict()
+    lines = result.lines()
+    if baseline is not None:
+        comparison = evaluation.compare(outputs, list(read_lines(baseline)), references, language)
+        report["comparison"] = comparison.to_dict()
+        lines += comparison.lines()
+    _print(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(lines))
+
+
+@app.command()
+def score(
+    runs: Runs,
+    pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """Log-probability of given translations: total, a token, and the pair."""
+    from dragoman.corpus import read_pairs
+    from dragoman.translate import Translator
+
+    given = list(read_pairs(pairs))
+    translator = Translator.load(*runs, checkpoint=checkpoint)
+    for (source, target), log_probs in zip(given, translator.score(given), strict=True):
+        total = sum(log_probs)
+        if as_json:
+            values = {"source": source, "target": target, "log_probability": total, "tokens": log_probs}
+            _print(json.dumps(values, ensure_ascii=False))
+        else:
+            _print(f"{total:.4f}\t{total / len(log_probs):.4f}\t{source}\t{target}")
+
+
+@app.command()
+def average(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    last: Annotated[int, typer.Option(min=1, help="So many of the newest checkpoints.")] = 5,
+) -> None:
+    """Average a run's newest checkpoints; the average is what translates from then on."""
+    from dragoman.checkpoint import average as mean_of
+    from dragoman.checkpoint import promote
+    from dragoman.rundir import RunDirectory, step_of
+
+    directory = RunDirectory.open(run)
+    kept = directory.checkpoints()
+    if len(kept) < last:
+        raise UsageError(f"average: --last {last}, but {run} keeps {len(kept)} checkpoints; ask for as many at most")
+    chosen = kept[-last:]
+    promote(directory, mean_of(chosen), "average", [step_of(checkpoint) for checkpoint in chosen])
+    _say(f"{directory.model_path} is now the average of {', '.join(c.name for c in chosen)}")
+
+
+@config_app.command("show")
+def show_config(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE|RUN", help="A recipe, or a run's directory.")],
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for train.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Every value and where it came from."""
+    if (Path(recipe) / "config.json").is_file():
+        from dragoman.rundir import RunDirectory
+
+        config: RunConfig = RunDirectory(recipe).read_config()
+        origins = {key: str(Path(recipe) / "config.json") for key, _ in configuration.flatten(config)}
+    else:
+        layered = configuration.load(recipe, [configuration.parse_set(text) for text in set_ or ()])
+        config, origins = layered.config, dict(layered.origins)
+    if as_json:
+        _print(config.to_json().rstrip("\n"))
+        return
+    values = [(key, _shown(value), origins[key]) for key, value in configuration.flatten(config)]
+    widths = [max(len(row[column]) for row in values) for column in (0, 1)]
+    for key, value, origin in values:
+        _print(f"{key:<{widths[0]}}  {value:<{min(widths[1], 24)}}  {origin}")
+
+
+@app.command()
+def demo(
+    minutes: Annotated[float | None, typer.Option(help="Training time [default: the recipe's].")] = None,
+    out: Annotated[Path, typer.Option(help="The run's directory.")] = Path("runs/demo"),
+) -> None:
+    """Fetch real sentence pairs, train an English-French translator, score it and try it."""
+    from dragoman.demo import run_demo
+
+    run_demo(out, minutes)
+
+
+def main() -> NoReturn:
+    """Run a command; turn what goes wrong into one line and an exit code."""
+    try:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except DragomanError as error:
+        if os.environ.get("DRAGOMAN_TRACEBACK"):
+            traceback.print_exc()
+        _fail(str(error), error.exit_code)
+    except typer.Exit as error:
+        sys.exit(error.exit_code)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(130)
+    except _WrongCommandLine as error:
+        command = getattr(getattr(error, "ctx", None), "command_path", "dragoman")
+        said = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+        _fail(f"{said.rstrip('.')}; see: {command} --help", 2)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    _say(f"dragoman: {message}")
+    sys.exit(code)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _print(line: str) -> None:
+    # Always UTF-8, whatever the locale says: it is what we read, too.
+    sys.stdout.buffer.write(line.encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        named = ({k: v for k, v in vars(corpus).items() if v is not None} for corpus in value)
+        return "[" + ", ".join(" ".join(f"{k}={v}" for k, v in corpus.items()) for corpus in named) + "]"
+    return json.dumps(value)
+
+
+def _corpora(prefix: str, pairs: Path | None, source: Path | None, target: Path | None) -> list[dict[str, str]] | None:
+    if pairs is None and source is None and target is None:
+        return None
+    if (source is None) != (target is None) or (pairs is not None) == (source is not None):
+        raise UsageError(f"train: give {prefix}pairs, or both {prefix}source and {prefix}target")
+    return [{"pairs": str(pairs)}] if pairs is not None else [{"source": str(source), "target": str(target)}]

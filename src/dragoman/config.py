@@ -1,0 +1,407 @@
+"""Configuration: frozen dataclasses, strict TOML in, JSON out.
+
+Defaults are the paper's base model. A value's origin (default, recipe, `--set`, flag) is kept beside it,
+so that `dragoman config show` can say where each one came from. Unknown keys are fatal. Imports no torch.
+"""
+
+import dataclasses
+import difflib
+import json
+import re
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from dragoman.errors import ConfigError
+
+NormOrder = Literal["post", "pre"]
+Norm = Literal["layer", "batch"]
+Positions = Literal["sinusoidal", "learned", "index", "none"]
+AttentionScale = Literal["1/sqrt(d_k)", "1/d_k", "1"]
+Schedule = Literal["paper", "linear"]
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Section 3. The options beyond the paper's are those that the experiments compare."""
+
+    vocab_size: int = 37_000  # 0: chosen from the amount of training data when the tokenizer is learned
+    encoder_layers: int = 6  # N
+    decoder_layers: int = 6  # N
+    d_model: int = 512
+    d_ff: int = 2048
+    num_heads: int = 8
+    d_k: int | None = None  # None: d_model / num_heads
+    d_v: int | None = None  # None: d_model / num_heads
+    dropout: float = 0.1
+    norm_order: NormOrder = "post"
+    norm: Norm = "layer"
+    positions: Positions = "sinusoidal"
+    max_positions: int = 1024  # rows of the learned position table; the other kinds have no limit
+    attention_scale: AttentionScale = "1/sqrt(d_k)"
+    residual: bool = True
+    tie_embeddings: bool = True  # one matrix for source, target and the projection before the softmax
+    scale_embeddings: bool = True  # multiply embeddings by sqrt(d_model)
+
+    def __post_init__(self) -> None:
+        for name in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "max_positions"):
+            _require(getattr(self, name) >= 1, "model", name, getattr(self, name), "at least 1")
+        _require(self.vocab_size >= 0, "model", "vocab_size", self.vocab_size, "at least 0 (0: chosen from the data)")
+        _require(0 <= self.dropout < 1, "model", "dropout", self.dropout, "at least 0 and below 1")
+        if self.positions == "sinusoidal":
+            _require(self.d_model % 2 == 0, "model", "d_model", self.d_model, "even (each sine has its cosine)")
+        for name in ("d_k", "d_v"):
+            value = getattr(self, name)
+            if value is None:
+                _require(
+                    self.d_model % self.num_heads == 0,
+                    "model",
+                    "num_heads",
+                    self.num_heads,
+                    f"a divisor of d_model ({self.d_model}) unless {name} is given",
+                )
+            else:
+                _require(value >= 1, "model", name, value, "at least 1")
+
+    @property
+    def key_size(self) -> int:
+        """d_k, resolved."""
+        return self.d_model // self.num_heads if self.d_k is None else self.d_k
+
+    @property
+    def value_size(self) -> int:
+        """d_v, resolved."""
+        return self.d_model // self.num_heads if self.d_v is None else self.d_v
+
+    @classmethod
+    def base(cls) -> Self:
+        """The paper's base model (Table 3)."""
+        return cls()
+
+    @classmethod
+    def big(cls) -> Self:
+        """The paper's big model (Table 3)."""
+        return cls(d_model=1024, d_ff=4096, num_heads=16, dropout=0.3)
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """One parallel corpus: a TSV of pairs, or two aligned files. `.gz` is read as it is."""
+
+    pairs: str | None = None
+    source: str | None = None
+    target: str | None = None
+    weight: float = 1.0  # how often a pair is seen in an epoch; 0.5: another random half each epoch
+
+    def __post_init__(self) -> None:
+        two_files = self.source is not None and self.target is not None
+        one_side = (self.source is None) != (self.target is None)
+        if one_side or (self.pairs is None) != two_files:
+            raise ConfigError(
+                f"data: a corpus is either pairs = a TSV file, or source = and target = two aligned files; "
+                f"found pairs={self.pairs!r}, source={self.source!r}, target={self.target!r}"
+            )
+        _require(self.weight > 0, "data", "weight", self.weight, "above 0")
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Where the text is and what of it is used."""
+
+    train: tuple[CorpusConfig, ...] = ()
+    valid: tuple[CorpusConfig, ...] = ()
+    tokenizer: str | None = None  # an existing sentencepiece model, in place of learning one
+    max_length: int = 256  # longest side of a training pair, in tokens; longer pairs are dropped and counted
+    max_length_ratio: float = 9.0  # pairs where one side has this many times the other's characters are dropped
+    drop_duplicates: bool = True
+    hold_out: int = 1000  # sentence pairs taken from the training data for validation where `valid` is empty
+
+    def __post_init__(self) -> None:
+        _require(self.max_length >= 2, "data", "max_length", self.max_length, "at least 2")
+        _require(self.max_length_ratio >= 1, "data", "max_length_ratio", self.max_length_ratio, "at least 1")
+        _require(self.hold_out >= 0, "data", "hold_out", self.hold_out, "at least 0")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Section 5. Budgets: whichever of `steps` and `minutes` is reached first ends the run."""
+
+    seed: int = 1
+    steps: int = 100_000
+    minutes: float | None = None
+    batch_tokens: int = 25_000  # of a whole step, on each side
+    micro_batch_tokens: int = 6_250  # of one forward and backward pass, on each side; a step accumulates several
+    schedule: Schedule = "paper"  # linear: the same warm-up to `peak_rate`, then straight down to zero
+    warmup_steps: int = 4000
+    peak_rate: float | None = None  # None: the paper's d_model^-0.5 * warmup_steps^-0.5
+    adam_beta1: float = 0.9
+    adam_beta2: float = 0.98
+    adam_epsilon: float = 1e-9
+    label_smoothing: float = 0.1
+    valid_steps: int = 1000  # validate and write a checkpoint every so many steps
+    valid_sentences: int = 500  # translated for BLEU at each validation; the loss is always over all of them
+    patience: int = 0  # validations without a better BLEU before stopping; 0: never
+    keep_checkpoints: int = 5
+    average_checkpoints: int = 5  # the last so many are averaged at the end
+    threads: int = 0  # 0: torch's own choice
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_tokens", "micro_batch_tokens", "warmup_steps", "valid_steps"):
+            _require(getattr(self, name) >= 1, "train", name, getattr(self, name), "at least 1")
+        for name in ("valid_sentences", "patience", "threads"):
+            _require(getattr(self, name) >= 0, "train", name, getattr(self, name), "at least 0")
+        for name in ("adam_beta1", "adam_beta2"):
+            _require(0 <= getattr(self, name) < 1, "train", name, getattr(self, name), "at least 0 and below 1")
+        _require(self.adam_epsilon > 0, "train", "adam_epsilon", self.adam_epsilon, "above 0")
+        _require(self.minutes is None or self.minutes > 0, "train", "minutes", self.minutes, "above 0")
+        _require(self.peak_rate is None or self.peak_rate > 0, "train", "peak_rate", self.peak_rate, "above 0")
+        _require(
+            0 <= self.label_smoothing < 1, "train", "label_smoothing", self.label_smoothing, "at least 0 and below 1"
+        )
+        _require(
+            1 <= self.average_checkpoints <= self.keep_checkpoints,
+            "train",
+            "average_checkpoints",
+            self.average_checkpoints,
+            f"at least 1 and at most keep_checkpoints ({self.keep_checkpoints})",
+        )
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Section 6.1: beam 4, alpha 0.6, at most 50 tokens more than the source."""
+
+    beam: int = 4
+    alpha: float = 0.6
+    max_extra_length: int = 50
+    batch_tokens: int = 2048  # source tokens translated together
+    max_source_length: int = 256  # in tokens; longer lines are split at sentence ends, with a warning
+    sampling: bool = False  # draw translations at random in place of searching for the best
+    temperature: float = 1.0
+    top_k: int = 0  # sample among the k most probable tokens; 0: among all
+    top_p: float = 1.0  # sample among the fewest most probable tokens that together have this probability
+
+    def __post_init__(self) -> None:
+        for name in ("beam", "max_extra_length", "batch_tokens", "max_source_length"):
+            _require(getattr(self, name) >= 1, "search", name, getattr(self, name), "at least 1")
+        _require(self.alpha >= 0, "search", "alpha", self.alpha, "at least 0")
+        _require(self.temperature > 0, "search", "temperature", self.temperature, "above 0")
+        _require(self.top_k >= 0, "search", "top_k", self.top_k, "at least 0 (0: all)")
+        _require(0 < self.top_p <= 1, "search", "top_p", self.top_p, "above 0 and at most 1")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that a run is made from."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, origin: str) -> Self:
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ConfigError(f"{origin}: not valid JSON ({error}); restore the file or train again") from None
+        return typing.cast(Self, _build(cls, values, origin, ""))
+
+
+@dataclass(frozen=True)
+class Layered:
+    """A configuration, and for each of its values (`model.d_ff`) where it came from."""
+
+    config: RunConfig
+    origins: Mapping[str, str]
+
+
+def load(recipe: str | None, overrides: Sequence[tuple[str, Any, str]] = ()) -> Layered:
+    """Defaults, then the recipe (after the one it extends), then overrides: (key, value, origin) each."""
+    layers: list[tuple[str, dict[str, Any]]] = [] if recipe is None else _recipe_layers(find_recipe(recipe), ())
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for origin, layer in layers:
+        for key, value in _flatten(layer):
+            _check_key(key, origin)
+            values[key], origins[key] = value, origin
+    for key, value, origin in overrides:
+        _check_key(key, origin)
+        values[key], origins[key] = value, origin
+    nested: dict[str, Any] = {}
+    for key, value in values.items():
+        section, name = key.split(".")
+        nested.setdefault(section, {})[name] = value
+    # With several layers no single file is to blame for a bad value: _build is told each value's own origin.
+    config = _build(RunConfig, nested, origins, "")
+    return Layered(config, {key: origins.get(key, "default") for key, _ in flatten(config)})
+
+
+def flatten(config: RunConfig) -> list[tuple[str, Any]]:
+    """Each value with its full name, in the order of declaration."""
+    return [
+        (f"{section.name}.{item.name}", getattr(getattr(config, section.name), item.name))
+        for section in dataclasses.fields(config)
+        for item in dataclasses.fields(getattr(config, section.name))
+    ]
+
+
+def parse_set(text: str) -> tuple[str, Any, str]:
+    """`train.minutes=30` as an override; the value is TOML, or a bare string."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {text}: expected section.key=value, for example train.minutes=30")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value
+    return key.strip(), parsed, f"--set {key.strip()}"
+
+
+def recipes_dir() -> Path:
+    """The recipes that come with Dragoman: inside an installed package, or beside src/ in a checkout."""
+    installed = Path(__file__).parent / "recipes"
+    return installed if installed.is_dir() else Path(__file__).parents[2] / "recipes"
+
+
+def find_recipe(name: str) -> Path:
+    """A path as given, or the name of a recipe that comes with Dragoman (`base`, `table3-A1`)."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    bundled = recipes_dir() / f"{path.stem}.toml"
+    if path.name in (path.stem, bundled.name) and path.parent in (Path(), Path("recipes")) and bundled.is_file():
+        return bundled
+    known = sorted(p.stem for p in recipes_dir().glob("*.toml"))
+    meant = _did_you_mean(path.stem, known)
+    raise ConfigError(f"recipe {name}: no such file{meant}; known recipes: {', '.join(known)}")
+
+
+def _recipe_layers(path: Path, seen: tuple[Path, ...]) -> list[tuple[str, dict[str, Any]]]:
+    if path.resolve() in seen:
+        raise ConfigError(f"{path}: extends itself; remove one `extends`")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not UTF-8; save the recipe as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+    parent = content.pop("extends", None)
+    if parent is None:
+        return [(str(path), content)]
+    if not isinstance(parent, str):
+        raise ConfigError(f"{path}: extends must be a string, found {_quoted(parent)}")
+    beside = path.parent / parent
+    try:
+        below = find_recipe(str(beside) if beside.is_file() else parent)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: extends {error}") from None
+    return [*_recipe_layers(below, (*seen, path.resolve())), (str(path), content)]
+
+
+def _flatten(layer: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    flat = []
+    for section, values in layer.items():
+        if isinstance(values, dict):
+            flat += [(f"{section}.{name}", value) for name, value in values.items()]
+        else:
+            flat.append((section, values))
+    return flat
+
+
+def _check_key(key: str, origin: str) -> None:
+    sections = {f.name: f.type for f in dataclasses.fields(RunConfig)}
+    section, dot, name = key.partition(".")
+    names = {s: [f.name for f in dataclasses.fields(typing.cast(type, kind))] for s, kind in sections.items()}
+    if not dot and section in sections:
+        raise ConfigError(
+            f"{origin}: {_quoted(section)} is a section; name one of its keys: {', '.join(names[section])}"
+        )
+    if not dot:
+        # A key without its section: the full name is what was meant.
+        full = {n: f"{s}.{n}" for s in sections for n in names[s]} | {s: s for s in sections}
+        close = difflib.get_close_matches(section, list(full), n=1)
+        meant = f"; did you mean {_quoted(full[close[0]])}?" if close else ""
+        raise ConfigError(f"{origin}: unknown key {_quoted(section)}{meant}")
+    if section not in sections:
+        raise ConfigError(f"{origin}: unknown section {_quoted(section)}{_did_you_mean(section, list(sections))}")
+    if name not in names[section]:
+        raise ConfigError(f"{origin}: unknown key {_quoted(name)} in [{section}]{_did_you_mean(name, names[section])}")
+
+
+def _build(kind: type, values: Any, origin: str | Mapping[str, str], where: str) -> Any:
+    """A dataclass from plain values, each checked against its annotation."""
+
+    def named(name: str) -> str:
+        return origin if isinstance(origin, str) else origin.get(f"{where}{name}", "configuration")
+
+    if not isinstance(values, dict):
+        raise ConfigError(
+            f"{named('')}: {where.rstrip('.') or 'the top level'} must be a table, found {_quoted(values)}"
+        )
+    fields = {f.name: f.type for f in dataclasses.fields(kind)}
+    arguments = {}
+    for name, value in values.items():
+        if name not in fields:
+            inside = f" in [{where.rstrip('.')}]" if where else ""
+            raise ConfigError(f"{named(name)}: unknown key {_quoted(name)}{inside}{_did_you_mean(name, list(fields))}")
+        arguments[name] = _convert(value, fields[name], origin, f"{where}{name}", named(name))
+    try:
+        return kind(**arguments)
+    except ConfigError as error:
+        # A limit may depend on several values, from several layers: name the origins of those that it speaks of.
+        spoken_of = set(re.findall(r"\w+", str(error)))
+        culprits = sorted({named(name) for name in values if name in spoken_of})
+        raise ConfigError(f"{', '.join(culprits) or 'configuration'}: {error}") from None
+
+
+def _convert(value: Any, kind: Any, origin: str | Mapping[str, str], key: str, named: str) -> Any:
+    if dataclasses.is_dataclass(kind):
+        return _build(typing.cast(type, kind), value, origin, f"{key}.")
+    form, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if form in (types.UnionType, typing.Union):  # Python 3.14 made them one
+        if value is None and type(None) in arguments:
+            return None
+        return _convert(value, next(a for a in arguments if a is not type(None)), origin, key, named)
+    if form is Literal:
+        if value in arguments:
+            return value
+        if type(value) is int and str(value) in arguments:  # `--set model.attention_scale=1` reads as a number
+            return str(value)
+        meant = _did_you_mean(str(value), [str(a) for a in arguments])
+        raise ConfigError(f"{named}: {key} = {_quoted(value)}; allowed: {', '.join(map(_quoted, arguments))}{meant}")
+    if form is tuple:
+        if not isinstance(value, list | tuple):
+            raise ConfigError(f"{named}: {key} must be a list, found {_quoted(value)}")
+        return tuple(_build(arguments[0], item, named, f"{key}.") for item in value)
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise ConfigError(f"{named}: {key} must be {_WORD_FOR[kind]}, found {_quoted(value)}")
+    return value
+
+
+_WORD_FOR = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _did_you_mean(word: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {_quoted(close[0])}?" if close else ""
+
+
+def _require(holds: bool, section: str, name: str, value: Any, limit: str) -> None:
+    if not holds:
+        raise ConfigError(f"{section}.{name} = {_quoted(value)}; must be {limit}")

@@ -1,0 +1,58 @@
+"""The demo: real sentence pairs, a translator trained on them in minutes, its score, and a few sentences to try."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from dragoman import evaluate
+from dragoman.config import load
+from dragoman.corpus import read_lines
+from dragoman.rundir import RunDirectory
+from dragoman.tatoeba import default_cache, prepare_demo
+from dragoman.translate import Translator
+
+# None of them is in the corpus.
+SENTENCES = (
+    "If it rains tomorrow, we will stay at home.",
+    "My brother bought a red bicycle last week.",
+    "Where did you learn to cook so well?",
+    "The old man was reading a newspaper in the garden.",
+    "I would like to speak French without thinking.",
+)
+
+
+def run_demo(out: Path, minutes: float | None) -> None:
+    """Progress goes to stderr, scores and translations to stdout."""
+    _say("fetching English-French sentence pairs of the Tatoeba project (once)")
+    data = prepare_demo(default_cache())
+    _say(f"{data.summary.train_pairs:,} pairs to train on; sentences held out, none of which occurs in training: "
+         f"{data.summary.valid_sentences:,} to validate, {data.summary.test_sentences:,} to test")  # fmt: skip
+    overrides: list[tuple[str, Any, str]] = [
+        ("data.train", [{"pairs": str(data.train)}], "demo"),
+        ("data.valid", [{"pairs": str(data.valid)}], "demo"),
+    ]
+    if minutes is not None:
+        overrides.append(("train.minutes", minutes, "command line"))
+    from dragoman.train import train  # torch is not needed before
+
+    train(load("demo", overrides).config, RunDirectory(out), f"dragoman demo --out {out}")
+
+    translator = Translator.load(out)
+    _say(f"translating the {data.summary.test_sentences:,} test sentences")
+    outputs = translator.translate(list(read_lines(data.test_source)))
+    scores = evaluate.evaluate(outputs, evaluate.read_references(data.test_references), "fr")
+    print(f"On {data.summary.test_sentences:,} held-out sentences, one or more references each:")
+    print(f"  {scores.bleu.line()}\n  {scores.chrf.line()}\n")
+    for source, target in zip(SENTENCES, translator.translate(SENTENCES), strict=True):
+        print(f"  {source}\n    {target}")
+    print(
+        f"\nNow try:\n"
+        f'  echo "Two dogs play in the snow." | dragoman translate {out}\n'
+        f"  dragoman translate {out} --n-best 4\n"
+        f"  dragoman train --pairs my.tsv --out runs/my      # your own: source, tab, target on each line\n"
+        f"The commands are in .venv/bin after `make setup`. Sentences: Tatoeba, CC BY 2.0 FR, see {data.attribution}"
+    )
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)

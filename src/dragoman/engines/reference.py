@@ -1,0 +1,131 @@
+"""The reference engine: our own search over our own model, in torch; one model or an ensemble of several."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from dragoman.batching import pad
+from dragoman.config import SearchConfig
+from dragoman.errors import ConfigError
+from dragoman.model import DecodingState, Probe, Transformer
+from dragoman.search import Constrain, Hypothesis, Recorder, beam_search, greedy_search, paper_length_penalty, sample
+from dragoman.tokenizer import Tokenizer
+
+
+class _States(NamedTuple):
+    """One decoding state a model of the ensemble."""
+
+    members: tuple[DecodingState, ...]
+
+    def select(self, sentences: Tensor, beams: Tensor) -> "_States":
+        device = self.members[0].memory[0][0].device
+        sentences, beams = sentences.to(device), beams.to(device)
+        return _States(tuple(member.select(sentences, beams) for member in self.members))
+
+
+class ReferenceEngine:
+    """Exact, and able to do all that the search and the model can: constraints, the recorded beam, interventions."""
+
+    def __init__(self, models: Sequence[Transformer], tokenizer: Tokenizer) -> None:
+        for model in models:
+            if model.config.vocab_size != tokenizer.vocab_size:
+                raise ConfigError(
+                    f"a model of {model.config.vocab_size} pieces and a tokenizer of {tokenizer.vocab_size}; "
+                    f"an ensemble shares one vocabulary, and a run keeps the tokenizer it was trained with"
+                )
+        self.models = list(models)
+        self.tokenizer = tokenizer
+        self.device = self.models[0].output.weight.device
+
+    @torch.inference_mode()
+    def translate(
+        self,
+        sources: Sequence[Sequence[int]],
+        search: SearchConfig,
+        n_best: int = 1,
+        seed: int = 0,
+        *,
+        constrain: Constrain | None = None,
+        recorder: Recorder | None = None,
+        probe: Probe | None = None,
+    ) -> list[list[Hypothesis]]:
+        for model in self.models:
+            model.eval()
+        ids, mask = self._source_batch(sources)
+        states = _States(tuple(model.start(ids, mask, probe) for model in self.models))
+
+        def step(last_ids: Tensor, states: _States) -> tuple[Tensor, _States]:
+            last_ids = last_ids.to(self.device)
+            logits = [
+                model.step(last_ids, state, probe) for model, state in zip(self.models, states.members, strict=True)
+            ]
+            return _mean_log_probabilities(logits), states
+
+        max_lengths = [len(source) + search.max_extra_length for source in sources]
+        start_id, eos_id = self.tokenizer.bos_id, self.tokenizer.eos_id
+        if search.sampling:
+            return sample(
+                step,
+                states,
+                start_id=start_id,
+                eos_id=eos_id,
+                max_lengths=max_lengths,
+                num_samples=n_best,
+                generator=torch.Generator().manual_seed(seed),
+                temperature=search.temperature,
+                top_k=search.top_k or None,
+                top_p=search.top_p,
+                constrain=constrain,
+            )
+        length_penalty = paper_length_penalty(search.alpha)
+        if search.beam == 1 and n_best == 1:
+            return greedy_search(
+                step,
+                states,
+                start_id=start_id,
+                eos_id=eos_id,
+                max_lengths=max_lengths,
+                length_penalty=length_penalty,
+                constrain=constrain,
+                recorder=recorder,
+            )
+        return beam_search(
+            step,
+            states,
+            start_id=start_id,
+            eos_id=eos_id,
+            max_lengths=max_lengths,
+            beam=max(search.beam, n_best),
+            length_penalty=length_penalty,
+            n_best=n_best,
+            constrain=constrain,
+            recorder=recorder,
+        )
+
+    @torch.inference_mode()
+    def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
+        """One teacher-forced pass: what beam search adds up token by token."""
+        for model in self.models:
+            model.eval()
+        ids, mask = self._source_batch(sources)
+        fed, _ = pad([[self.tokenizer.bos_id, *target] for target in targets], self.tokenizer.pad_id)
+        fed = fed.to(self.device)
+        log_probs = _mean_log_probabilities([model(ids, fed, mask) for model in self.models])  # (B, T, V)
+        labels, _ = pad([[*target, self.tokenizer.eos_id] for target in targets], self.tokenizer.pad_id)
+        picked = log_probs.gather(2, labels.to(self.device)[:, :, None]).squeeze(2).tolist()
+        return [row[: len(target) + 1] for row, target in zip(picked, targets, strict=True)]
+
+    def _source_batch(self, sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor | None]:
+        ids, mask = pad([[*source, self.tokenizer.eos_id] for source in sources], self.tokenizer.pad_id)
+        return ids.to(self.device), None if mask is None else mask.to(self.device)
+
+
+def _mean_log_probabilities(logits: Sequence[Tensor]) -> Tensor:
+    """An ensemble's distribution is the mean of its members' probabilities."""
+    if len(logits) == 1:
+        return logits[0].float().log_softmax(dim=-1)
+    stacked = torch.stack([member.float().log_softmax(dim=-1) for member in logits])
+    return stacked.logsumexp(dim=0) - math.log(len(logits))

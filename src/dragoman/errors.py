@@ -1,0 +1,28 @@
+"""The errors a user can meet. Every message is one line: what was found, what is allowed, what to do.
+
+Exit codes: 2 the command line was wrong, 3 data or configuration was wrong, 1 anything else failed.
+"""
+
+
+class DragomanError(Exception):
+    """A failure that is explained to the user in one line, without a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(DragomanError):
+    """The command was called in a way that cannot work."""
+
+    exit_code = 2
+
+
+class ConfigError(DragomanError):
+    """A recipe, a `--set` or a run's configuration holds a value that is not allowed."""
+
+    exit_code = 3
+
+
+class DataError(DragomanError):
+    """A file of text, a tokenizer or a checkpoint is not what it should be."""
+
+    exit_code = 3

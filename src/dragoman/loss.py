@@ -1,0 +1,61 @@
+"""Label-smoothed cross-entropy (5.4) over the projection before the softmax: a sum, and so to be divided by tokens.
+
+The smoothed target gives 1 - ε to the right token and spreads ε over all V tokens, the right one included, as
+torch's F.cross_entropy does. The logits are never held whole: rows go through in chunks, and each chunk's gradient
+is formed in place of its probabilities, in the forward pass.
+"""
+
+import torch
+from torch import Tensor
+
+# Rows of logits held at once: with V = 37,000 and float32 that is 76 MB.
+CHUNK_ROWS = 512
+
+
+class _SmoothedCrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx, states: Tensor, weight: Tensor, labels: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        vocab_size = weight.shape[0]
+        wants_grad = states.requires_grad or weight.requires_grad
+        # The uniform part of the target enters loss and gradient only through these two sums.
+        weight_mean = weight.mean(dim=0)  # (D,)
+        states_sum = states.sum(dim=0)  # (D,)
+        smoothed, plain = states.new_zeros(()), states.new_zeros(())
+        grad_states = torch.empty_like(states) if wants_grad else states
+        grad_weight = torch.zeros_like(weight) if wants_grad else weight
+        for start in range(0, states.shape[0], CHUNK_ROWS):
+            rows = slice(start, start + CHUNK_ROWS)
+            chunk, label = states[rows], labels[rows, None]
+            logits = chunk @ weight.T  # (rows, V)
+            right = logits.gather(1, label)
+            log_total = logits.logsumexp(dim=1, keepdim=True)
+            plain += (log_total - right).sum()
+            smoothed += (log_total - (1 - smoothing) * right).sum() - smoothing * (chunk @ weight_mean).sum()
+            if wants_grad:  # d loss / d logits = probabilities - smoothed target
+                grad = logits.sub_(log_total).exp_()
+                grad.scatter_add_(1, label, torch.full_like(right, smoothing - 1))
+                torch.mm(grad, weight, out=grad_states[rows])
+                grad_weight.addmm_(grad.T, chunk)
+        if wants_grad:
+            grad_states -= smoothing * weight_mean
+            grad_weight -= smoothing / vocab_size * states_sum
+        ctx.save_for_backward(grad_states, grad_weight)
+        ctx.mark_non_differentiable(plain)
+        return smoothed, plain
+
+    @staticmethod
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        grad_states, grad_weight = ctx.saved_tensors  # type: ignore[attr-defined]
+        return grad_states * grads[0], grad_weight * grads[0], None, None
+
+
+def smoothed_cross_entropy(
+    states: Tensor,  # (N, D), real positions only
+    weight: Tensor,  # (V, D), the projection before the softmax
+    labels: Tensor,  # (N,)
+    smoothing: float,
+) -> tuple[Tensor, Tensor]:
+    """The smoothed loss to minimise and the plain negative log-likelihood to report, each summed over the N tokens."""
+    return _SmoothedCrossEntropy.apply(states, weight, labels, smoothing)  # type: ignore[no-any-return,no-untyped-call]

@@ -1,0 +1,479 @@
+"""The Transformer of "Attention Is All You Need", whole, in one file.
+
+Letters in shape comments: B sentences, S source positions, T target positions, K beams, H heads, D d_model,
+V vocabulary. Every mask is boolean and True means "may attend".
+
+    attention             3.2.1, equation 1, figure 2 left
+    MultiHeadAttention    3.2.2, figure 2 right
+    FeedForward           3.3, equation 2
+    Embedding             3.4 and 3.5: shared weights, scaling, positions
+    AddAndNorm            3.1 and 5.4: residual connection, dropout and normalisation around each sub-layer
+    EncoderLayer, DecoderLayer, Transformer    3.1, figure 1
+    DecodingState         the cache of incremental decoding (an engineering matter, not in the paper)
+
+Three ways through it give the same numbers, and tests hold them equal: torch's fused attention (training), the
+explicit one (when weights are asked for or changed: `Probe`), and one position at a time with a cache (decoding).
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from dragoman.config import AttentionScale, ModelConfig, Norm, NormOrder, Positions
+from dragoman.dropout import Dropout
+from dragoman.errors import ConfigError, DataError
+
+Kind = Literal["encoder", "decoder", "cross"]
+
+
+class Site(NamedTuple):
+    """One attention sub-layer of the model."""
+
+    kind: Kind
+    layer: int
+
+
+class Override(NamedTuple):
+    """The attention weights that one head is made to use in place of its own."""
+
+    head: int
+    query: int | None  # the row, counted in positions of the sequence; None: every row
+    weights: Tensor  # (keys,); where decoding has fewer keys so far, the first of them
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """What one attention sub-layer is made to do otherwise."""
+
+    heads_off: tuple[int, ...] = ()  # these heads contribute nothing
+    overrides: tuple[Override, ...] = ()
+    drop_mask: bool = False  # padding and the future become visible
+
+
+@dataclass
+class Probe:
+    """Passed to a forward pass by those who look inside: what to change, and where the weights are put."""
+
+    interventions: Mapping[Site, Intervention] = field(default_factory=dict)
+    weights: dict[Site, Tensor] = field(default_factory=dict)  # (B, H, queries, keys), filled by the pass
+
+
+def attention(
+    query: Tensor,  # (B, H, T, d_k)
+    key: Tensor,  # (B, H, S, d_k)
+    value: Tensor,  # (B, H, S, d_v)
+    scale: float,
+    mask: Tensor | None,  # broadcasts to (B, H, T, S); None: all may be attended to
+    intervention: Intervention,
+    first_query: int,
+) -> tuple[Tensor, Tensor]:
+    """Equation 1, step by step, with the weights: softmax(Q K^T scale) V."""
+    scores = query @ key.mT * scale  # (B, H, T, S)
+    if mask is not None and not intervention.drop_mask:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = scores.softmax(dim=-1)
+    for override in intervention.overrides:
+        rows = slice(None)
+        if override.query is not None:
+            row = override.query - first_query
+            if not 0 <= row < weights.shape[2]:
+                continue
+            rows = slice(row, row + 1)
+        weights = weights.clone()
+        weights[:, override.head, rows] = override.weights[: weights.shape[3]]
+    context = weights @ value  # (B, H, T, d_v)
+    if intervention.heads_off:
+        context = context.clone()
+        context[:, list(intervention.heads_off)] = 0
+    return context, weights
+
+
+def causal_mask(size: int, device: torch.device) -> Tensor:
+    """(T, T): position t may attend to positions up to t (3.2.3)."""
+    return torch.ones(size, size, dtype=torch.bool, device=device).tril()
+
+
+class MultiHeadAttention(nn.Module):
+    """3.2.2: h heads, each with its own projections of queries and keys to d_k and of values to d_v; no biases."""
+
+    def __init__(self, d_model: int, num_heads: int, d_k: int, d_v: int, scale: AttentionScale) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.scale = {"1/sqrt(d_k)": d_k**-0.5, "1/d_k": 1 / d_k, "1": 1.0}[scale]
+        self.w_q = nn.Linear(d_model, num_heads * d_k, bias=False)
+        self.w_k = nn.Linear(d_model, num_heads * d_k, bias=False)
+        self.w_v = nn.Linear(d_model, num_heads * d_v, bias=False)
+        self.w_o = nn.Linear(num_heads * d_v, d_model, bias=False)
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of self-attention, by one product with the three matrices side by side."""
+        weights = (self.w_q.weight, self.w_k.weight, self.w_v.weight)
+        joint = F.linear(x, torch.cat(weights))
+        query, key, value = torch.split(joint, [w.shape[0] for w in weights], dim=-1)
+        return self.split_heads(query), self.split_heads(key), self.split_heads(value)
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        return x.view(*x.shape[:-1], self.num_heads, -1).transpose(-3, -2)  # (..., T, H d) -> (..., H, T, d)
+
+    def attend(
+        self,
+        query: Tensor,  # (B, H, T, d_k)
+        key: Tensor,  # (B, H, S, d_k)
+        value: Tensor,  # (B, H, S, d_v)
+        site: Site,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        probe: Probe | None = None,
+        first_query: int = 0,
+    ) -> Tensor:
+        """Attention of all heads, concatenated and projected: (B, T, D)."""
+        if probe is None:
+            context = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=self.scale)
+        else:
+            if causal:
+                mask = causal_mask(query.shape[2], query.device)
+            intervention = probe.interventions.get(site, Intervention())
+            context, probe.weights[site] = attention(query, key, value, self.scale, mask, intervention, first_query)
+        return self.w_o(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+
+
+class FeedForward(nn.Module):
+    """Equation 2: max(0, x W1 + b1) W2 + b2."""
+
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        self.w_1 = nn.Linear(d_model, d_ff)
+        self.w_2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w_2(F.relu(self.w_1(x), inplace=True))  # type: ignore[no-any-return]
+
+
+class BatchNorm(nn.Module):
+    """Normalisation of each feature over the batch's positions, to compare with layer normalisation."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(d_model)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(x.flatten(0, -2)).view(x.shape)  # type: ignore[no-any-return]
+
+
+def make_norm(norm: Norm, d_model: int) -> nn.Module:
+    if norm == "layer":
+        return nn.LayerNorm(d_model)
+    if norm == "batch":
+        return BatchNorm(d_model)
+    raise ConfigError(f"model.norm = {norm!r}; allowed: layer, batch")
+
+
+class AddAndNorm(nn.Module):
+    """LayerNorm(x + Dropout(Sublayer(x))) (3.1, 5.4); pre-norm is x + Dropout(Sublayer(LayerNorm(x)))."""
+
+    def __init__(self, d_model: int, dropout: float, norm: Norm, norm_order: NormOrder, residual: bool) -> None:
+        super().__init__()
+        self.norm = make_norm(norm, d_model)
+        self.dropout = Dropout(dropout)
+        self.norm_order = norm_order
+        self.residual = residual
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        out = self.dropout(sublayer(self.norm(x) if self.norm_order == "pre" else x))
+        if self.residual:
+            out = x + out
+        return self.norm(out) if self.norm_order == "post" else out  # type: ignore[no-any-return]
+
+
+def sinusoids(length: int, d_model: int) -> Tensor:
+    """3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) the cosine: interleaved. (length, D)"""
+    position = torch.arange(length, dtype=torch.float64)[:, None]
+    angle = position / 10_000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)  # (length, D/2)
+    return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1).float()
+
+
+class Embedding(nn.Module):
+    """3.4 and 3.5: token embedding times sqrt(d_model), plus position, then dropout."""
+
+    sinusoids: Tensor
+
+    def __init__(
+        self, tokens: nn.Embedding, scaled: bool, positions: Positions, max_positions: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.d_model = tokens.embedding_dim
+        self.tokens = tokens
+        self.scale = math.sqrt(self.d_model) if scaled else 1.0
+        self.kind = positions
+        self.dropout = Dropout(dropout)
+        if positions == "learned":
+            self.positions = nn.Parameter(torch.empty(max_positions, self.d_model))
+        elif positions == "sinusoidal":
+            self.register_buffer("sinusoids", sinusoids(512, self.d_model), persistent=False)
+
+    def position_rows(self, first: int, count: int) -> Tensor | None:
+        """The rows that are added at positions first ... first + count - 1: (count, D)."""
+        if self.kind == "sinusoidal":
+            if first + count > self.sinusoids.shape[0]:
+                longer = sinusoids(2 * (first + count), self.d_model)
+                self.sinusoids = longer.to(self.sinusoids)
+            return self.sinusoids[first : first + count]
+        if self.kind == "learned":
+            if first + count > self.positions.shape[0]:
+                raise DataError(
+                    f"a sequence of {first + count} tokens; the model has {self.positions.shape[0]} learned positions; "
+                    f"split the text or train with a larger model.max_positions"
+                )
+            return self.positions[first : first + count]
+        if self.kind == "index":
+            # One number in place of a vector: the position itself, on a scale that keeps it near the embeddings' size.
+            rows = torch.arange(first, first + count, device=self.tokens.weight.device, dtype=self.tokens.weight.dtype)
+            return (rows / 100)[:, None].expand(count, self.d_model)
+        if self.kind == "none":
+            return None
+        raise ConfigError(f"model.positions = {self.kind!r}; allowed: sinusoidal, learned, index, none")
+
+    def forward(self, ids: Tensor, first: int = 0) -> Tensor:
+        x = self.tokens(ids)
+        if self.scale != 1.0:
+            x = x * self.scale
+        rows = self.position_rows(first, ids.shape[-1])
+        return self.dropout(x if rows is None else x + rows)  # type: ignore[no-any-return]
+
+
+class EncoderLayer(nn.Module):
+    """Figure 1, left: self-attention, then feed-forward."""
+
+    def __init__(self, self_attention: MultiHeadAttention, feed_forward: FeedForward, around: Sequence[AddAndNorm]):
+        super().__init__()
+        self.self_attention = self_attention
+        self.feed_forward = feed_forward
+        self.around_self, self.around_feed_forward = around
+
+    def forward(self, x: Tensor, mask: Tensor | None, layer: int, probe: Probe | None) -> Tensor:
+        site = Site("encoder", layer)
+        attend = self.self_attention.attend
+        x = self.around_self(x, lambda y: attend(*self.self_attention.project(y), site, mask, probe=probe))
+        return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
+
+
+class DecoderLayer(nn.Module):
+    """Figure 1, right: masked self-attention, attention over the encoder's output, then feed-forward."""
+
+    def __init__(
+        self,
+        self_attention: MultiHeadAttention,
+        cross_attention: MultiHeadAttention,
+        feed_forward: FeedForward,
+        around: Sequence[AddAndNorm],
+    ):
+        super().__init__()
+        self.self_attention = self_attention
+        self.cross_attention = cross_attention
+        self.feed_forward = feed_forward
+        self.around_self, self.around_cross, self.around_feed_forward = around
+
+    def forward(
+        self,
+        x: Tensor,  # (B, T, D), or (B, K, D) with a cache: one position of each beam
+        memory: tuple[Tensor, Tensor],  # cross-attention's keys and values, (B, H, S, d)
+        memory_mask: Tensor | None,
+        layer: int,
+        cache: "SelfCache | None",
+        probe: Probe | None,
+    ) -> Tensor:
+        def look_back(y: Tensor) -> Tensor:
+            site, attend = Site("decoder", layer), self.self_attention.attend
+            if cache is None:
+                return attend(*self.self_attention.project(y), site, causal=True, probe=probe)
+            row = y.flatten(0, 1)[:, None]  # (B K, 1, D): every beam has its own past, all of which it may attend to
+            query, key, value = self.self_attention.project(row)
+            past = cache.append(key, value)
+            return attend(query, *past, site, probe=probe, first_query=cache.length - 1).view(y.shape)
+
+        def look_across(y: Tensor) -> Tensor:
+            # With a cache the beams of a sentence are so many queries to one memory, which is thus kept once.
+            cross, first = self.cross_attention, 0 if cache is None else cache.length - 1
+            query = cross.split_heads(cross.w_q(y))
+            return cross.attend(query, *memory, Site("cross", layer), memory_mask, probe=probe, first_query=first)
+
+        x = self.around_self(x, look_back)
+        x = self.around_cross(x, look_across)
+        return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
+
+
+class Transformer(nn.Module):
+    """The encoder-decoder of figure 1."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        if config.vocab_size < 1:
+            raise ConfigError(f"model.vocab_size = {config.vocab_size}; a model needs its tokenizer's real size")
+        self.config = config
+        d_model = config.d_model
+
+        def attend() -> MultiHeadAttention:
+            return MultiHeadAttention(
+                d_model, config.num_heads, config.key_size, config.value_size, config.attention_scale
+            )
+
+        def around(count: int) -> list[AddAndNorm]:
+            return [
+                AddAndNorm(d_model, config.dropout, config.norm, config.norm_order, config.residual)
+                for _ in range(count)
+            ]
+
+        def embed(tokens: nn.Embedding) -> Embedding:
+            return Embedding(tokens, config.scale_embeddings, config.positions, config.max_positions, config.dropout)
+
+        def final_norm() -> nn.Module:  # pre-norm leaves the last sum unnormalised
+            return make_norm(config.norm, d_model) if config.norm_order == "pre" else nn.Identity()
+
+        source_tokens = nn.Embedding(config.vocab_size, d_model)
+        target_tokens = source_tokens if config.tie_embeddings else nn.Embedding(config.vocab_size, d_model)
+        self.source_embedding = embed(source_tokens)
+        self.target_embedding = embed(target_tokens)
+        self.encoder = nn.ModuleList(
+            EncoderLayer(attend(), FeedForward(d_model, config.d_ff), around(2)) for _ in range(config.encoder_layers)
+        )
+        self.encoder_norm = final_norm()
+        self.decoder = nn.ModuleList(
+            DecoderLayer(attend(), attend(), FeedForward(d_model, config.d_ff), around(3))
+            for _ in range(config.decoder_layers)
+        )
+        self.decoder_norm = final_norm()
+        self.output = nn.Linear(d_model, config.vocab_size, bias=False)
+        if config.tie_embeddings:
+            self.output.weight = target_tokens.weight
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Glorot for projections. Embeddings have standard deviation d_model^-0.5: times sqrt(d_model), that is 1."""
+        for name, parameter in self.named_parameters():
+            if "tokens" in name or "positions" in name or name.startswith("output"):
+                nn.init.normal_(parameter, std=self.config.d_model**-0.5)
+            elif parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+            else:
+                nn.init.ones_(parameter)  # the gain of a normalisation
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> Tensor:
+        """Source ids (B, S) to memory (B, S, D). source_mask (B, S): True at tokens; None: no padding."""
+        mask = None if source_mask is None else source_mask[:, None, None, :]  # (B, 1, 1, S)
+        x = self.source_embedding(source)
+        for layer, block in enumerate(self.encoder):
+            x = block(x, mask, layer, probe)
+        return self.encoder_norm(x)  # type: ignore[no-any-return]
+
+    def memory_keys_values(self, memory: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Cross-attention's keys and values of every decoder layer, by one product: [(B, H, S, d_k), (B, H, S, d_v)]"""
+        crosses: list[MultiHeadAttention] = [block.cross_attention for block in self.decoder]  # type: ignore[misc]
+        weights = [w for cross in crosses for w in (cross.w_k.weight, cross.w_v.weight)]
+        parts = torch.split(F.linear(memory, torch.cat(weights)), [w.shape[0] for w in weights], dim=-1)
+        split = [crosses[0].split_heads(part) for part in parts]
+        return list(zip(split[::2], split[1::2], strict=True))
+
+    def decode(
+        self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
+    ) -> Tensor:
+        """Target ids (B, T), all positions at once, to states (B, T, D). Padding at the end of a target needs no
+        mask: what comes after a position is hidden from it anyway."""
+        mask = None if source_mask is None else source_mask[:, None, None, :]
+        x = self.target_embedding(target)
+        for layer, (block, memory_kv) in enumerate(zip(self.decoder, self.memory_keys_values(memory), strict=True)):
+            x = block(x, memory_kv, mask, layer, None, probe)
+        return self.decoder_norm(x)  # type: ignore[no-any-return]
+
+    def states(
+        self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
+    ) -> Tensor:
+        """Encoder and decoder without the last projection, which the loss fuses with the softmax: (B, T, D)."""
+        return self.decode(target, self.encode(source, source_mask, probe), source_mask, probe)
+
+    def forward(
+        self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
+    ) -> Tensor:
+        """Logits of the token after each target position: (B, T, V)."""
+        return self.output(self.states(source, target, source_mask, probe))  # type: ignore[no-any-return]
+
+    def start(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> "DecodingState":
+        """The state before the first target position: the memory's keys and values, and an empty past."""
+        memory = self.encode(source, source_mask, probe)
+        mask = None if source_mask is None else source_mask[:, None, None, :]
+        return DecodingState(self.memory_keys_values(memory), mask, [SelfCache() for _ in self.decoder])
+
+    def step(self, ids: Tensor, state: "DecodingState", probe: Probe | None = None) -> Tensor:
+        """One more position for each of (B, K) beams, `state` growing by it: logits (B, K, V)."""
+        first = state.past[0].length
+        x = self.target_embedding(ids[..., None], first).squeeze(-2)  # (B, K, D)
+        for layer, (block, memory_kv, past) in enumerate(zip(self.decoder, state.memory, state.past, strict=True)):
+            x = block(x, memory_kv, state.memory_mask, layer, past, probe)
+        return self.output(self.decoder_norm(x))  # type: ignore[no-any-return]
+
+
+class SelfCache:
+    """Keys and values of one decoder layer's past, (rows, H, t, d), in blocks so that most appends copy one row."""
+
+    BLOCK = 16
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.keys = torch.empty(0)
+        self.values = torch.empty(0)
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Add one position, (rows, H, 1, d) each; return all of them."""
+        if self.length % self.BLOCK == 0:
+            self.keys = self._grown(self.keys, key)
+            self.values = self._grown(self.values, value)
+        self.keys[:, :, self.length : self.length + 1] = key
+        self.values[:, :, self.length : self.length + 1] = value
+        self.length += 1
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+
+    def _grown(self, old: Tensor, new: Tensor) -> Tensor:
+        rows, heads, _, width = new.shape
+        grown = new.new_empty(rows, heads, self.length + self.BLOCK, width)
+        if self.length:
+            grown[:, :, : self.length] = old[:, :, : self.length]
+        return grown
+
+    def select(self, rows: Tensor) -> "SelfCache":
+        chosen = SelfCache()
+        chosen.length = self.length
+        if self.length:
+            chosen.keys, chosen.values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
+        return chosen
+
+
+@dataclass
+class DecodingState:
+    """What decoding keeps between positions: self-attention's past a beam, cross-attention's memory a sentence."""
+
+    memory: list[tuple[Tensor, Tensor]]  # (B, H, S, d) a layer
+    memory_mask: Tensor | None  # (B, 1, 1, S)
+    past: list[SelfCache]  # (B K, H, t, d) a layer
+
+    def select(self, sentences: Tensor, beams: Tensor) -> Self:
+        """Keep these sentences (B',), and of each these beams (B', K') in this order."""
+        num_sentences = self.memory[0][0].shape[0]
+        rows_before = self.past[0].keys.shape[0] if self.past[0].length else num_sentences
+        rows = (sentences[:, None] * (rows_before // num_sentences) + beams).flatten()
+        past = [cache.select(rows) for cache in self.past]
+        if sentences.shape[0] == num_sentences:  # sentences only ever leave, so all of them means: as they were
+            return type(self)(self.memory, self.memory_mask, past)
+        memory = [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in self.memory]
+        mask = None if self.memory_mask is None else self.memory_mask.index_select(0, sentences)
+        return type(self)(memory, mask, past)
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Each tied weight once."""
+    return sum(parameter.numel() for parameter in model.parameters())

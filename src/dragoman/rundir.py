@@ -1,0 +1,128 @@
+"""A run's directory, and files in it that are either whole or not there. Imports no torch.
+
+config.json         everything the run is made from
+tokenizer.model     the shared vocabulary, a sentencepiece model
+cleaning.json       what cleaning dropped, by rule, with examples
+data/               the token ids, memory-mapped
+metrics.jsonl       every measurement, one JSON object a line
+checkpoints/        step-00001000/ ...: weights, optimiser, progress
+model.safetensors   the weights that translate: best so far, and the average at the end
+model.json          which weights those are
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dragoman.config import RunConfig
+from dragoman.errors import ConfigError, DataError, DragomanError
+
+FORMAT = 1  # raised when a run written before can no longer be read
+
+
+class RunDirectory:
+    """The names of a run's files, and what can be read from them without torch."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.config_path = self.path / "config.json"
+        self.tokenizer_path = self.path / "tokenizer.model"
+        self.metrics_path = self.path / "metrics.jsonl"
+        self.model_path = self.path / "model.safetensors"
+        self.model_card_path = self.path / "model.json"
+        self.checkpoints_path = self.path / "checkpoints"
+
+    @classmethod
+    def open(cls, path: str | Path) -> "RunDirectory":
+        """A directory that holds a run, or a DataError that says what is missing."""
+        run = cls(path)
+        if not run.path.is_dir():
+            raise DataError(f"{path}: no such run directory; make one: dragoman train --pairs my.tsv --out {path}")
+        for needed in (run.config_path, run.tokenizer_path):
+            if not needed.is_file():
+                raise DataError(f"{path}: not a run directory ({needed.name} is missing); give the --out of a training")
+        return run
+
+    def read_config(self) -> RunConfig:
+        values = read_json(self.config_path)
+        if values.pop("format", None) != FORMAT:
+            raise DataError(
+                f"{self.config_path}: written by another version of dragoman (this one reads format {FORMAT}); "
+                f"train the run again or use that version"
+            )
+        return RunConfig.from_json(json.dumps(values), str(self.config_path))
+
+    def write_config(self, config: RunConfig) -> None:
+        values = {"format": FORMAT, **json.loads(config.to_json())}
+        write_atomically(self.config_path, (json.dumps(values, indent=2) + "\n").encode())
+
+    def checkpoints(self) -> list[Path]:
+        """Complete checkpoints, oldest first."""
+        found = [p for p in self.checkpoints_path.glob("step-*") if re.fullmatch(r"step-\d+", p.name)]
+        return sorted(found, key=step_of)
+
+
+def step_of(checkpoint: Path) -> int:
+    return int(checkpoint.name.removeprefix("step-"))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid JSON ({error}); restore the file or train again") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: expected a JSON object, found {type(values).__name__}")
+    return values
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path`; what is written there takes the place of `path` only when it is complete."""
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove(temporary)
+        yield temporary
+        _sync(temporary)
+        if path.is_dir():
+            _remove(path)  # a directory cannot be replaced in one step, and nobody replaces one that is still needed
+        temporary.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        _remove(temporary)
+        raise DragomanError(
+            f"{path}: cannot be written ({error.strerror or error}); what was there is unchanged"
+        ) from None
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _sync(path: Path) -> None:
+    targets = [path, *path.iterdir()] if path.is_dir() else [path]
+    for target in targets:
+        descriptor = os.open(target, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,20 @@
+"""The learning rate as a pure function of where training stands (section 5.3)."""
+
+
+def learning_rate(step: int, d_model: int, warmup_steps: int) -> float:
+    """Equation 3: up in a straight line for `warmup_steps`, then down with the root of the step, counted from 1."""
+    rising = step * warmup_steps**-1.5
+    falling = step**-0.5
+    return float(d_model**-0.5 * min(falling, rising))
+
+
+def linear_rate(step: int, warmup_steps: int, peak_rate: float, progress: float) -> float:
+    """Not in the paper: the lower of a line up to `peak_rate` at `warmup_steps` and a line down to zero at the end.
+
+    The budget may be minutes as well as steps, so the way down is given as `progress`, the share of it that is used
+    up, from 0 to 1. The second line starts at `peak_rate` too: the highest rate is where they cross, a little below
+    the peak. In return no budget, however short, ends at a rate above zero.
+    """
+    rising = step / warmup_steps
+    falling = 1 - progress
+    return peak_rate * max(0.0, min(rising, falling))

@@ -1,0 +1,195 @@
+"""Translator: strings in, strings out. Nothing outside ever sees a token unless it asks."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from dragoman.config import SearchConfig
+from dragoman.engines import Engine
+from dragoman.errors import DataError, UsageError
+from dragoman.rundir import RunDirectory
+from dragoman.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from dragoman.search import Hypothesis
+
+# Lines that are sorted by length together when text is streamed: enough for batches of like length.
+WINDOW = 2000
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One translation of a line."""
+
+    text: str
+    score: float  # log-probability over the length penalty: what the search ranks by
+    log_probability: float
+    tokens: tuple[str, ...]
+    token_log_probabilities: tuple[float, ...]  # one more than tokens: the end symbol's
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A line, and its translations, best first. An empty line has one, which is empty."""
+
+    source: str
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def text(self) -> str:
+        return self.candidates[0].text
+
+
+class Translator:
+    """A trained run, or several with one vocabulary as an ensemble, ready to translate."""
+
+    def __init__(self, engine: Engine, tokenizer: Tokenizer, search: SearchConfig) -> None:
+        self.engine = engine
+        self.tokenizer = tokenizer
+        self.search = search
+
+    @classmethod
+    def load(cls, *runs: str | Path, checkpoint: str | None = None, **search: float) -> Self:
+        """`Translator.load("runs/my", beam=8)`: the run's own search settings, with these in their place."""
+        if not runs:
+            raise UsageError("Translator.load() needs at least one run directory")
+        directories = [RunDirectory.open(run) for run in runs]
+        tokenizer = Tokenizer.load(directories[0].tokenizer_path)
+        for run in directories[1:]:
+            if Tokenizer.load(run.tokenizer_path).digest != tokenizer.digest:
+                raise DataError(
+                    f"{run.path}: its vocabulary differs from that of {directories[0].path}; train the members of an "
+                    f"ensemble with one: --tokenizer {directories[0].tokenizer_path}"
+                )
+        # Imported here, so that what needs no torch does not wait for it.
+        from dragoman.checkpoint import load_model
+        from dragoman.engines.reference import ReferenceEngine
+
+        reference = ReferenceEngine([load_model(run, checkpoint) for run in directories], tokenizer)
+        return cls(reference, tokenizer, with_changes(directories[0].read_config().search, **search))
+
+    def translate(self, lines: Sequence[str]) -> list[str]:
+        """One translation a line, in the order given."""
+        return [translation.text for translation in self.translate_stream(lines)]
+
+    def translate_stream(
+        self,
+        lines: Iterable[str],
+        n_best: int = 1,
+        seed: int = 0,
+        window: int = WINDOW,
+        warn: Callable[[str], None] = warnings.warn,
+    ) -> Iterator[Translation]:
+        """Translations as they come, in the order of the lines, `window` lines in memory at a time."""
+        lines, first = iter(lines), 1
+        while chunk := list(islice(lines, window)):
+            yield from self._translate_window(chunk, first, n_best, seed, warn)
+            first += len(chunk)
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
+        """The log-probability of each token of each given translation, the end symbol's last."""
+        sources = self.tokenizer.encode_batch([source.strip() for source, _ in pairs])
+        targets = self.tokenizer.encode_batch([target.strip() for _, target in pairs])
+        lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+        scores: list[list[float]] = [[] for _ in pairs]
+        for batch in self._batches(lengths):
+            found = self.engine.score([sources[i] for i in batch], [targets[i] for i in batch])
+            for index, log_probs in zip(batch, found, strict=True):
+                scores[index] = log_probs
+        return scores
+
+    def _translate_window(
+        self, lines: Sequence[str], first_line: int, n_best: int, seed: int, warn: Callable[[str], None]
+    ) -> Iterator[Translation]:
+        parts: list[list[int]] = []  # the token ids of every part of every line
+        parts_of: list[range] = []
+        encoded = self.tokenizer.encode_batch([line.strip() for line in lines])
+        limit = self.search.max_source_length
+        for number, (line, ids) in enumerate(zip(lines, encoded, strict=True), start=first_line):
+            begin = len(parts)
+            if len(ids) > limit:
+                pieces = split_text(line.strip(), lambda text: len(self.tokenizer.encode(text)) <= limit)
+                parts.extend(self.tokenizer.encode_batch(pieces))
+                warn(
+                    f"line {number}: {len(ids)} tokens, more than {limit} (search.max_source_length): "
+                    f"translated in {len(pieces)} parts"
+                )
+            elif ids:
+                parts.append(ids)
+            parts_of.append(range(begin, len(parts)))
+        found: list[list[Hypothesis]] = [[] for _ in parts]
+        for batch in self._batches([len(part) for part in parts]):
+            hypotheses = self.engine.translate(
+                [parts[i] for i in batch], self.search, n_best, seed + first_line + batch[0]
+            )
+            for index, candidates in zip(batch, hypotheses, strict=True):
+                found[index] = candidates
+        for line, indices in zip(lines, parts_of, strict=True):
+            yield Translation(line, self._join([found[i] for i in indices]))
+
+    def _join(self, parts: Sequence[Sequence["Hypothesis"]]) -> tuple[Candidate, ...]:
+        """The candidates of a line from those of its parts: the best of each, then the second best of each ..."""
+        if not parts:
+            return (Candidate("", 0.0, 0.0, (), ()),)
+        candidates = []
+        for hypotheses in zip(*parts, strict=False):
+            tokens = tuple(self.tokenizer.piece(i) for hypothesis in hypotheses for i in hypothesis.ids)
+            candidates.append(
+                Candidate(
+                    " ".join(self.tokenizer.decode(hypothesis.ids) for hypothesis in hypotheses),
+                    sum(hypothesis.score for hypothesis in hypotheses),
+                    sum(hypothesis.log_probability for hypothesis in hypotheses),
+                    tokens,
+                    tuple(p for hypothesis in hypotheses for p in hypothesis.token_log_probabilities),
+                )
+            )
+        return tuple(candidates)
+
+    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Indices of like length, longest first, within search.batch_tokens."""
+        batch: list[int] = []
+        for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+            if batch and (len(batch) + 1) * (lengths[batch[0]] + 1) > self.search.batch_tokens:
+                yield batch
+                batch = []
+            batch.append(index)
+        if batch:
+            yield batch
+
+
+def with_changes(search: SearchConfig, **changes: float) -> SearchConfig:
+    try:
+        return replace(search, **changes)  # type: ignore[arg-type]
+    except TypeError:
+        known = ", ".join(search.__dataclass_fields__)
+        raise UsageError(f"unknown search setting among {', '.join(changes)}; known: {known}") from None
+
+
+# Where a line that is too long may be cut, best first: after a sentence, after a clause, between words.
+_CUTS = (r"(?<=[.!?…。！？])\s+", r"(?<=[,;:—])\s+", r"\s+")
+
+
+def split_text(text: str, fits: Callable[[str], bool]) -> list[str]:
+    """Parts that fit, cut at the best places there are; a word that does not fit is cut in half."""
+    if fits(text):
+        return [text]
+    for cut in _CUTS:
+        pieces = re.split(cut, text)
+        if len(pieces) > 1:
+            break
+    else:
+        middle = len(text) // 2
+        return [*split_text(text[:middle], fits), *split_text(text[middle:], fits)] if middle else [text]
+    parts: list[str] = []
+    for piece in pieces:
+        if parts and fits(f"{parts[-1]} {piece}"):
+            parts[-1] = f"{parts[-1]} {piece}"
+        elif fits(piece):
+            parts.append(piece)
+        else:
+            parts.extend(split_text(piece, fits))
+    return [part for part in parts if part]

