@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 import json
 import os
 import random
@@ -17,6 +18,7 @@ from dragoman.config import CorpusConfig, DataConfig
 from dragoman.corpus import (
     Checked,
     CleaningReport,
+    _profile,
     check_corpora,
     file_digest,
     read_lines,
@@ -113,7 +115,7 @@ def test_faults_of_a_file_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be read \(Not a directory\); check the path and its permissions"):
         list(read_lines(tmp_path / "cut.gz" / "a.txt"))
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DataError, match="not a regular file; .* save it to a file first"):
+    with pytest.raises(DataError, match=r"not a regular file; .* save it to a file first"):
         file_digest(str(tmp_path / "pipe"))
 
 
@@ -199,6 +201,7 @@ def test_each_rule_drops_its_line(tmp_path: Path, line: str | bytes, rule: str) 
         "no\u00a0break\u2028\u200d\tfeste\u3000Leerzeichen\n",
         "the dog and a man with the cat\tthe dog and a man with the cat\n",  # untranslated, not swapped
         "der Hund und ein Mann\tder Hund und ein Mann\n",
+        "der Hund und ein Mann\tword after unknown word\n",  # one side alone is no proof
         "{1}\t{0}x\n".format(*sentence_pairs(1)[0]).replace(" ", "-"),  # swapped, but with no word known
     ],
 )
@@ -305,6 +308,17 @@ def test_one_language_on_both_sides_is_never_swapped(
 # --------------------------------------------------------------------------------------------------------- hold-out
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_chance_is_no_evidence(tmp_path: Path, seed: int) -> None:
+    """Lines that the word counts have not seen, of a task with one language on both sides."""
+    rng = random.Random(seed)
+    words = [f"w{i}" for i in range(1000)]
+    lines = [" ".join(rng.choices(words, k=25)) for _ in range(4000)]
+    corpus = tsv(tmp_path / "a.tsv", list(zip(lines[:150], lines[150:300], strict=True)))
+    profile = _profile(corpus, DataConfig(train=(corpus,)))
+    assert {profile.direction(a, b) for a, b in itertools.pairwise(lines[300:])} == {0}
+
+
 def held_out(tmp_path: Path, pairs: list[tuple[str, str]], wanted: int, seed: int = 1) -> Checked:
     return check(tsv(tmp_path / "h.tsv", pairs), hold_out=wanted, seed=seed)
 
@@ -319,7 +333,8 @@ def test_hold_out_takes_what_is_asked_but_a_tenth_at_most(tmp_path: Path) -> Non
 
 
 def test_hold_out_depends_on_the_seed_and_not_on_the_order(tmp_path: Path) -> None:
-    pairs = sentence_pairs(300)
+    pairs = sentence_pairs(250)
+    pairs += [(source, target + " etwa") for source, target in pairs[:50]]  # some sources have two translations
     chosen = set(held_out(tmp_path, pairs, 20).valid[0].pairs())
     assert set(held_out(tmp_path, pairs[::-1], 20).valid[0].pairs()) == chosen
     assert set(held_out(tmp_path, pairs, 20, seed=2).valid[0].pairs()) != chosen

@@ -1,6 +1,7 @@
 """From text to ids on disk: nothing is lost, nothing is done twice, and changed text is noticed."""
 
 import gzip
+import io
 import json
 import random
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sentencepiece
 
 import dragoman.dataset
 from dragoman.config import CorpusConfig, DataConfig
@@ -210,24 +212,49 @@ def test_an_interrupted_preparation_is_done_again(
     assert [path.suffix for path in (tmp_path / "run" / "data").iterdir()] == [""]
 
 
+def test_text_that_changed_after_an_interruption_is_refused(
+    text: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(dragoman.dataset, "encode_corpora", None)
+        with pytest.raises(TypeError):
+            run(text, tmp_path / "run")
+    write_pairs(tmp_path / "a.tsv", 310)
+    with pytest.raises(DataError, match=r"a\.tsv is not the file this run was begun with"):
+        run(text, tmp_path / "run")
+
+
 def test_long_pairs_are_dropped_by_tokens_and_reported(text: DataConfig, tmp_path: Path) -> None:
     path = Path(str(text.train[0].pairs))
     long, longest = " ".join(WORDS * 2), " ".join(WORDS * 3)
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{long}\tshort but not too short\n{longest[:100]}\t{longest}\nlast\tone\n")
-    config = replaced(text, max_length=12)
+    config = replaced(text, max_length=8)
     prepared = run(config, tmp_path / "run")
-    assert max(prepared.train.source_lengths.max(), prepared.train.target_lengths.max()) <= 12
+    assert max(prepared.train.source_lengths.max(), prepared.train.target_lengths.max()) == 8
     report = prepared.report.corpora[0]
     kept = decoded(prepared.train, prepared.tokenizer)
     dropped = [pair for pair in pairs_of(*text.train) if pair not in kept]
     lengths = [max(map(len, prepared.tokenizer.encode_batch(pair))) for pair in dropped]
-    assert min(lengths) > 12
+    assert min(lengths) > 8
     assert ("last", "one") in kept
     assert report.dropped["too_long"] + prepared.report.corpora[1].dropped.get("too_long", 0) == len(dropped) >= 2
     example = report.examples["too_long"][0]
     assert pairs_of(text.train[0])[example.line - 1] in dropped
     assert report.kept == np.count_nonzero(prepared.train.corpus == 0)
+
+
+def test_a_side_that_a_given_tokenizer_normalises_away_is_empty(tmp_path: Path) -> None:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(WORDS), model_writer=model, vocab_size=25, minloglevel=2, hard_vocab_limit=False
+    )
+    Tokenizer.load(model.getvalue()).save(tmp_path / "given.model")
+    (tmp_path / "a.tsv").write_text("alpha\tbeta\n\u200b\tgamma\ndelta\tzeta\n", encoding="utf-8")
+    config = DataConfig(train=(CorpusConfig(pairs=str(tmp_path / "a.tsv")),), tokenizer=str(tmp_path / "given.model"))
+    prepared = run(config, tmp_path / "run")
+    assert decoded(prepared.train, prepared.tokenizer) == [("alpha", "beta"), ("delta", "zeta")]
+    assert prepared.report.corpora[0].dropped == {"empty": 1}
 
 
 def test_all_pairs_too_long(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ ORDER = [
     # faces
     "lab",
     "serve",
+    "tatoeba",
     "demo",
     "cli",
     "__init__",

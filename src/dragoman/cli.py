@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 # typer carries a copy of click under a private name; this is that copy's class of wrong command lines.
-_WrongCommandLine: type[Exception] = typer.BadParameter.__bases__[0]
+_WrongCommandLine: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 
 config_app = typer.Typer(help="Look at configurations.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(config_app, name="config")
@@ -40,6 +40,17 @@ Language = Annotated[str | None, typer.Option("--language", help="Code of the ta
 References = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
 ]
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    if version:
+        import dragoman
+
+        _print(dragoman.__version__)
+        raise typer.Exit
 
 
 @app.command()
@@ -94,14 +105,17 @@ def translate(
     alpha: Alpha = None,
     n_best: Annotated[int, typer.Option("--n-best", min=1, help="So many translations a line, best first.")] = 1,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="For --sample: below 1 is bolder, above 1 wilder.")] = None,
+    temperature: Annotated[float | None, typer.Option(help="For --sample: below 1 is safer, above 1 wilder.")] = None,
     top_k: Annotated[int | None, typer.Option(help="For --sample: among the k most probable tokens.")] = None,
     top_p: Annotated[float | None, typer.Option(help="For --sample: among the most probable up to p in all.")] = None,
     seed: Annotated[int, typer.Option(help="For --sample.")] = 0,
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
-    """Translate lines of text, in their order; empty lines stay empty."""
+    """Translate lines of text.
+
+    The output has a line for each line of the input, in its order; empty lines stay empty.
+    """
     from dragoman.corpus import read_lines
     from dragoman.translate import WINDOW, Translator
 
@@ -146,7 +160,7 @@ def evaluate(
     language: Language = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a run, or a file of translations, against references."""
+    """Score translations against references."""
     from dragoman import evaluate as evaluation
     from dragoman.corpus import read_lines
     from dragoman.rundir import write_atomically
@@ -184,7 +198,10 @@ def score(
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
-    """Log-probability of given translations: total, a token, and the pair."""
+    """Log-probability of given translations.
+
+    Each line: the total, the mean a token, the source, the translation.
+    """
     from dragoman.corpus import read_pairs
     from dragoman.translate import Translator
 
@@ -204,7 +221,10 @@ def average(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
     last: Annotated[int, typer.Option(min=1, help="So many of the newest checkpoints.")] = 5,
 ) -> None:
-    """Average a run's newest checkpoints; the average is what translates from then on."""
+    """Average a run's newest checkpoints.
+
+    The average is what translates from then on.
+    """
     from dragoman.checkpoint import average as mean_of
     from dragoman.checkpoint import promote
     from dragoman.rundir import RunDirectory, step_of
@@ -247,7 +267,10 @@ def demo(
     minutes: Annotated[float | None, typer.Option(help="Training time [default: the recipe's].")] = None,
     out: Annotated[Path, typer.Option(help="The run's directory.")] = Path("runs/demo"),
 ) -> None:
-    """Fetch real sentence pairs, train an English-French translator, score it and try it."""
+    """Train an English-French translator and try it.
+
+    Fetches real sentence pairs, trains for some minutes, scores on sentences held out, translates a few more.
+    """
     from dragoman.demo import run_demo
 
     run_demo(out, minutes)
@@ -271,13 +294,15 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     except _WrongCommandLine as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # a bare `dragoman` asks what there is
+            _fail(error.format_message(), 2, prefix="")
         command = getattr(getattr(error, "ctx", None), "command_path", "dragoman")
-        said = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+        said = " ".join(error.format_message().split())
         _fail(f"{said.rstrip('.')}; see: {command} --help", 2)
 
 
-def _fail(message: str, code: int) -> NoReturn:
-    _say(f"dragoman: {message}")
+def _fail(message: str, code: int, prefix: str = "dragoman: ") -> NoReturn:
+    _say(f"{prefix}{message}")
     sys.exit(code)
 
 

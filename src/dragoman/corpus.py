@@ -455,7 +455,7 @@ def _compare_lines(scans: Sequence[_Scan], drop_duplicates: bool, hold_out: int)
     targets = np.concatenate([scan.target_hashes for scan in scans])[kept]
     if drop_duplicates:
         pairs = sources * np.uint64(0x9E3779B97F4A7C15) + targets  # not a plain sum: (a, b) and (b, a) are two pairs
-        first = np.sort(np.unique(pairs, return_index=True)[1])
+        first = np.unique(pairs, return_index=True)[1]  # in the order of hashes, like the choice below
         verdicts[kept] = Verdict.DUPLICATE
         kept, sources, targets = kept[first], sources[first], targets[first]
         verdicts[kept] = Verdict.KEPT

@@ -70,7 +70,7 @@ def attention(
     scale: float,
     mask: Tensor | None,  # broadcasts to (B, H, T, S); None: all may be attended to
     intervention: Intervention,
-    first_query: int,
+    positions: Sequence[int],  # of each of the T queries in its sequence
 ) -> tuple[Tensor, Tensor]:
     """Equation 1, step by step, with the weights: softmax(Q K^T scale) V."""
     scores = query @ key.mT * scale  # (B, H, T, S)
@@ -78,14 +78,9 @@ def attention(
         scores = scores.masked_fill(~mask, -math.inf)
     weights = scores.softmax(dim=-1)
     for override in intervention.overrides:
-        rows = slice(None)
-        if override.query is not None:
-            row = override.query - first_query
-            if not 0 <= row < weights.shape[2]:
-                continue
-            rows = slice(row, row + 1)
+        rows = [row for row, position in enumerate(positions) if override.query in (None, position)]
         weights = weights.clone()
-        weights[:, override.head, rows] = override.weights[: weights.shape[3]]
+        weights[:, override.head, rows] = override.weights[: weights.shape[3]].to(weights)
     context = weights @ value  # (B, H, T, d_v)
     if intervention.heads_off:
         context = context.clone()
@@ -129,7 +124,7 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
         probe: Probe | None = None,
-        first_query: int = 0,
+        positions: Sequence[int] | None = None,  # of the queries; None: from 0 on
     ) -> Tensor:
         """Attention of all heads, concatenated and projected: (B, T, D)."""
         if probe is None:
@@ -138,7 +133,8 @@ class MultiHeadAttention(nn.Module):
             if causal:
                 mask = causal_mask(query.shape[2], query.device)
             intervention = probe.interventions.get(site, Intervention())
-            context, probe.weights[site] = attention(query, key, value, self.scale, mask, intervention, first_query)
+            positions = range(query.shape[2]) if positions is None else positions
+            context, probe.weights[site] = attention(query, key, value, self.scale, mask, intervention, positions)
         return self.w_o(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
 
@@ -294,13 +290,14 @@ class DecoderLayer(nn.Module):
             row = y.flatten(0, 1)[:, None]  # (B K, 1, D): every beam has its own past, all of which it may attend to
             query, key, value = self.self_attention.project(row)
             past = cache.append(key, value)
-            return attend(query, *past, site, probe=probe, first_query=cache.length - 1).view(y.shape)
+            return attend(query, *past, site, probe=probe, positions=[cache.length - 1]).view(y.shape)
 
         def look_across(y: Tensor) -> Tensor:
             # With a cache the beams of a sentence are so many queries to one memory, which is thus kept once.
-            cross, first = self.cross_attention, 0 if cache is None else cache.length - 1
+            cross = self.cross_attention
+            positions = None if cache is None else [cache.length - 1] * y.shape[1]
             query = cross.split_heads(cross.w_q(y))
-            return cross.attend(query, *memory, Site("cross", layer), memory_mask, probe=probe, first_query=first)
+            return cross.attend(query, *memory, Site("cross", layer), memory_mask, probe=probe, positions=positions)
 
         x = self.around_self(x, look_back)
         x = self.around_cross(x, look_across)

@@ -91,9 +91,10 @@ def train(config: RunConfig, run: RunDirectory, again: str) -> None:
             progress.step += 1
             progress.position += 1
             progress.seconds = time.monotonic() - clock_start
-            if progress.step % LOG_EVERY == 0:
+            validates = progress.step % settings.valid_steps == 0
+            if progress.step % LOG_EVERY == 0 or validates:  # a checkpoint leaves no half-filled sums behind
                 meter.report(log, progress, rate, float(gradient_norm), settings)
-            if progress.step % settings.valid_steps == 0:
+            if validates:
                 validate_and_save(log, run, config, model, optimizer, prepared, progress)
                 progress.seconds = time.monotonic() - clock_start
 

@@ -1,0 +1,137 @@
+"""The loss is torch's label-smoothed cross-entropy, summed; what is ours is that the logits are never held whole."""
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from dragoman import loss as loss_module
+from dragoman.loss import smoothed_cross_entropy
+
+EXACT = {"rtol": 1e-11, "atol": 1e-13}  # everything here is float64
+
+
+class Sizes(TorchDispatchMode):
+    """Writes down how many elements each tensor has that an operation returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = 0
+
+    def __torch_dispatch__(
+        self, func: Any, _types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        tensors = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        self.largest = max([self.largest, *(tensor.numel() for tensor in tensors)])
+        return result
+
+
+def inputs(rows: int, width: int = 6, vocabulary: int = 11) -> tuple[Tensor, Tensor, Tensor]:
+    torch.manual_seed(rows)
+    states = torch.randn(rows, width, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(vocabulary, width, dtype=torch.float64, requires_grad=True)
+    return states, weight, torch.randint(vocabulary, (rows,))
+
+
+def gradients(loss: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+    return torch.autograd.grad(3 * loss, tensors)  # what reaches the loss from behind is not always 1
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.9])
+@pytest.mark.parametrize("rows", [1, 4, 5, 10, 11])  # below, at and above the ends of chunks of 5
+def test_value_and_gradients_are_torchs(rows: int, smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss_module, "CHUNK_ROWS", 5)
+    states, weight, labels = inputs(rows)
+    smoothed, plain = smoothed_cross_entropy(states, weight, labels, smoothing)
+    logits = states @ weight.T
+    expected = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
+    torch.testing.assert_close(smoothed, expected, **EXACT)
+    torch.testing.assert_close(plain, F.cross_entropy(logits, labels, reduction="sum"), **EXACT)
+    for ours, theirs in zip(gradients(smoothed, states, weight), gradients(expected, states, weight), strict=True):
+        torch.testing.assert_close(ours, theirs, **EXACT)
+
+
+def test_the_target_gives_its_smoothing_to_every_token_the_right_one_too() -> None:
+    """Section 5.4 does not say which; this is F.cross_entropy's: ε/V each, and 1 - ε more to the right token."""
+    states, weight, labels = inputs(3)
+    log_probs = (states @ weight.T).log_softmax(dim=1)
+    target = torch.full((3, 11), 0.1 / 11, dtype=torch.float64)
+    target[range(3), labels] += 0.9
+    smoothed, _ = smoothed_cross_entropy(states, weight, labels, 0.1)
+    torch.testing.assert_close(smoothed, -(target * log_probs).sum(), **EXACT)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_gradients_by_differences(smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss_module, "CHUNK_ROWS", 4)
+    states, weight, labels = inputs(9, width=3, vocabulary=5)
+
+    def only_loss(states: Tensor, weight: Tensor) -> Tensor:
+        return smoothed_cross_entropy(states, weight, labels, smoothing)[0]
+
+    assert torch.autograd.gradcheck(only_loss, (states, weight))
+
+
+def test_only_one_side_may_want_a_gradient() -> None:
+    states, weight, labels = inputs(7)
+    both = gradients(smoothed_cross_entropy(states, weight, labels, 0.1)[0], states, weight)
+    (of_states,) = gradients(smoothed_cross_entropy(states, weight.detach(), labels, 0.1)[0], states)
+    (of_weight,) = gradients(smoothed_cross_entropy(states.detach(), weight, labels, 0.1)[0], weight)
+    assert torch.equal(of_states, both[0])
+    assert torch.equal(of_weight, both[1])
+
+
+def test_the_plain_loss_is_for_reading_only() -> None:
+    states, weight, labels = inputs(3)
+    smoothed, plain = smoothed_cross_entropy(states, weight, labels, 0.1)
+    assert smoothed.requires_grad
+    assert not plain.requires_grad
+
+
+def test_large_logits_neither_overflow_nor_vanish() -> None:
+    states, weight, labels = inputs(6)
+    smoothed, plain = smoothed_cross_entropy(1e4 * states, weight, labels, 0.1)
+    expected = F.cross_entropy(1e4 * states @ weight.T, labels, reduction="sum", label_smoothing=0.1)
+    torch.testing.assert_close(smoothed, expected, rtol=1e-9, atol=1e-9)
+    assert plain.isfinite()
+
+
+def test_the_logits_are_never_held_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss_module, "CHUNK_ROWS", 8)
+    states, weight, labels = inputs(50, width=4, vocabulary=100)
+    with Sizes() as sizes:
+        smoothed, _ = smoothed_cross_entropy(states, weight, labels, 0.1)
+        smoothed.backward()
+    assert sizes.largest == 8 * 100  # and not 50 · 100; states have 50 · 4 elements, weights 100 · 4
+
+
+def test_where_no_gradient_is_wanted_none_is_computed() -> None:
+    """Validation: the weight is a parameter still, but nobody asks."""
+    states, weight, labels = inputs(7)
+    expected = smoothed_cross_entropy(states, weight, labels, 0.1)
+    for quiet in (torch.no_grad(), torch.inference_mode()):
+        with quiet, Sizes() as sizes:
+            found = smoothed_cross_entropy(states.detach(), weight, labels, 0.1)
+        assert torch.equal(torch.stack(found), torch.stack(expected))
+        assert sizes.largest == 7 * 11  # logits
+        products = Products()
+        with quiet, products:
+            smoothed_cross_entropy(states.detach(), weight, labels, 0.1)
+        assert products.count == 1
+
+
+class Products(TorchDispatchMode):
+    """Counts matrix products."""
+
+    count = 0
+
+    def __torch_dispatch__(
+        self, func: Any, _types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.count += func.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.addmm_)
+        return func(*args, **(kwargs or {}))
