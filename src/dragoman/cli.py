@@ -9,6 +9,7 @@ import os
 import shlex
 import sys
 import traceback
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -48,9 +49,7 @@ def options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     if version:
-        import dragoman
-
-        _print(dragoman.__version__)
+        _print(metadata.version("dragoman"))
         raise typer.Exit
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import os
 import signal
 import sys
 import time
@@ -116,10 +117,11 @@ def open_run(config: RunConfig, run: RunDirectory) -> tuple[RunConfig, Prepared]
         raise ConfigError(
             "no training data: give --pairs my.tsv, or --source and --target, or [data] train in a recipe"
         )
-    try:
-        run.path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DragomanError(f"--out {run.path}: cannot be made ({error.strerror}); name another directory") from None
+    standing = next(path for path in (run.path, *run.path.parents) if path.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK):  # said now, not after the text was read
+        raise DragomanError(
+            f"{run.path}: cannot be made, as {standing} is no directory to write in; give another --out"
+        )
     if run.config_path.exists():
         before = RunDirectory.open(run.path).read_config()
         require_same_run(before, config, run)
