@@ -111,7 +111,7 @@ def convert(
         found = _find(path)
         if found is None or found.positions < rows:
             raise
-    for other in run.converted_path.iterdir():
+    for other in run.converted_path.iterdir():  # of weights that are no longer the run's
         if not other.name.endswith(digest) and not other.name.startswith("."):
             rmtree(other, ignore_errors=True)
     return Converted(path, rows)
@@ -141,7 +141,7 @@ def _specifications() -> Iterator[Any]:
     try:
         yield specs
     finally:
-        for name in [name for name in sys.modules if name.partition(".specs")[0] == "ctranslate2" and ".specs" in name]:
+        for name in [name for name in sys.modules if f"{name}.".startswith("ctranslate2.specs.")]:
             del sys.modules[name]
         vars(ctranslate2).pop("specs", None)
 
