@@ -1,6 +1,11 @@
 """What every test stands on: the same examples each time, no network, the same terminal everywhere."""
 
+import io
 import os
+import random
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import hypothesis
@@ -22,3 +27,102 @@ for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS"):
 def repository() -> Path:
     """The checkout that the tests run in."""
     return Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left behind."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def run_in_process(arguments: Sequence[str | Path], stdin: bytes = b"") -> Ran:
+    """The command line without the second that a new process needs to import torch."""
+    from dragoman.cli import main
+
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["dragoman", *map(str, arguments)])
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)), encoding="utf-8"))
+        patch.setattr(sys, "stdout", stdout)
+        patch.setattr(sys, "stderr", stderr)
+        with pytest.raises(SystemExit) as left:
+            main()
+    for stream in (stdout, stderr):
+        stream.flush()
+    out, err = (stream.buffer.getvalue().decode() for stream in (stdout, stderr))  # type: ignore[attr-defined]
+    assert isinstance(left.value.code, int)
+    return Ran(left.value.code, out, err)
+
+
+@pytest.fixture(scope="session")
+def cli() -> Callable[..., Ran]:
+    """`cli("translate", run, stdin="...")` as if from a shell."""
+
+    def command(*arguments: str | Path, stdin: str | bytes = b"") -> Ran:
+        return run_in_process(arguments, stdin.encode() if isinstance(stdin, str) else stdin)
+
+    return command
+
+
+LEXICON = {
+    "the": "la", "dog": "hundo", "cat": "kato", "house": "domo", "red": "ruĝa", "old": "maljuna",
+    "small": "malgranda", "sees": "vidas", "finds": "trovas", "hears": "aŭdas", "under": "sub", "near": "apud",
+    "tree": "arbo", "garden": "ĝardeno", "child": "infano", "river": "rivero",
+}  # fmt: skip
+
+
+def lexicon_pairs(count: int, seed: int) -> list[tuple[str, str]]:
+    """Word by word translations of random sentences, all different."""
+    draw = random.Random(seed)
+    pairs: dict[str, str] = {}
+    while len(pairs) < count:
+        words = draw.choices(list(LEXICON), k=draw.randint(2, 8))
+        pairs[" ".join(words)] = " ".join(LEXICON[word] for word in words)
+    return list(pairs.items())
+
+
+@pytest.fixture(scope="session")
+def tiny_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of train and valid: each a .tsv, and the same as two files, .source and .target. Do not change it."""
+    directory = tmp_path_factory.mktemp("text")
+    pairs = lexicon_pairs(220, seed=1)
+    for name, part in (("train", pairs[:200]), ("valid", pairs[200:])):
+        (directory / f"{name}.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in part), encoding="utf-8")
+        (directory / f"{name}.source").write_text("".join(f"{s}\n" for s, _ in part), encoding="utf-8")
+        (directory / f"{name}.target").write_text("".join(f"{t}\n" for _, t in part), encoding="utf-8")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def tiny_settings() -> list[str]:
+    """Flags of `train` for a model that runs through a step in 20 milliseconds."""
+    values: dict[str, float] = {
+        "model.vocab_size": 400,
+        "model.encoder_layers": 1,
+        "model.decoder_layers": 1,
+        "model.d_model": 32,
+        "model.d_ff": 64,
+        "model.num_heads": 2,
+        "model.dropout": 0.0,
+        "train.batch_tokens": 800,
+        "train.micro_batch_tokens": 800,
+        "train.warmup_steps": 20,
+        "train.peak_rate": 0.02,
+        "train.threads": 1,
+    }
+    return [part for key, value in values.items() for part in ("--set", f"{key}={value}")]
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tiny_text: Path, tiny_settings: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 90 steps with checkpoints at 30, 60 and 90: knows words, not grammar. Copy it before changing it."""
+    out = tmp_path_factory.mktemp("runs") / "tiny"
+    data = ["--pairs", tiny_text / "train.tsv", "--valid-pairs", tiny_text / "valid.tsv"]
+    ran = run_in_process(
+        ["train", *data, "--out", out, "--steps", "90", "--set", "train.valid_steps=30", *tiny_settings]
+    )
+    assert ran.code == 0, ran.stderr
+    return out

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dragoman.errors import DataError, UsageError
 from dragoman.model import Transformer
-from dragoman.rundir import RunDirectory, read_json, replacing, write_atomically
+from dragoman.rundir import RunDirectory, discard, read_json, replacing, write_atomically
 
 
 @dataclass
@@ -44,13 +44,23 @@ def weights_of(model: Transformer) -> dict[str, Tensor]:
 
 def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
     with replacing(path) as temporary:
-        save_file(weights, temporary)
+        _write_tensors(temporary, weights)
+
+
+def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    path.touch()
+    mode = path.stat().st_mode
+    try:
+        save_file(tensors, path)
+    except SafetensorError as error:
+        raise OSError(str(error)) from None
+    path.chmod(mode)  # safetensors writes files that only their owner may read
 
 
 def load_weights(path: Path, model: Transformer) -> None:
     """Fill the model from the file; names and shapes must be exactly the model's."""
     found, wanted = read_tensors(path), weights_of(model)
-    for name in wanted.keys() | found.keys():
+    for name in sorted(wanted.keys() | found.keys()):
         if name not in found or name not in wanted:
             where = "the file" if name not in found else "the configuration's model"
             raise DataError(f"{path}: {name} is missing from {where}; weights and config.json are of different runs")
@@ -91,22 +101,23 @@ def save_checkpoint(
     run: RunDirectory, model: Transformer, optimizer: torch.optim.Optimizer, progress: Progress, keep: int
 ) -> None:
     """Write a checkpoint, then remove what is no longer needed: the oldest, and all but the last one's optimiser."""
+    path = run.checkpoints_path / f"step-{progress.step:08d}"
+    if path.exists():  # interrupted right after a validation: nothing has happened since
+        return
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     state = {
         f"{names[parameter]}:{key}": value.contiguous()
         for parameter, values in optimizer.state.items()
         for key, value in values.items()
     }
-    with replacing(run.checkpoints_path / f"step-{progress.step:08d}") as directory:
+    with replacing(path) as directory:
         directory.mkdir()
-        save_file(weights_of(model), directory / "model.safetensors")
-        save_file(state, directory / "optimizer.safetensors")
+        _write_tensors(directory / "model.safetensors", weights_of(model))
+        _write_tensors(directory / "optimizer.safetensors", state)
         (directory / "progress.json").write_text(json.dumps(asdict(progress), indent=2) + "\n")
     *older, _ = run.checkpoints()
     for checkpoint in older[: max(0, len(older) - keep + 1)]:
-        for file in checkpoint.iterdir():
-            file.unlink()
-        checkpoint.rmdir()
+        discard(checkpoint)
     for checkpoint in older[max(0, len(older) - keep + 1) :]:
         (checkpoint / "optimizer.safetensors").unlink(missing_ok=True)
 
@@ -115,12 +126,18 @@ def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.o
     """Put the model and the optimiser back to where the checkpoint was written."""
     load_weights(checkpoint / "model.safetensors", model)
     state = read_tensors(checkpoint / "optimizer.safetensors")
+    try:
+        progress = Progress(**read_json(checkpoint / "progress.json"))
+    except TypeError as error:
+        raise DataError(f"{checkpoint / 'progress.json'}: damaged ({error}); restore it, or give a new --out") from None
     for name, parameter in model.named_parameters():
         prefix = f"{name}:"
-        optimizer.state[parameter] = {
-            key.removeprefix(prefix): value.clone() for key, value in state.items() if key.startswith(prefix)
-        }
-    return Progress(**read_json(checkpoint / "progress.json"))
+        values = {key.removeprefix(prefix): value.clone() for key, value in state.items() if key.startswith(prefix)}
+        if progress.step and {tuple(value.shape) for value in values.values()} - {()} != {tuple(parameter.shape)}:
+            file = checkpoint / "optimizer.safetensors"
+            raise DataError(f"{file}: not of these weights ({name}); restore it, or give a new --out")
+        optimizer.state[parameter] = values
+    return progress
 
 
 def average(checkpoints: Sequence[Path]) -> dict[str, Tensor]:

@@ -3,6 +3,7 @@
 Exit codes: 0 done, 2 wrong usage, 3 data or configuration at fault, 1 another failure, 130 interrupted.
 """
 
+import io
 import json
 import os
 import shlex
@@ -135,6 +136,8 @@ def translate(
     if sample:
         changes["sampling"] = True
     given = {name: value for name, value in changes.items() if value is not None}
+    if input_ is None and sys.stdin is None:
+        raise UsageError("translate: stdin is closed; give --input FILE")
     lines = read_lines(sys.stdin.buffer if input_ is None else input_)
     translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, **given)
     # A person who types wants each answer at once; a file is sorted by length in windows.
@@ -183,6 +186,8 @@ def evaluate(
     if bool(runs) == (hypotheses is not None) or (bool(runs) and source is None):
         raise UsageError("evaluate: give RUN and --source to translate, or --hypotheses with translations")
     if hypotheses is not None:
+        if any(value is not None for value in (source, beam, alpha, checkpoint)):
+            raise UsageError("evaluate: --source, --beam, --alpha and --checkpoint go with RUN; leave them out")
         outputs = list(read_lines(hypotheses))
     else:
         from dragoman.translate import Translator
@@ -295,6 +300,8 @@ def show_config(
 ) -> None:
     """Every value and where it came from."""
     if (Path(recipe) / "config.json").is_file():
+        if set_:
+            raise UsageError("config show: --set goes with a recipe; a run is what it is, so leave it out")
         from dragoman.rundir import RunDirectory
 
         config: RunConfig = RunDirectory(recipe).read_config()
@@ -327,19 +334,12 @@ def demo(
 
 def main() -> NoReturn:
     """Run a command; turn what goes wrong into one line and an exit code."""
+    _speak_utf8()
     try:
-        code = app(standalone_mode=False)
-        sys.stdout.flush()
+        code = app(prog_name="dragoman", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except DragomanError as error:
-        if os.environ.get("DRAGOMAN_TRACEBACK"):
-            traceback.print_exc()
         _fail(str(error), error.exit_code)
-    except typer.Exit as error:
-        sys.exit(error.exit_code)
-    except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
     except _WrongCommandLine as error:
@@ -348,9 +348,23 @@ def main() -> NoReturn:
         command = getattr(getattr(error, "ctx", None), "command_path", "dragoman")
         said = " ".join(error.format_message().split())
         _fail(f"{said.rstrip('.')}; see: {command} --help", 2)
+    except OSError as error:
+        _fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
+    except Exception as error:
+        said = " ".join(str(error).split())
+        _fail(f"{type(error).__name__}: {said}; to see where, set DRAGOMAN_TRACEBACK=1", 1)
+
+
+def _speak_utf8() -> None:
+    """Whatever the locale says: it is what we read, too. Names of files that are not UTF-8 come out as they are."""
+    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)
 
 
 def _fail(message: str, code: int, prefix: str = "dragoman: ") -> NoReturn:
+    if os.environ.get("DRAGOMAN_TRACEBACK"):
+        traceback.print_exc()
     _say(f"{prefix}{message}")
     sys.exit(code)
 
@@ -360,9 +374,16 @@ def _say(line: str) -> None:
 
 
 def _print(line: str) -> None:
-    # Always UTF-8, whatever the locale says: it is what we read, too.
-    sys.stdout.buffer.write(line.encode() + b"\n")
-    sys.stdout.buffer.flush()
+    if sys.stdout is None:
+        raise DragomanError("stdout is closed; the result has nowhere to go")
+    try:
+        print(line, flush=True)
+    except OSError as error:
+        # What could not be written is not tried again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # whoever read our output has seen enough
+            raise typer.Exit from None
+        raise DragomanError(f"stdout: cannot be written ({error.strerror})") from None
 
 
 def _shown(value: Any) -> str:

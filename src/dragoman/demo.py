@@ -1,5 +1,6 @@
 """The demo: real sentence pairs, a translator trained on them in minutes, its score, and a few sentences to try."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ def run_demo(out: Path, minutes: float | None) -> None:
         overrides.append(("train.minutes", minutes, "command line"))
     from dragoman.train import train  # torch is not needed before
 
-    train(load("demo", overrides).config, RunDirectory(out), f"dragoman demo --out {out}")
+    again = ["dragoman", "demo", "--out", str(out)] + ([] if minutes is None else ["--minutes", f"{minutes:g}"])
+    train(load("demo", overrides).config, RunDirectory(out), shlex.join(again))
 
     translator = Translator.load(out)
     _say(f"translating the {data.summary.test_sentences:,} test sentences")
@@ -45,10 +47,11 @@ def run_demo(out: Path, minutes: float | None) -> None:
     print(f"  {scores.bleu.line()}\n  {scores.chrf.line()}\n")
     for source, target in zip(SENTENCES, translator.translate(SENTENCES), strict=True):
         print(f"  {source}\n    {target}")
+    named = shlex.quote(str(out))
     print(
         f"\nNow try:\n"
-        f'  echo "Two dogs play in the snow." | dragoman translate {out}\n'
-        f"  dragoman translate {out} --n-best 4\n"
+        f'  echo "Two dogs play in the snow." | dragoman translate {named}\n'
+        f"  dragoman translate {named} --n-best 4\n"
         f"  dragoman train --pairs my.tsv --out runs/my      # your own: source, tab, target on each line\n"
         f"The commands are in .venv/bin after `make setup`. Sentences: Tatoeba, CC BY 2.0 FR, see {data.attribution}"
     )

@@ -36,8 +36,9 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu":  # elsewhere torch's fused kernel is the fast one
             return nn.functional.dropout(x, self.probability)
-        # At least one step of the 256, so that a small probability does not become none at all.
-        return _ByteDropout.apply(x, max(1, round(self.probability * 256)))  # type: ignore[no-any-return,no-untyped-call]
+        # From 1 to 255, so that a small probability does not become none, nor a large one all.
+        threshold = min(255, max(1, round(self.probability * 256)))
+        return _ByteDropout.apply(x, threshold)  # type: ignore[no-any-return,no-untyped-call]
 
     def extra_repr(self) -> str:
         return f"probability={self.probability}"

@@ -15,10 +15,14 @@ CHUNK_ROWS = 512
 class _SmoothedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: torch.autograd.function.FunctionCtx, states: Tensor, weight: Tensor, labels: Tensor, smoothing: float
+        ctx: torch.autograd.function.FunctionCtx,
+        states: Tensor,
+        weight: Tensor,
+        labels: Tensor,
+        smoothing: float,
+        wants_grad: bool,
     ) -> tuple[Tensor, Tensor]:
         vocab_size = weight.shape[0]
-        wants_grad = states.requires_grad or weight.requires_grad
         # The uniform part of the target enters loss and gradient only through these two sums.
         weight_mean = weight.mean(dim=0)  # (D,)
         states_sum = states.sum(dim=0)  # (D,)
@@ -30,14 +34,19 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
             chunk, label = states[rows], labels[rows, None]
             logits = chunk @ weight.T  # (rows, V)
             right = logits.gather(1, label)
-            log_total = logits.logsumexp(dim=1, keepdim=True)
-            plain += (log_total - right).sum()
-            smoothed += (log_total - (1 - smoothing) * right).sum() - smoothing * (chunk @ weight_mean).sum()
             if wants_grad:  # d loss / d logits = probabilities - smoothed target
-                grad = logits.sub_(log_total).exp_()
+                grad = logits.softmax(dim=1)
+                # The softmax knows the sum of exponentials, and taking it from there saves a pass over V.
+                log_total = right - grad.gather(1, label).log()
+                if not log_total.isfinite().all():  # a right token so improbable that its probability is 0
+                    log_total = logits.logsumexp(dim=1, keepdim=True)
                 grad.scatter_add_(1, label, torch.full_like(right, smoothing - 1))
                 torch.mm(grad, weight, out=grad_states[rows])
                 grad_weight.addmm_(grad.T, chunk)
+            else:
+                log_total = logits.logsumexp(dim=1, keepdim=True)
+            plain += (log_total - right).sum()
+            smoothed += (log_total - (1 - smoothing) * right).sum() - smoothing * (chunk @ weight_mean).sum()
         if wants_grad:
             grad_states -= smoothing * weight_mean
             grad_weight -= smoothing / vocab_size * states_sum
@@ -46,9 +55,9 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         return smoothed, plain
 
     @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         grad_states, grad_weight = ctx.saved_tensors  # type: ignore[attr-defined]
-        return grad_states * grads[0], grad_weight * grads[0], None, None
+        return grad_states * grads[0], grad_weight * grads[0], None, None, None
 
 
 def smoothed_cross_entropy(
@@ -58,4 +67,6 @@ def smoothed_cross_entropy(
     smoothing: float,
 ) -> tuple[Tensor, Tensor]:
     """The smoothed loss to minimise and the plain negative log-likelihood to report, each summed over the N tokens."""
-    return _SmoothedCrossEntropy.apply(states, weight, labels, smoothing)  # type: ignore[no-any-return,no-untyped-call]
+    # Asked here: inside the function torch has gradients switched off.
+    wants_grad = torch.is_grad_enabled() and (states.requires_grad or weight.requires_grad)
+    return _SmoothedCrossEntropy.apply(states, weight, labels, smoothing, wants_grad)  # type: ignore[no-any-return,no-untyped-call]

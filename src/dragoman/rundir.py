@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,16 +90,18 @@ def read_json(path: Path) -> dict[str, Any]:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`; what is written there takes the place of `path` only when it is complete."""
-    temporary = path.with_name(f".{path.name}.partial")
+    temporary, outdated = path.with_name(f".{path.name}.partial"), _outdated(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove(temporary)
+        _remove(outdated)
         yield temporary
         _sync(temporary)
-        if path.is_dir():
-            _remove(path)  # a directory cannot be replaced in one step, and nobody replaces one that is still needed
+        if temporary.is_dir() and path.is_dir():
+            path.replace(outdated)  # one directory replaces another in two steps, with nothing between them
         temporary.replace(path)
         _sync(path.parent)
+        _remove(outdated)
     except OSError as error:
         _remove(temporary)
         raise DragomanError(
@@ -125,8 +127,21 @@ def _sync(path: Path) -> None:
             os.close(descriptor)
 
 
+def discard(directory: Path) -> None:
+    """Remove a directory under another name: nobody finds half of one under its own."""
+    outdated = _outdated(directory)
+    _remove(outdated)
+    directory.replace(outdated)
+    _remove(outdated)
+
+
+def _outdated(path: Path) -> Path:
+    return path.with_name(f".{path.name}.outdated")
+
+
 def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # what is still in the way is met, and named, by the next step
+            path.unlink()

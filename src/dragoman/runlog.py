@@ -25,7 +25,7 @@ class RunLog:
         """keep_bytes: how much of an earlier log to keep; lines after the checkpoint it goes on from are cut off."""
         run.path.mkdir(parents=True, exist_ok=True)
         self._file = run.metrics_path.open("ab")
-        self._file.truncate(keep_bytes)
+        self._file.truncate(min(keep_bytes, self._file.tell()))  # a log that was deleted is not filled up with zeros
         self._console = Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
         self._task = TaskID(0)

@@ -82,6 +82,8 @@ class Translator:
 
     def translate(self, lines: Sequence[str]) -> list[str]:
         """One translation a line, in the order given."""
+        if isinstance(lines, str):  # a sequence of strings too: it would be translated letter by letter
+            raise UsageError("translate() got a string; give a list of lines")
         return [translation.text for translation in self.translate_stream(lines)]
 
     def translate_stream(
@@ -148,7 +150,8 @@ class Translator:
             tokens = tuple(self.tokenizer.piece(i) for hypothesis in hypotheses for i in hypothesis.ids)
             candidates.append(
                 Candidate(
-                    " ".join(self.tokenizer.decode(hypothesis.ids) for hypothesis in hypotheses),
+                    # A line stays a line: a model that spells in bytes can write a line feed, too.
+                    " ".join(self.tokenizer.decode(hypothesis.ids) for hypothesis in hypotheses).replace("\n", " "),
                     sum(hypothesis.score for hypothesis in hypotheses),
                     sum(hypothesis.log_probability for hypothesis in hypotheses),
                     tokens,
@@ -170,11 +173,10 @@ def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | Non
 
 
 def with_changes(search: SearchConfig, **changes: float) -> SearchConfig:
-    try:
-        return replace(search, **changes)  # type: ignore[arg-type]
-    except TypeError:
-        known = ", ".join(search.__dataclass_fields__)
-        raise UsageError(f"unknown search setting among {', '.join(changes)}; known: {known}") from None
+    known = search.__dataclass_fields__
+    if unknown := ", ".join(changes.keys() - known.keys()):
+        raise UsageError(f"unknown search setting {unknown}; known: {', '.join(known)}")
+    return replace(search, **changes)  # type: ignore[arg-type]
 
 
 # Where a line that is too long may be cut, best first: after a sentence, after a clause, between words.

@@ -1,0 +1,114 @@
+"""The demo on a few synthetic pairs, without the network: fetch, train, score, translate, say what to do next."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragoman.demo
+import dragoman.train
+from dragoman.config import Layered, load
+from dragoman.demo import SENTENCES, run_demo
+from dragoman.errors import DragomanError
+from dragoman.tatoeba import DemoData, Summary
+
+SMALL = {
+    "model.vocab_size": 320,
+    "model.encoder_layers": 1,
+    "model.decoder_layers": 1,
+    "model.d_model": 16,
+    "model.d_ff": 32,
+    "model.num_heads": 2,
+    "train.steps": 4,
+    "train.threads": 1,
+    "train.valid_sentences": 2,
+    "search.max_extra_length": 5,
+}
+
+
+@pytest.fixture
+def data(tiny_text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DemoData:
+    """What `prepare_demo` would have left in the cache; the recipe made small."""
+    directory = tmp_path / "cache"
+    directory.mkdir()
+    for name in ("train", "valid"):
+        (directory / f"{name}.tsv").write_bytes((tiny_text / f"{name}.tsv").read_bytes())
+    (directory / "test.en").write_text("the dog\nred house\n", encoding="utf-8")
+    (directory / "test.fr.1").write_text("la hundo\nruĝa domo\n", encoding="utf-8")
+    (directory / "test.fr.2").write_text("hundo\n\n", encoding="utf-8")
+    found = DemoData(directory, Summary(240, 222, 222, 1, 200, 20, 20, 2, 3, 5.0, 2.0))
+
+    def small(recipe: str, overrides: Sequence[tuple[str, Any, str]]) -> Layered:
+        return load(recipe, [*overrides, *((key, value, "test") for key, value in SMALL.items())])
+
+    monkeypatch.setattr(dragoman.demo, "prepare_demo", lambda _cache: found)
+    monkeypatch.setattr(dragoman.demo, "load", small)
+    return found
+
+
+def test_the_demo(data: DemoData, tmp_path: Path, cli: Callable[..., Any]) -> None:
+    out = tmp_path / "my runs"
+    first = cli("demo", "--out", out)
+    assert first.code == 0, first.stderr
+    assert "200 pairs to train on" in first.stderr
+    assert "20 to validate, 2 to test" in first.stderr
+    shown = first.stdout.splitlines()
+    assert shown[0] == "On 2 held-out sentences, one or more references each:"
+    assert shown[1].startswith("  BLEU (cased, raw text): ")
+    assert "nrefs:var" in shown[1]
+    assert shown[2].startswith("  chrF2: ")
+    for sentence in SENTENCES:
+        assert shown[shown.index(f"  {sentence}") + 1].startswith("    ")
+    assert f"  dragoman translate '{out}' --n-best 4" in shown
+    assert "CC BY 2.0 FR" in shown[-1]
+    assert str(data.attribution) in shown[-1]
+
+    again = cli("demo", "--out", out)
+    assert again.code == 0
+    assert "is finished (4 steps)" in again.stderr
+    assert again.stdout == first.stdout
+
+
+def test_the_command_that_goes_on_is_the_one_that_was_given(
+    data: DemoData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert data
+    told = []
+    monkeypatch.setattr(dragoman.train, "train", lambda _config, _run, again: told.append(again) or exit_now())
+
+    def exit_now() -> None:
+        raise KeyboardInterrupt
+
+    for minutes in (None, 0.5):
+        with pytest.raises(KeyboardInterrupt):
+            run_demo(tmp_path / "my runs", minutes)
+    command = f"dragoman demo --out '{tmp_path / 'my runs'}'"
+    assert told == [command, f"{command} --minutes 0.5"]
+
+
+def test_minutes_reach_the_training(data: DemoData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert data
+    configs = []
+
+    def record(config: Any, *_: object) -> None:
+        configs.append(config)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dragoman.train, "train", record)
+    for minutes in (None, 3.0):
+        with pytest.raises(KeyboardInterrupt):
+            run_demo(tmp_path / "run", minutes)
+    assert [config.train.minutes for config in configs] == [load("demo").config.train.minutes, 3.0]
+    assert [corpus.pairs for corpus in configs[0].data.valid] == [str(data.valid)]
+
+
+def test_no_network_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Callable[..., Any]) -> None:
+    def unreachable(_cache: Path) -> DemoData:
+        raise DragomanError("the sentence pairs cannot be fetched (no network)")
+
+    monkeypatch.setattr(dragoman.demo, "prepare_demo", unreachable)
+    ran = cli("demo", "--out", tmp_path / "run")
+    assert (ran.code, ran.stdout) == (1, "")
+    assert ran.stderr.splitlines()[1:] == ["dragoman: the sentence pairs cannot be fetched (no network)"]
+    assert not (tmp_path / "run").exists()
