@@ -254,3 +254,13 @@ def test_without_promoted_weights_the_last_checkpoint_translates(tmp_path: Path)
     assert not same(load_model(run, "step-00000001"), model)
     with pytest.raises(UsageError, match="no checkpoint step-7; kept: step-00000001, step-00000004"):
         load_model(run, "step-7")
+
+
+def test_an_interruption_leaves_the_checkpoints_to_average_as_they_would_have_been(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    model, optimizer = saved(run, 1, 2, 3, keep=3)
+    save_checkpoint(run, model, optimizer, Progress(step=4, validated=False), keep=3)
+    assert [path.name[-1] for path in run.checkpoints()] == ["1", "2", "3", "4"]
+    assert load_training_state(run.checkpoints()[-1], make(), adam(make())).step == 4
+    save_checkpoint(run, model, optimizer, Progress(step=5), keep=3)
+    assert [path.name[-1] for path in run.checkpoints()] == ["2", "3", "5"]

@@ -123,3 +123,11 @@ def test_where_no_gradient_is_wanted_none_is_computed() -> None:
             found = smoothed_cross_entropy(states.detach(), weight, labels, 0.1)
         assert torch.equal(torch.stack(found), torch.stack(expected))
         assert "scatter_add_" not in watch.operations
+
+
+def test_a_right_token_whose_probability_underflows_still_has_its_loss() -> None:
+    """exp(-200) is 0 in float32; the loss is 200 all the same."""
+    states = torch.tensor([[200.0], [0.0]], requires_grad=True)
+    weight = torch.tensor([[1.0], [0.0]], requires_grad=True)
+    _, plain = smoothed_cross_entropy(states, weight, torch.tensor([1, 1]), 0.0)
+    torch.testing.assert_close(plain, torch.tensor(200 + 0.6931472))

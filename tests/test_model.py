@@ -307,7 +307,9 @@ def test_a_head_overridden_with_equal_weights_is_one_whose_queries_are_zero(kind
     block = (without.encoder if kind == "encoder" else without.decoder)[1]
     d_k = D_MODEL // HEADS
     (block.cross_attention if kind == "cross" else block.self_attention).w_q.weight.data[d_k : 2 * d_k] = 0
-    equal = Intervention(overrides=(Override(head=1, query=None, weights=torch.full((6,), 1 / 6, dtype=torch.float64)),))
+    equal = Intervention(
+        overrides=(Override(head=1, query=None, weights=torch.full((6,), 1 / 6, dtype=torch.float64)),)
+    )
     found = model(source, target, probe=Probe({Site(kind, 1): equal}))
     torch.testing.assert_close(found, without(source, target), **EXACT)
     assert (found - model(source, target)).abs().max() > 1e-3

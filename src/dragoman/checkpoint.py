@@ -31,6 +31,7 @@ class Progress:
     best_bleu: float = -1.0
     best_step: int = 0
     stale_validations: int = 0  # since the best
+    validated: bool = True  # whether the step done last was followed by a validation
     log_bytes: int = 0  # how much of metrics.jsonl belongs to the steps done
 
 
@@ -100,26 +101,31 @@ def load_model(run: RunDirectory, checkpoint: str | None = None) -> Transformer:
 def save_checkpoint(
     run: RunDirectory, model: Transformer, optimizer: torch.optim.Optimizer, progress: Progress, keep: int
 ) -> None:
-    """Write a checkpoint, then remove what is no longer needed: the oldest, and all but the last one's optimiser."""
-    path = run.checkpoints_path / f"step-{progress.step:08d}"
-    if path.exists():  # interrupted right after a validation: nothing has happened since
-        return
+    """Write a checkpoint, then remove what is no longer needed: the oldest, and all but the last one's optimiser.
+
+    One that was written because of an interruption is not one of those to keep and to average: a run that was
+    interrupted ends as one that was not.
+    """
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     state = {
         f"{names[parameter]}:{key}": value.contiguous()
         for parameter, values in optimizer.state.items()
         for key, value in values.items()
     }
-    with replacing(path) as directory:
+    with replacing(run.checkpoints_path / f"step-{progress.step:08d}") as directory:
         directory.mkdir()
         _write_tensors(directory / "model.safetensors", weights_of(model))
         _write_tensors(directory / "optimizer.safetensors", state)
         (directory / "progress.json").write_text(json.dumps(asdict(progress), indent=2) + "\n")
     *older, _ = run.checkpoints()
-    for checkpoint in older[: max(0, len(older) - keep + 1)]:
-        discard(checkpoint)
-    for checkpoint in older[max(0, len(older) - keep + 1) :]:
-        (checkpoint / "optimizer.safetensors").unlink(missing_ok=True)
+    validated = [path for path in older if read_json(path / "progress.json").get("validated")]
+    room = keep - 1 if progress.validated else keep
+    kept = validated[max(0, len(validated) - room) :]
+    for checkpoint in older:
+        if checkpoint in kept:
+            (checkpoint / "optimizer.safetensors").unlink(missing_ok=True)
+        else:
+            discard(checkpoint)
 
 
 def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.optim.Optimizer) -> Progress:

@@ -148,7 +148,7 @@ def translate(
                 {"text": c.text, "score": c.score, "log_probability": c.log_probability} for c in translation.candidates
             ]
             _print(json.dumps({"source": translation.source, "translations": candidates}, ensure_ascii=False))
-        elif n_best == 1 and not sample:
+        elif n_best == 1:
             _print(translation.text)
         else:
             for candidate in translation.candidates:

@@ -150,9 +150,9 @@ class TrainConfig:
     threads: int = 0  # 0: torch's own choice
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_tokens", "micro_batch_tokens", "warmup_steps", "valid_steps"):
+        for name in ("steps", "batch_tokens", "micro_batch_tokens", "warmup_steps", "valid_steps", "valid_sentences"):
             _require(getattr(self, name) >= 1, "train", name, getattr(self, name), "at least 1")
-        for name in ("valid_sentences", "patience", "threads"):
+        for name in ("patience", "threads"):
             _require(getattr(self, name) >= 0, "train", name, getattr(self, name), "at least 0")
         for name in ("adam_beta1", "adam_beta2"):
             _require(0 <= getattr(self, name) < 1, "train", name, getattr(self, name), "at least 0 and below 1")
@@ -188,6 +188,7 @@ class SearchConfig:
     def __post_init__(self) -> None:
         for name in ("beam", "max_extra_length", "batch_tokens", "max_source_length"):
             _require(getattr(self, name) >= 1, "search", name, getattr(self, name), "at least 1")
+        _require(self.beam <= 256, "search", "beam", self.beam, "at most 256")
         _require(self.alpha >= 0, "search", "alpha", self.alpha, "at least 0")
         _require(self.temperature > 0, "search", "temperature", self.temperature, "above 0")
         _require(self.top_k >= 0, "search", "top_k", self.top_k, "at least 0 (0: all)")

@@ -100,7 +100,7 @@ def prepare(
     """
     tokenizer_path, record_path = run_directory / "tokenizer.model", run_directory / "cleaning.json"
     inputs = _inputs(config, seed)
-    record = json.loads(record_path.read_text(encoding="utf-8")) if record_path.exists() else None
+    record = _read_record(record_path) if record_path.exists() else None
     tokenizer = Tokenizer.load(tokenizer_path) if tokenizer_path.exists() else None
     if tokenizer is not None and record is not None:
         _require_same_inputs(record["inputs"], inputs, run_directory)
@@ -242,8 +242,17 @@ def _require_same_inputs(before: dict[str, Any], now: dict[str, Any], run_direct
             raise DataError(f"{run_directory}: {name} was {old} when this run began, is {new} now; {remedy}")
 
 
+def _read_record(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return {"inputs": record["inputs"], "report": record["report"]}
+    except (ValueError, KeyError, TypeError):
+        raise DataError(f"{path}: damaged; restore it, or give a new --out") from None
+
+
 def _write_json(path: Path, value: Any) -> None:
     """In one step: a reader finds the whole file or none."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    # A path that is not UTF-8 has lone surrogates in it; a backslash and its number is how JSON writes those.
+    partial.write_bytes((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode(errors="backslashreplace"))
     partial.replace(path)

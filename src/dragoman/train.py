@@ -28,7 +28,7 @@ from dragoman.checkpoint import (
 from dragoman.config import RunConfig, TrainConfig, flatten
 from dragoman.dataset import Dataset, Prepared, prepare
 from dragoman.engines.reference import ReferenceEngine
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DragomanError
 from dragoman.loss import smoothed_cross_entropy
 from dragoman.model import Transformer, count_parameters
 from dragoman.rundir import RunDirectory, read_json, step_of
@@ -90,6 +90,7 @@ def train(config: RunConfig, run: RunDirectory, again: str) -> None:
 
             progress.step += 1
             progress.position += 1
+            progress.validated = False
             progress.seconds = time.monotonic() - clock_start
             validates = progress.step % settings.valid_steps == 0
             if progress.step % LOG_EVERY == 0 or validates:  # a checkpoint leaves no half-filled sums behind
@@ -104,7 +105,7 @@ def train(config: RunConfig, run: RunDirectory, again: str) -> None:
             save_checkpoint(run, model, optimizer, progress, settings.keep_checkpoints)
             log.say(f"stopped at step {progress.step}, everything saved; go on with:\n  {again}")
             raise KeyboardInterrupt
-        if progress.step % settings.valid_steps:  # the budget ended between two validations
+        if not progress.validated:  # the budget ended between two validations
             validate_and_save(log, run, config, model, optimizer, prepared, progress)
         finish(log, run, config, model, prepared, progress)
 
@@ -115,8 +116,12 @@ def open_run(config: RunConfig, run: RunDirectory) -> tuple[RunConfig, Prepared]
         raise ConfigError(
             "no training data: give --pairs my.tsv, or --source and --target, or [data] train in a recipe"
         )
-    before = run.read_config() if run.config_path.exists() else None
-    if before is not None:
+    try:
+        run.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DragomanError(f"--out {run.path}: cannot be made ({error.strerror}); name another directory") from None
+    if run.config_path.exists():
+        before = RunDirectory.open(run.path).read_config()
         require_same_run(before, config, run)
         config = replace(config, model=before.model)
     prepared = prepare(
@@ -129,7 +134,7 @@ def open_run(config: RunConfig, run: RunDirectory) -> tuple[RunConfig, Prepared]
 
 def require_same_run(before: RunConfig, now: RunConfig, run: RunDirectory) -> None:
     """Budgets and intervals may change between two stretches of a run; what makes its numbers what they are may not."""
-    may_change = {"steps", "minutes", "patience", "valid_steps", "valid_sentences", "threads", "micro_batch_tokens"}
+    may_change = {"steps", "minutes", "patience", "valid_steps", "valid_sentences", "threads"}
     may_change |= {"keep_checkpoints", "average_checkpoints"}
     for (key, old), (_, new) in zip(flatten(before), flatten(now), strict=True):
         section, name = key.split(".")
@@ -247,8 +252,6 @@ def validate(model: Transformer, prepared: Prepared, config: RunConfig, sample: 
         nll += float(batch_nll)
         tokens += batch.tokens
     pairs = prepared.valid_pairs[: config.train.valid_sentences]
-    if not pairs:
-        return Validation(nll / tokens, 0.0, "", "", "", "")
     search = replace(
         config.search, beam=1, max_source_length=max(config.search.max_source_length, config.data.max_length)
     )
@@ -285,6 +288,7 @@ def validate_and_save(
         log.write("valid", progress.step, nll=result.nll, perplexity=perplexity(result.nll), bleu=result.bleu,
                   signature=result.signature, source=result.source, output=result.output, reference=result.reference,
                   seconds=round(progress.seconds, 2))  # fmt: skip
+    progress.validated = True
     progress.log_bytes = log.sync()
     save_checkpoint(run, model, optimizer, progress, config.train.keep_checkpoints)
 
