@@ -273,7 +273,9 @@ def test_learned_positions_come_to_an_end(tokenizer: Tokenizer, tmp_path: Path) 
 
 def test_weights_of_another_run_are_named(run: RunDirectory, tokenizer: Tokenizer) -> None:
     save_weights(run.model_path, weights_of(make(tokenizer, d_ff=20)))
-    with pytest.raises(DataError, match=r"encoder\.0\.feed_forward\.w_1\.weight is \(20, 16\), .* says \(24, 16\)"):
+    with pytest.raises(
+        DataError, match=r"encoder\.0\.feed_forward\.w_1\.weight has shape \(20, 16\), .* says \(24, 16\)"
+    ):
         CTranslate2Engine(run, tokenizer, SEARCH)
     save_weights(run.model_path, weights_of(make(tokenizer, tie_embeddings=False)))
     with pytest.raises(DataError, match=r"output\.weight is missing from the configuration's model"):

@@ -84,7 +84,7 @@ def convert(
         raise CannotServeError(f"{run.path}: ctranslate2 cannot compute this model: {reason}")
     if config.vocab_size != tokenizer.vocab_size:
         raise ConfigError(
-            f"{run.path}: a model of {config.vocab_size} pieces and a tokenizer of {tokenizer.vocab_size}; "
+            f"a model of {config.vocab_size} pieces and a tokenizer of {tokenizer.vocab_size}; "
             f"a run keeps the tokenizer it was trained with"
         )
     path = run.converted_path / f"{compute_type}-{digest}"
@@ -162,10 +162,13 @@ class _Weights:
 
     def take(self, name: str, *shape: int) -> Array:
         """A copy: CTranslate2 quantises in place."""
-        if name not in self.tensors or self.tensors[name].shape != shape:
-            found = self.tensors[name].shape if name in self.tensors else "missing"
+        if name not in self.tensors:
             raise DataError(
-                f"{self.path}: {name} is {found}, the configuration says {shape}; "
+                f"{self.path}: {name} is missing from the file; weights and config.json are of different runs"
+            )
+        if self.tensors[name].shape != shape:
+            raise DataError(
+                f"{self.path}: {name} has shape {self.tensors[name].shape}, the configuration says {shape}; "
                 f"weights and config.json are of different runs"
             )
         self.taken.add(name)
