@@ -588,7 +588,7 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
     ),
     (
         lambda run: rewrite_config(run, lambda values: values["model"].update(d_ff=128)),
-        "run/model.safetensors: decoder.0.feed_forward.",
+        "run/model.safetensors: encoder.0.feed_forward.",
     ),
     (
         lambda run: rewrite_config(run, lambda values: values["model"].update(d_fff=128)),

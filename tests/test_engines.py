@@ -12,8 +12,9 @@ from dragoman.config import ModelConfig, SearchConfig
 from dragoman.engines import Engine
 from dragoman.engines.reference import ReferenceEngine
 from dragoman.errors import ConfigError
+from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import Intervention, Probe, Site, Transformer
-from dragoman.search import BeamStep, Hypothesis, forced_prefix, paper_length_penalty
+from dragoman.search import BeamStep, forced_prefix
 from dragoman.tokenizer import Tokenizer
 
 TEXT = [

@@ -34,10 +34,12 @@ ORDER = [
     "checkpoint",
     "runlog",
     # beam search -> text
+    "hypotheses",
     "search",
     "engines",
     "translate",
     "evaluate",
+    "quantize",
     "train",
     # further uses of the same blocks
     "parsing",
@@ -63,8 +65,13 @@ WITHOUT_TORCH = [
     "tokenizer",
     "dataset",
     "rundir",
+    "hypotheses",
+    "engines.conversion",
     "engines.ctranslate2",
+    "engines.selection",
+    "translate",
     "evaluate",
+    "quantize",
     "cli",
 ]
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.config import ModelConfig
+from dragoman.hypotheses import Hypothesis
 from dragoman.model import (
     AddAndNorm,
     DecoderLayer,
@@ -21,7 +22,7 @@ from dragoman.model import (
     Transformer,
     sinusoids,
 )
-from dragoman.search import Hypothesis, beam_search, greedy_search
+from dragoman.search import beam_search, greedy_search
 
 if TYPE_CHECKING:
     from transformers import MarianMTModel

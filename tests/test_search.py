@@ -15,18 +15,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from dragoman.errors import DragomanError, UsageError
-from dragoman.search import (
-    BeamStep,
-    Constrain,
-    Hypothesis,
-    LengthPenalty,
-    all_of,
-    beam_search,
-    forced_prefix,
-    greedy_search,
-    paper_length_penalty,
-    sample,
-)
+from dragoman.hypotheses import Hypothesis, LengthPenalty, paper_length_penalty
+from dragoman.search import BeamStep, Constrain, all_of, beam_search, forced_prefix, greedy_search, sample
 
 START, END = 99, 0
 Prefix = tuple[int, ...]

@@ -17,6 +17,7 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.config import RunConfig
+from dragoman.engines import ComputeType, EngineName
 from dragoman.errors import DragomanError, UsageError
 
 app = typer.Typer(
@@ -38,6 +39,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for progra
 Beam = Annotated[int | None, typer.Option("--beam", help="Beam size; 1 is greedy.")]
 Alpha = Annotated[float | None, typer.Option("--alpha", help="Length penalty.")]
 Checkpoint = Annotated[str | None, typer.Option("--checkpoint", help="A kept checkpoint, for example step-00001000.")]
+EngineChoice = Annotated[
+    EngineName, typer.Option("--engine", help="auto: ctranslate2, which is quick, where it can; else the reference.")
+]
+Numbers = Annotated[
+    ComputeType | None,
+    typer.Option("--compute-type", help="Numbers of ctranslate2 [default: what `quantize` kept, else float32]."),
+]
 Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]
 References = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
@@ -110,6 +118,8 @@ def translate(
     top_p: Annotated[float | None, typer.Option(help="For --sample: among the most probable up to p in all.")] = None,
     seed: Annotated[int, typer.Option(help="For --sample.")] = 0,
     checkpoint: Checkpoint = None,
+    engine: EngineChoice = "auto",
+    compute_type: Numbers = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate lines of text.
@@ -128,7 +138,7 @@ def translate(
     if input_ is None and sys.stdin is None:
         raise UsageError("translate: stdin is closed; give --input FILE")
     lines = read_lines(sys.stdin.buffer if input_ is None else input_)
-    translator = Translator.load(*runs, checkpoint=checkpoint, **given)
+    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, **given)
     # A person who types wants each answer at once; a file is sorted by length in windows.
     window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
     for translation in translator.translate_stream(lines, n_best, seed, window, warn=_say):
@@ -159,6 +169,8 @@ def evaluate(
     beam: Beam = None,
     alpha: Alpha = None,
     checkpoint: Checkpoint = None,
+    engine: EngineChoice = "auto",
+    compute_type: Numbers = None,
     language: Language = None,
     as_json: AsJson = False,
 ) -> None:
@@ -181,7 +193,9 @@ def evaluate(
 
         sources = list(read_lines(source))  # type: ignore[arg-type]
         given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
-        translator = Translator.load(*(runs or ()), checkpoint=checkpoint, **given)
+        translator = Translator.load(
+            *(runs or ()), checkpoint=checkpoint, engine=engine, compute_type=compute_type, **given
+        )
         outputs = [t.text for t in translator.translate_stream(sources, warn=_say)]
     if output is not None:
         write_atomically(output, "".join(f"{line}\n" for line in outputs).encode())
@@ -200,6 +214,8 @@ def score(
     runs: Runs,
     pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
     checkpoint: Checkpoint = None,
+    engine: EngineChoice = "auto",
+    compute_type: Numbers = None,
     as_json: AsJson = False,
 ) -> None:
     """Log-probability of given translations.
@@ -210,7 +226,7 @@ def score(
     from dragoman.translate import Translator
 
     given = list(read_pairs(pairs))
-    translator = Translator.load(*runs, checkpoint=checkpoint)
+    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type)
     for (source, target), log_probs in zip(given, translator.score(given), strict=True):
         total = sum(log_probs)
         if as_json:
@@ -218,6 +234,39 @@ def score(
             _print(json.dumps(values, ensure_ascii=False))
         else:
             _print(f"{total:.4f}\t{total / len(log_probs):.4f}\t{source}\t{target}")
+
+
+@app.command()
+def quantize(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    source: Annotated[Path, typer.Option(help="What to measure with, one sentence a line.")],
+    reference: References,
+    to: Annotated[ComputeType, typer.Option(help="The smaller numbers.")] = "int8",
+    limit: Annotated[float, typer.Option(min=0.0, help="So much BLEU may be lost.")] = 0.2,
+    rounds: Annotated[int, typer.Option(min=1, help="Each speed is the median of so many measurements.")] = 3,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Translate with smaller numbers, if they are good enough.
+
+    Prints BLEU and speed before and after. If no more BLEU is lost than the limit, the run translates with the
+    smaller numbers from then on; else it stays as it was.
+    """
+    from dragoman import evaluate as evaluation
+    from dragoman.corpus import read_lines
+    from dragoman.quantize import quantize as measure
+
+    references = evaluation.read_references(reference)
+    given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
+    verdict = measure(run, list(read_lines(source)), references, to, limit, rounds, language, **given)
+    _print(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.lines()))
+    if not verdict.kept:
+        raise DragomanError(
+            f"{to} loses {verdict.lost:.2f} BLEU, more than the limit of {limit:g}; {run} stays with float32"
+        )
+    _say(f"{run} now translates with {to}; --compute-type float32 undoes it for a command")
 
 
 @app.command()

@@ -8,6 +8,8 @@ metrics.jsonl       every measurement, one JSON object a line
 checkpoints/        step-00001000/ ...: weights, optimiser, progress
 model.safetensors   the weights that translate: best so far, and the average at the end
 model.json          which weights those are
+ctranslate2/        those weights as CTranslate2 reads them, by number type: made when first asked for
+engine.json         the number type to translate with, where `quantize` found one good enough
 """
 
 import json
@@ -35,6 +37,8 @@ class RunDirectory:
         self.metrics_path = self.path / "metrics.jsonl"
         self.model_path = self.path / "model.safetensors"
         self.model_card_path = self.path / "model.json"
+        self.converted_path = self.path / "ctranslate2"
+        self.engine_path = self.path / "engine.json"
         self.checkpoints_path = self.path / "checkpoints"
 
     @classmethod

@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dragoman.errors import DragomanError, UsageError
+from dragoman.hypotheses import Hypothesis, LengthPenalty
 
 
 class State(Protocol):
@@ -39,20 +40,8 @@ StateT = TypeVar("StateT", bound=State)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 # (the sentence's index in this call's max_lengths, its prefix without the start symbol) -> ids allowed next; None: any
 Constrain = Callable[[int, Sequence[int]], Sequence[int] | None]
-LengthPenalty = Callable[[int], float]
 Stop = Literal["exact", "first"]
 Fate = Literal["kept", "finished", "pruned"]
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """A finished output. All log-probabilities are the model's own, the end symbol's included."""
-
-    ids: tuple[int, ...]  # without start and end symbol
-    log_probability: float
-    score: float  # log_probability / length_penalty(len(ids) + 1); of a sample, log_probability
-    token_log_probabilities: tuple[float, ...]  # one more than ids: the last is the end symbol's
-    finished: bool  # False: it reached the maximum length, where the end is forced, so it may be cut short
 
 
 @dataclass(frozen=True)
@@ -81,14 +70,6 @@ class BeamStep:
 
 
 Recorder = Callable[[BeamStep], None]
-
-
-def paper_length_penalty(alpha: float) -> LengthPenalty:
-    """lp(Y) = ((5 + |Y|) / 6)^alpha (Wu et al. 2016, equation 14), where |Y| counts the end symbol, as it
-    does in tensor2tensor, which the paper's results come from."""
-    if alpha < 0:
-        raise UsageError(f"alpha {alpha}; must be at least 0")
-    return lambda length: float(((5 + length) / 6) ** alpha)
 
 
 def beam_search(

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from dragoman.config import SearchConfig
-from dragoman.engines import Engine
+from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_length
+from dragoman.engines.selection import load_engine
 from dragoman.errors import DataError, UsageError
+from dragoman.hypotheses import Hypothesis
 from dragoman.rundir import RunDirectory
 from dragoman.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from dragoman.search import Hypothesis
 
 # Lines that are sorted by length together when text is streamed: enough for batches of like length.
 WINDOW = 2000
@@ -29,7 +28,8 @@ class Candidate:
     score: float  # log-probability over the length penalty: what the search ranks by
     log_probability: float
     tokens: tuple[str, ...]
-    token_log_probabilities: tuple[float, ...]  # one more than tokens: the end symbol's
+    # One more than tokens: the end symbol's. None: the engine knows only their sum; Translator.score gives them.
+    token_log_probabilities: tuple[float, ...] | None
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,19 @@ class Translator:
         self.search = search
 
     @classmethod
-    def load(cls, *runs: str | Path, checkpoint: str | None = None, **search: float) -> Self:
-        """`Translator.load("runs/my", beam=8)`: the run's own search settings, with these in their place."""
+    def load(
+        cls,
+        *runs: str | Path,
+        checkpoint: str | None = None,
+        engine: EngineName = "auto",
+        compute_type: ComputeType | None = None,
+        **search: float,
+    ) -> Self:
+        """`Translator.load("runs/my", beam=8)`: the run's own search settings, with these in their place.
+
+        `engine="auto"` is CTranslate2 where that can do it, without torch, and else the reference engine. Of
+        CTranslate2, `compute_type` chooses the numbers; None: what `dragoman quantize` kept, else float32.
+        """
         if not runs:
             raise UsageError("Translator.load() needs at least one run directory")
         directories = [RunDirectory.open(run) for run in runs]
@@ -65,12 +76,9 @@ class Translator:
                     f"{run.path}: its vocabulary differs from that of {directories[0].path}; train the members of an "
                     f"ensemble with one: --tokenizer {directories[0].tokenizer_path}"
                 )
-        # Imported here, so that what needs no torch does not wait for it.
-        from dragoman.checkpoint import load_model
-        from dragoman.engines.reference import ReferenceEngine
-
-        reference = ReferenceEngine([load_model(run, checkpoint) for run in directories], tokenizer)
-        return cls(reference, tokenizer, with_changes(directories[0].read_config().search, **search))
+        settings = with_changes(directories[0].read_config().search, **search)
+        loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type)
+        return cls(loaded, tokenizer, settings)
 
     def translate(self, lines: Sequence[str]) -> list[str]:
         """One translation a line, in the order given."""
@@ -147,21 +155,21 @@ class Translator:
                     sum(hypothesis.score for hypothesis in hypotheses),
                     sum(hypothesis.log_probability for hypothesis in hypotheses),
                     tokens,
-                    tuple(p for hypothesis in hypotheses for p in hypothesis.token_log_probabilities),
+                    _chain([hypothesis.token_log_probabilities for hypothesis in hypotheses]),
                 )
             )
         return tuple(candidates)
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Indices of like length, longest first, within search.batch_tokens."""
-        batch: list[int] = []
-        for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-            if batch and (len(batch) + 1) * (lengths[batch[0]] + 1) > self.search.batch_tokens:
-                yield batch
-                batch = []
-            batch.append(index)
-        if batch:
-            yield batch
+        """What the engine is given at a time: indices of like length, or all."""
+        if self.engine.forms_batches:
+            return iter([list(range(len(lengths)))] if lengths else [])
+        return batches_of_like_length(lengths, self.search.batch_tokens)
+
+
+def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | None:
+    known = [part for part in parts if part is not None]
+    return tuple(value for part in known for value in part) if len(known) == len(parts) else None
 
 
 def with_changes(search: SearchConfig, **changes: float) -> SearchConfig:

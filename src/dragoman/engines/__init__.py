@@ -1,23 +1,43 @@
 """What turns source ids into hypotheses. Every engine keeps the one protocol below; Translator need not care which."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Literal, Protocol
 
 from dragoman.config import SearchConfig
+from dragoman.errors import UsageError
+from dragoman.hypotheses import Hypothesis
 
-if TYPE_CHECKING:
-    from dragoman.search import Hypothesis
+EngineName = Literal["auto", "reference", "ctranslate2"]
+ComputeType = Literal["float32", "int16", "int8"]
 
 
 class Engine(Protocol):
     """Ids come and go without start and end symbols."""
 
+    forms_batches: bool  # True: it is best given many sentences at a time, and divides them itself
+
     def translate(
         self, sources: Sequence[Sequence[int]], search: SearchConfig, n_best: int = 1, seed: int = 0
-    ) -> "list[list[Hypothesis]]":
+    ) -> list[list[Hypothesis]]:
         """Up to n_best hypotheses of each source, best first. `seed` matters where the search draws at random."""
         ...
 
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
         """The log-probability of each target token, the end symbol's last."""
         ...
+
+
+class CannotServeError(UsageError):
+    """This engine cannot do what is asked, another may. `auto` then takes the other."""
+
+
+def batches_of_like_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Indices, longest first, so many at a time that they and their padding stay within batch_tokens."""
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if batch and (len(batch) + 1) * (lengths[batch[0]] + 1) > batch_tokens:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

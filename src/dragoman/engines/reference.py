@@ -10,8 +10,9 @@ from torch import Tensor
 from dragoman.batching import pad
 from dragoman.config import SearchConfig
 from dragoman.errors import ConfigError
+from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import DecodingState, Probe, Transformer
-from dragoman.search import Constrain, Hypothesis, Recorder, beam_search, greedy_search, paper_length_penalty, sample
+from dragoman.search import Constrain, Recorder, beam_search, greedy_search, sample
 from dragoman.tokenizer import Tokenizer
 
 
@@ -28,6 +29,8 @@ class _States(NamedTuple):
 
 class ReferenceEngine:
     """Exact, and able to do all that the search and the model can: constraints, the recorded beam, interventions."""
+
+    forms_batches = False
 
     def __init__(self, models: Sequence[Transformer], tokenizer: Tokenizer) -> None:
         for model in models:

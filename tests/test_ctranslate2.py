@@ -1,0 +1,415 @@
+"""The fast engine against the reference: the same model, the same search, or a line that says why not."""
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from dragoman.checkpoint import load_model, save_weights, weights_of
+from dragoman.config import ModelConfig, RunConfig, SearchConfig
+from dragoman.engines import CannotServeError, batches_of_like_length
+from dragoman.engines.conversion import convert, position_table
+from dragoman.engines.ctranslate2 import CTranslate2Engine, Threads, choose_threads
+from dragoman.engines.reference import ReferenceEngine
+from dragoman.errors import DataError, UsageError
+from dragoman.hypotheses import Hypothesis, paper_length_penalty
+from dragoman.model import DecodingState, Transformer, sinusoids
+from dragoman.rundir import RunDirectory
+from dragoman.search import beam_search
+from dragoman.tokenizer import Tokenizer
+from dragoman.translate import Translator
+
+TEXT = [
+    "Two dogs play in the snow.",
+    "A man in a red jacket is climbing a rock.",
+    "Children are sitting at a table.",
+    "The small boat has left the harbour early in the morning.",
+]
+SEARCH = SearchConfig(max_extra_length=8)
+SHAPE: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 16, "d_ff": 24, "num_heads": 4}
+# What a run can be that CTranslate2 has to be told in its own words, and what it cannot be told.
+SERVED: dict[str, dict[str, Any]] = {
+    "post-norm": {},
+    "pre-norm": {"norm_order": "pre"},
+    "untied": {"tie_embeddings": False, "norm_order": "pre"},
+    "unscaled": {"scale_embeddings": False},
+    "d_k under d_v": {"d_k": 2, "d_v": 7},
+    "d_k over d_v": {"d_k": 9, "d_v": 3, "norm_order": "pre"},
+    "heads wider than the model": {"d_k": 8, "d_v": 8},
+    "scale 1/d_k": {"attention_scale": "1/d_k"},
+    "scale 1": {"attention_scale": "1", "d_k": 2},
+    "learned positions": {"positions": "learned", "max_positions": 40},
+    "positions by index": {"positions": "index"},
+    "no positions": {"positions": "none"},
+}
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "batch norm": ({"norm": "batch"}, "no batch normalisation"),
+    "no residual": ({"residual": False}, "always has residual connections"),
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.learn(TEXT * 3, 320)
+
+
+@pytest.fixture(scope="module")
+def sources(tokenizer: Tokenizer) -> list[list[int]]:
+    draw = random.Random(5)
+    pieces = [index for index in range(tokenizer.vocab_size) if index not in (0, tokenizer.bos_id, tokenizer.eos_id)]
+    return [draw.choices(pieces, k=draw.randint(1, 12)) for _ in range(300)]
+
+
+def make(tokenizer: Tokenizer, seed: int = 0, ending: float = 1.5, std: float = 0.3, **changes: Any) -> Transformer:
+    """Random, but lively: every parameter matters, outputs differ between sources and end now and then."""
+    torch.manual_seed(seed)
+    model = Transformer(ModelConfig(vocab_size=tokenizer.vocab_size, **(SHAPE | changes)))
+    for name, parameter in model.named_parameters():
+        nn.init.normal_(parameter, std=std)
+        if "norm" in name and name.endswith("weight"):
+            parameter.data += 1
+    last = model.decoder_norm if model.config.norm_order == "pre" else model.decoder[-1].around_feed_forward.norm
+    getattr(last, "norm", last).bias.data += ending * model.output.weight[tokenizer.eos_id].detach()
+    return model.eval()
+
+
+def save(path: Path, tokenizer: Tokenizer, model: Transformer, search: SearchConfig = SEARCH) -> RunDirectory:
+    path.mkdir(exist_ok=True)
+    run = RunDirectory(path)
+    run.write_config(RunConfig(model=model.config, search=search))
+    tokenizer.save(run.tokenizer_path)
+    save_weights(run.model_path, weights_of(model))
+    return run
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Tokenizer) -> Transformer:
+    return make(tokenizer)
+
+
+@pytest.fixture
+def run(tokenizer: Tokenizer, model: Transformer, tmp_path: Path) -> RunDirectory:
+    return save(tmp_path / "run", tokenizer, model)
+
+
+def same_rule(
+    model: Transformer, tokenizer: Tokenizer, sources: Sequence[Sequence[int]], beam: int, alpha: float
+) -> list[Hypothesis]:
+    """Our search with CTranslate2's normaliser and stopping rule."""
+    reference = ReferenceEngine([model], tokenizer)
+
+    def step(ids: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
+        return model.step(ids, state).log_softmax(-1), state
+
+    with torch.inference_mode():
+        found = beam_search(
+            step,
+            model.start(*reference._source_batch(sources)),
+            start_id=tokenizer.bos_id,
+            eos_id=tokenizer.eos_id,
+            max_lengths=[len(source) + 30 for source in sources],
+            beam=beam,
+            length_penalty=lambda length: length**alpha,
+            stop="first",
+        )
+    return [hypotheses[0] for hypotheses in found]
+
+
+def best_by(hypotheses: Sequence[Hypothesis], penalty: Callable[[int], float]) -> tuple[tuple[int, ...], float]:
+    scores = {h.ids: h.log_probability / penalty(len(h.ids) + 1) for h in hypotheses}
+    return max(scores.items(), key=lambda item: item[1])
+
+
+# The same answers
+
+
+@pytest.mark.parametrize("alpha", [0.6, 1.0])
+def test_the_same_search_finds_the_same(
+    run: RunDirectory, model: Transformer, tokenizer: Tokenizer, sources: list[list[int]], alpha: float
+) -> None:
+    engine = CTranslate2Engine(run, tokenizer, SEARCH)
+    found = engine.translate(sources, replace(SEARCH, alpha=alpha, max_extra_length=30), n_best=4)
+    expected = same_rule(model, tokenizer, sources, beam=4, alpha=alpha)
+    equal = 0
+    for hypotheses, wanted in zip(found, expected, strict=True):
+        ids, score = best_by(hypotheses, lambda length: length**alpha)
+        assert score == pytest.approx(wanted.score, abs=1e-4)
+        equal += ids == wanted.ids
+    assert equal >= 0.995 * len(sources)
+    assert len({wanted.ids for wanted in expected}) > 50  # the model is lively enough to tell
+    assert len({len(wanted.ids) for wanted in expected}) > 8
+
+
+@pytest.mark.parametrize("changes", SERVED.values(), ids=SERVED.keys())
+def test_every_model_is_computed_as_it_is(
+    tokenizer: Tokenizer, sources: list[list[int]], changes: dict[str, Any], tmp_path: Path
+) -> None:
+    model = make(tokenizer, seed=3, **changes)
+    engine = CTranslate2Engine(save(tmp_path / "run", tokenizer, model), tokenizer, SEARCH)
+    reference = ReferenceEngine([model], tokenizer)
+    some, targets = sources[:24], sources[24:48]
+    for found, expected in zip(engine.score(some, targets), reference.score(some, targets), strict=True):
+        assert found == pytest.approx(expected, abs=1e-4)
+    greedy = replace(SEARCH, beam=1)
+    for found, expected in zip(engine.translate(some, greedy), reference.translate(some, greedy), strict=True):
+        assert found[0].ids == expected[0].ids
+        assert found[0].finished == expected[0].finished
+        assert found[0].score == pytest.approx(expected[0].score, abs=1e-4)
+
+
+@pytest.mark.parametrize(("changes", "reason"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_it_cannot_compute_is_left_to_the_reference(
+    tokenizer: Tokenizer, changes: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    run = save(tmp_path / "run", tokenizer, make(tokenizer, **changes))
+    assert isinstance(Translator.load(run.path).engine, ReferenceEngine)
+    with pytest.raises(CannotServeError, match=f"ctranslate2 cannot compute this model: it .*{reason.split()[-1]}"):
+        Translator.load(run.path, engine="ctranslate2")
+
+
+def test_what_is_reported_is_what_scoring_says_and_ranked_by_the_paper(
+    run: RunDirectory, tokenizer: Tokenizer, sources: list[list[int]]
+) -> None:
+    engine = CTranslate2Engine(run, tokenizer, SEARCH)
+    for n_best, search in ((4, SEARCH), (6, SEARCH), (2, replace(SEARCH, alpha=0.0)), (1, replace(SEARCH, beam=2))):
+        for source, hypotheses in zip(sources[:40], engine.translate(sources[:40], search, n_best), strict=True):
+            assert len(hypotheses) == n_best
+            assert len({h.ids for h in hypotheses}) == n_best
+            scores = engine.score([source] * n_best, [h.ids for h in hypotheses])
+            for h, log_probs in zip(hypotheses, scores, strict=True):
+                assert len(h.ids) <= len(source) + 8
+                assert h.finished == (len(h.ids) < len(source) + 8)
+                assert h.log_probability == pytest.approx(sum(log_probs), abs=1e-4)
+                assert h.score == h.log_probability / paper_length_penalty(search.alpha)(len(h.ids) + 1)
+            assert hypotheses == sorted(hypotheses, key=lambda h: -h.score)
+
+
+def test_each_sentence_keeps_its_own_maximum_length(
+    tokenizer: Tokenizer, sources: list[list[int]], tmp_path: Path
+) -> None:
+    """Of a model that hardly ever ends, nearly all outputs are cut, each where alone it would be."""
+    model = make(tokenizer, seed=1, ending=-6.0)
+    engine = CTranslate2Engine(save(tmp_path / "run", tokenizer, model), tokenizer, SEARCH)
+    search = replace(SEARCH, max_extra_length=2)
+    found = engine.translate(sources[:60], search)
+    alone = [engine.translate([source], search)[0][0] for source in sources[:60]]
+    assert [(h[0].ids, h[0].finished) for h in found] == [(h.ids, h.finished) for h in alone]
+    assert sum(not hypotheses[0].finished for hypotheses in found) > 50
+    reference, greedy = ReferenceEngine([model], tokenizer), replace(search, beam=1)
+    cut, expected = (e.translate(sources[:60], greedy) for e in (engine, reference))
+    assert [h[0].ids for h in cut] == [h[0].ids for h in expected]
+    for h, wanted in zip(cut, expected, strict=True):
+        assert h[0].log_probability == pytest.approx(wanted[0].log_probability, abs=1e-4)
+
+
+@pytest.mark.parametrize(("compute_type", "bound"), [("int16", 0.02), ("int8", 0.15)])
+def test_smaller_numbers_are_nearly_right(
+    tokenizer: Tokenizer, sources: list[list[int]], compute_type: Any, bound: float, tmp_path: Path
+) -> None:
+    model = make(tokenizer, std=0.1)  # a smoother one: a wild model multiplies every rounding
+    engine = CTranslate2Engine(save(tmp_path / "run", tokenizer, model), tokenizer, SEARCH, compute_type)
+    expected = ReferenceEngine([model], tokenizer).score(sources[:50], sources[50:100])
+    found = engine.score(sources[:50], sources[50:100])
+    errors = torch.tensor([a - b for x, y in zip(found, expected, strict=True) for a, b in zip(x, y, strict=True)])
+    assert 1e-5 < errors.abs().mean() < bound
+    assert all(engine.translate(sources[:20], SEARCH))
+
+
+# What is kept on disk
+
+
+def converted(run: RunDirectory) -> dict[str, int]:
+    return {path.name: (path / "model.bin").stat().st_mtime_ns for path in run.converted_path.iterdir()}
+
+
+def test_a_model_is_converted_once_and_a_changed_one_again(
+    run: RunDirectory, tokenizer: Tokenizer, sources: list[list[int]]
+) -> None:
+    first = CTranslate2Engine(run, tokenizer, SEARCH).score(sources[:4], sources[4:8])
+    before = converted(run)
+    assert CTranslate2Engine(run, tokenizer, SEARCH).score(sources[:4], sources[4:8]) == first
+    assert converted(run) == before
+    CTranslate2Engine(run, tokenizer, SEARCH, "int8")
+    assert [name.split("-")[0] for name in sorted(converted(run))] == ["float32", "int8"]
+    other = make(tokenizer, seed=9)
+    save_weights(run.model_path, weights_of(other))
+    engine = CTranslate2Engine(run, tokenizer, SEARCH)
+    assert not converted(run).keys() & before.keys()
+    assert len(converted(run)) == 1  # of the old weights, int8 went too
+    expected = ReferenceEngine([other], tokenizer).score(sources[:4], sources[4:8])
+    for found, wanted in zip(engine.score(sources[:4], sources[4:8]), expected, strict=True):
+        assert found == pytest.approx(wanted, abs=1e-4)
+
+
+def test_the_table_of_positions_is_ours_and_grows(run: RunDirectory, model: Transformer, tokenizer: Tokenizer) -> None:
+    table = torch.from_numpy(position_table(model.config, 700))
+    torch.testing.assert_close(table, sinusoids(700, model.config.d_model), rtol=0, atol=1e-7)
+    engine = CTranslate2Engine(run, tokenizer, SEARCH)
+    assert engine._model.positions == 512
+    long = [[5, 6, 7] * 200]
+    found, expected = engine.score(long, long)[0], ReferenceEngine([model], tokenizer).score(long, long)[0]
+    assert found == pytest.approx(expected, abs=1e-3)
+    assert engine._model.positions == 1024
+    # Enough is enough: a shorter wish finds the longer table.
+    assert CTranslate2Engine(run, tokenizer, SEARCH)._model.positions == 1024
+
+
+def test_learned_positions_come_to_an_end(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    model = make(tokenizer, ending=-6.0, positions="learned", max_positions=20)
+    engine = CTranslate2Engine(save(tmp_path / "run", tokenizer, model), tokenizer, SEARCH)
+    assert engine.translate([[5, 6]], SEARCH)
+    for sources, length in (([[5] * 20], 21), ([[5] * 15], 21)):  # the source itself; what is written for it
+        with pytest.raises(DataError, match=f"a sequence of {length} tokens; the model has 20 learned positions"):
+            engine.translate(sources, SEARCH)
+
+
+def test_weights_of_another_run_are_named(run: RunDirectory, tokenizer: Tokenizer) -> None:
+    save_weights(run.model_path, weights_of(make(tokenizer, d_ff=20)))
+    with pytest.raises(
+        DataError, match=r"encoder\.0\.feed_forward\.w_1\.weight has shape \(20, 16\), .* says \(24, 16\)"
+    ):
+        CTranslate2Engine(run, tokenizer, SEARCH)
+    save_weights(run.model_path, weights_of(make(tokenizer, tie_embeddings=False)))
+    with pytest.raises(DataError, match=r"output\.weight is missing from the configuration's model"):
+        CTranslate2Engine(run, tokenizer, SEARCH)
+    assert not list(run.converted_path.iterdir())
+
+
+# Who serves
+
+
+def test_auto_takes_the_fast_engine_where_it_can_serve(run: RunDirectory, model: Transformer) -> None:
+    assert isinstance(Translator.load(run.path).engine, CTranslate2Engine)
+    assert isinstance(Translator.load(run.path, engine="reference").engine, ReferenceEngine)
+    checkpoint = run.checkpoints_path / "step-00000001"
+    checkpoint.mkdir(parents=True)
+    save_weights(checkpoint / "model.safetensors", weights_of(model))
+    requests: list[tuple[tuple[Path, ...], dict[str, Any], str]] = [
+        ((run.path, run.path), {}, "with one run, not 2"),
+        ((run.path,), {"sampling": True}, "does not sample"),
+        ((run.path,), {"checkpoint": "step-00000001"}, "only, not step-00000001"),
+    ]
+    for runs, options, reason in requests:
+        assert isinstance(Translator.load(*runs, **options).engine, ReferenceEngine)
+        with pytest.raises(CannotServeError, match=reason):
+            Translator.load(*runs, engine="ctranslate2", **options)
+        with pytest.raises(CannotServeError, match=reason):  # the reference has no int8 to fall back on
+            Translator.load(*runs, compute_type="int8", **options)
+    run.model_path.unlink()
+    assert isinstance(Translator.load(run.path).engine, ReferenceEngine)
+
+
+def test_names_that_are_not_known(run: RunDirectory) -> None:
+    with pytest.raises(UsageError, match="engine fast; allowed: auto, reference, ctranslate2"):
+        Translator.load(run.path, engine="fast")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="compute type int4; allowed: float32, int16, int8"):
+        Translator.load(run.path, compute_type="int4")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="the reference engine has float32 only"):
+        Translator.load(run.path, engine="reference", compute_type="int8")
+
+
+def test_what_the_engine_is_asked_later_it_may_still_refuse(run: RunDirectory, tokenizer: Tokenizer) -> None:
+    engine = CTranslate2Engine(run, tokenizer, SEARCH)
+    with pytest.raises(CannotServeError, match="does not sample"):
+        engine.translate([[5]], replace(SEARCH, sampling=True))
+    with pytest.raises(CannotServeError, match="a source without tokens"):
+        engine.translate([[5], []], SEARCH)
+    assert engine.translate([], SEARCH) == []
+    assert engine.score([], []) == []
+
+
+def test_translator_gives_the_same_text_with_either_engine(run: RunDirectory) -> None:
+    lines = [*TEXT, "", "  ", TEXT[0]]
+    fast, reference = (Translator.load(run.path, engine=e, beam=1) for e in ("ctranslate2", "reference"))  # type: ignore[arg-type]
+    assert fast.translate(lines) == reference.translate(lines)
+    pairs = [(TEXT[0], TEXT[1]), ("", TEXT[2]), (TEXT[3], "")]
+    for found, expected in zip(fast.score(pairs), reference.score(pairs), strict=True):
+        assert found == pytest.approx(expected, abs=1e-4)
+    [translation] = fast.translate_stream(TEXT[:1])
+    assert translation.candidates[0].token_log_probabilities is None
+
+
+def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(6)), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert (choose_threads(1), choose_threads(2)) == (Threads(1, 6), Threads(6, 1))
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert (choose_threads(1), choose_threads(2000)) == (Threads(1, 3), Threads(3, 1))
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    assert choose_threads(2) == Threads(6, 1)
+
+
+def test_batches_hold_like_lengths_and_everything_once() -> None:
+    lengths = [random.Random(3).randint(1, 30) for _ in range(100)]
+    batches = list(batches_of_like_length(lengths, 64))
+    assert sorted(index for batch in batches for index in batch) == list(range(100))
+    assert all(len(batch) * (max(lengths[i] for i in batch) + 1) <= 64 or len(batch) == 1 for batch in batches)
+
+
+# Without torch
+
+
+def test_the_command_line_translates_without_torch(run: RunDirectory) -> None:
+    program = (
+        "import sys; from dragoman import cli\n"
+        "try: cli.main()\n"
+        "finally: print('torch' in sys.modules, 'ctranslate2' in sys.modules, file=sys.stderr)"
+    )
+    expected = Translator.load(run.path, engine="reference", beam=1).translate(TEXT)
+    for _ in range(2):  # the first converts
+        done = subprocess.run(
+            [sys.executable, "-c", program, "translate", str(run.path), "--beam", "1"],
+            input="".join(f"{line}\n" for line in TEXT),
+            capture_output=True,
+            encoding="utf-8",
+        )
+        assert (done.returncode, done.stderr) == (0, "False True\n")
+        assert done.stdout.split("\n")[:-1] == expected
+    refused = subprocess.run(
+        [sys.executable, "-m", "dragoman", "translate", str(run.path), "--engine", "ctranslate2", "--sample"],
+        input="",
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "ctranslate2 does not sample" in refused.stderr
+
+
+def test_converting_leaves_no_specifications_that_know_no_torch(run: RunDirectory) -> None:
+    """Whoever else in the process wants them imports them anew, and whole."""
+    program = (
+        "import sys; from dragoman import Translator; Translator.load(sys.argv[1])\n"
+        "import ctranslate2\n"
+        "print('torch' in sys.modules, 'specs' in vars(ctranslate2), any('specs' in name for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(run.path)], capture_output=True, encoding="utf-8")
+    assert (done.stdout, done.stderr) == ("False False False\n", "")
+    assert len(converted(run)) == 1
+
+
+def test_a_run_that_cannot_be_written_is_left_to_the_reference(
+    run: RunDirectory, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert isinstance(Translator.load(run.path).engine, ReferenceEngine)
+    with pytest.raises(CannotServeError, match="cannot be written, and ctranslate2 keeps its own form"):
+        convert(run, tokenizer, "float32", "0", 10)
+    monkeypatch.undo()
+    assert isinstance(Translator.load(run.path).engine, CTranslate2Engine)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert isinstance(Translator.load(run.path).engine, CTranslate2Engine)  # converted before
+
+
+def test_the_loaded_model_is_the_runs(run: RunDirectory, model: Transformer) -> None:
+    """What these tests compare with: the reference engine reads the same file."""
+    for ours, theirs in zip(load_model(run).parameters(), model.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    assert json.loads(run.config_path.read_text())["search"]["max_extra_length"] == 8
