@@ -116,7 +116,7 @@ def test_the_papers_step_is_reached_in_parts() -> None:
     for step in plan[:-1]:
         on_each_side = [sum(tokens) for tokens in zip(*(real_tokens(data, rows) for rows in step), strict=True)]
         assert max(on_each_side) <= 25_000
-        assert max(on_each_side) > 25_000 - 6_250
+        assert max(on_each_side) > 0.7 * 25_000
     assert len(plan[0]) >= 4
 
 
