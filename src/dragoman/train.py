@@ -94,7 +94,8 @@ def train(config: RunConfig, run: RunDirectory, again: str) -> None:
             progress.validated = False
             progress.seconds = time.monotonic() - clock_start
             validates = progress.step % settings.valid_steps == 0
-            if progress.step % LOG_EVERY == 0 or validates:  # a checkpoint leaves no half-filled sums behind
+            # Soon after the start, so that one sees it go; and before a checkpoint, which keeps no half-filled sums.
+            if progress.step % LOG_EVERY == 0 or progress.step in (1, 10) or validates:
                 meter.report(log, progress, rate, float(gradient_norm), settings)
             if validates:
                 validate_and_save(log, run, config, model, optimizer, prepared, progress)
@@ -280,7 +281,9 @@ def validate_and_save(
         log.say(
             f"step {progress.step:,}  valid loss {result.nll:.3f}  ppl {perplexity(result.nll):.2f}  "
             f"BLEU {result.bleu:.1f} (greedy){'  best so far' if better else ''}\n"
-            f"  source     {result.source}\n  output     {result.output}\n  reference  {result.reference}"
+            f"  source     {clip(result.source)}\n"
+            f"  output     {clip(result.output)}\n"
+            f"  reference  {clip(result.reference)}"
         )
         if better:
             progress.best_bleu, progress.best_step, progress.stale_validations = result.bleu, progress.step, 0
@@ -293,6 +296,11 @@ def validate_and_save(
     progress.validated = True
     progress.log_bytes = log.sync()
     save_checkpoint(run, model, optimizer, progress, config.train.keep_checkpoints)
+
+
+def clip(text: str, most: int = 120) -> str:
+    """For the terminal: a model that has not learned to end writes lines without end."""
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def finish(
