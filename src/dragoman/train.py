@@ -81,7 +81,8 @@ def train(config: RunConfig, run: RunDirectory, again: str) -> None:
                 loss, nll = smoothed_cross_entropy(
                     batch.real_states(hidden).float(), model.output.weight, batch.labels, settings.label_smoothing
                 )
-                (loss / tokens).backward()  # type: ignore[no-untyped-call]  # the mean over the tokens of the whole step, however it is split
+                # The mean over the tokens of the whole step, however it is split.
+                (loss / tokens).backward()  # type: ignore[no-untyped-call]
                 meter.add(loss, nll, batch.tokens)
             for group in optimizer.param_groups:
                 group["lr"] = rate
