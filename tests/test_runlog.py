@@ -128,7 +128,6 @@ def test_on_a_terminal_there_is_a_bar_without_colour_where_none_is_wanted(
 
 
 def test_numbers_go_to_tensorboard_with_tensorboard(run: RunDirectory) -> None:
-    pytest.importorskip("tensorboard")
     with RunLog(run, 0) as log:
         log.write("train", 1, loss=2.5, output="text")
     assert list((run.path / "tensorboard").glob("events.*"))
