@@ -1,6 +1,7 @@
 # setup: a local environment     demo: train and use a translator     test: what every change must pass
 # lint: the quick part of test   test-full: the slow tests too        clean: remove what these made
-.PHONY: setup demo test test-full lint clean
+# bench: us and the peers side by side (40 minutes)                   bench-quality: time to quality (hours)
+.PHONY: setup demo test test-full lint browser bench bench-quality clean
 .DEFAULT_GOAL := setup
 
 PYTHON ?= python3
@@ -29,12 +30,45 @@ lint: setup
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-test: lint
+# The page is tested in a real browser.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || test -x "$$CHROMIUM" || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo 'Installing chromium for the tests of the page.'; \
+	    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y install chromium; } >/dev/null; \
+	  else \
+	    echo 'make: no Chromium to test the page in; install it (Debian: apt install chromium), or name it: make CHROMIUM=/path test' >&2; \
+	    exit 1; \
+	  fi; }
+
+test: lint browser
 	$(BIN)/python -m pytest -m 'not full'
 
-test-full: lint
+test-full: lint browser
 	$(BIN)/python -m pytest
 
+# The peers are installed without their pinned dependencies, which would bring another torch; what they import is named.
+BENCH := .venv-bench/bin/python
+BENCH_STAMP := .venv-bench/.setup-stamp
+BENCH_PIP := $(BENCH) -m pip install --quiet --disable-pip-version-check --constraint bench/constraints.txt
+
+$(BENCH_STAMP): pyproject.toml bench/constraints.txt
+	@$(BENCH) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv-bench
+	@echo 'Setting up .venv-bench; the first time this takes some minutes.'
+	@$(BENCH_PIP) torch
+	@$(BENCH_PIP) --editable . transformers matplotlib configargparse fasttext-wheel pyahocorasick pyonmttok rapidfuzz \
+	  six spacy tensorboard bitarray cffi cython hydra-core omegaconf
+	@$(BENCH_PIP) --no-deps OpenNMT-py
+	@$(BENCH_PIP) --no-deps fairseq || echo 'make: fairseq does not install here; the bench will say so and go on' >&2
+	@touch $@
+
+# BENCH_ARGS='--run runs/multi30k-tiny' translates with that run; BENCH_SECTIONS='memory growth' runs only these.
+bench: $(BENCH_STAMP)
+	$(BENCH) bench/run.py $(or $(BENCH_SECTIONS),all) $(BENCH_ARGS)
+
+bench-quality: $(BENCH_STAMP)
+	$(BENCH) bench/run.py quality $(BENCH_ARGS)
+
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,13 +3,18 @@
 import io
 import os
 import random
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from serving import Running
 
 # A test that fails fails again: examples are drawn from the test itself, and a busy machine is not a failure.
 hypothesis.settings.register_profile("dragoman", derandomize=True, deadline=None)
@@ -126,3 +131,18 @@ def tiny_run(tiny_text: Path, tiny_settings: list[str], tmp_path_factory: pytest
     )
     assert ran.code == 0, ran.stderr
     return out
+
+
+@pytest.fixture(scope="session")
+def served_run(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the tiny run to serve from: it grows a converted model."""
+    return Path(shutil.copytree(tiny_run, tmp_path_factory.mktemp("served") / "tiny"))
+
+
+@pytest.fixture(scope="session")
+def served(served_run: Path) -> "Iterator[Running]":
+    """The tiny run, served by a real server as English to Esperanto."""
+    from serving import running, service_of
+
+    with running(service_of(served_run)) as server:
+        yield server

@@ -1,5 +1,7 @@
 """Every pair once an epoch, within the budget, with little padding, in an order that seed and epoch alone decide."""
 
+import math
+import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from dragoman.batching import Batch, make_batch, pad, plan_epoch
+import dragoman.batching
+from dragoman.batching import Batch, make_batch, micro_batches_per_step, pad, plan_epoch
 from dragoman.config import ModelConfig
 from dragoman.dataset import Dataset
 from dragoman.loss import smoothed_cross_entropy
@@ -22,7 +25,7 @@ from dragoman.model import Transformer
 PAD, BOS, EOS = 0, 2, 3
 SYMBOLS: Any = SimpleNamespace(pad_id=PAD, bos_id=BOS, eos_id=EOS)  # all that a batch needs of a tokenizer
 Lengths = Sequence[tuple[int, int]]
-Plan = list[list[np.ndarray]]
+Plan = Sequence[list[np.ndarray]]
 
 
 def dataset_of(
@@ -89,19 +92,20 @@ def test_every_pair_comes_exactly_once_and_within_the_budget(
 
 
 @given(any_lengths, st.integers(20, 200), st.integers(10, 100), st.integers(0, 5))
-def test_a_step_is_filled_up_to_its_tokens_and_not_over(
+def test_a_step_stays_within_its_tokens_and_has_as_many_micro_batches_as_every_other(
     lengths: Lengths, batch_tokens: int, micro_batch_tokens: int, seed: int
 ) -> None:
     data = of_lengths(lengths)
     plan = plan_epoch(data, batch_tokens, micro_batch_tokens, seed, 0)
     filled = [sum(max(real_tokens(data, rows)) for rows in step) for step in plan]
     for step, tokens in zip(plan, filled, strict=True):
-        assert len(step) == 1 or tokens <= batch_tokens
-    if micro_batch_tokens < batch_tokens:
-        for tokens, following in zip(filled[:-1], plan[1:], strict=True):
-            assert tokens + max(real_tokens(data, following[0])) > batch_tokens  # one more would not have fitted
-    else:
-        assert all(len(step) == 1 for step in plan)
+        alone = sum(max(real_tokens(data, rows)) for rows in step if len(rows) == 1)  # however long
+        assert tokens - alone <= batch_tokens
+    # So many as bring it to its tokens; what is left over makes an epoch's last step.
+    per_step = micro_batches_per_step(batch_tokens, micro_batch_tokens)
+    assert (per_step - 1) * micro_batch_tokens < batch_tokens <= per_step * micro_batch_tokens
+    assert all(len(step) == per_step for step in plan[:-1])
+    assert not plan or 1 <= len(plan[-1]) <= per_step
 
 
 def test_a_micro_batch_is_filled_as_far_as_it_goes() -> None:
@@ -113,11 +117,12 @@ def test_a_micro_batch_is_filled_as_far_as_it_goes() -> None:
 def test_the_papers_step_is_reached_in_parts() -> None:
     data = of_lengths(like_multi30k(20_000))
     plan = plan_epoch(data, 25_000, 6_250, 1, 0)
-    for step in plan[:-1]:
-        on_each_side = [sum(tokens) for tokens in zip(*(real_tokens(data, rows) for rows in step), strict=True)]
-        assert max(on_each_side) <= 25_000
-        assert max(on_each_side) > 0.7 * 25_000
-    assert len(plan[0]) >= 4
+    filled = [
+        max(sum(tokens) for tokens in zip(*(real_tokens(data, rows) for rows in step), strict=True)) for step in plan
+    ]
+    assert max(filled) <= 25_000
+    assert sum(filled[:-1]) / len(filled[:-1]) > 0.8 * 25_000
+    assert len(plan[0]) == 4
 
 
 @pytest.mark.parametrize("budget", [1500, 4096])
@@ -173,6 +178,62 @@ def test_a_weight_between_is_the_whole_part_and_sometimes_one_more() -> None:
     found = seen(plan_epoch(data, 100, 100, 1, 0))
     assert set(found.values()) == {2, 3}
     assert 400 < sum(times == 3 for times in found.values()) < 600
+
+
+@given(any_lengths, st.integers(0, 40), st.tuples(st.floats(0.1, 4), st.floats(0.1, 4)), st.integers(0, 3))
+def test_a_pair_comes_as_often_as_its_weight_says_or_once_more(
+    lengths: Lengths, first: int, weights: tuple[float, float], seed: int
+) -> None:
+    first = min(first, len(lengths))
+    data = of_lengths(lengths, counts=(first, len(lengths) - first), weights=weights)
+    found = seen(plan_epoch(data, 90, 90, seed, 0))
+    for row in range(len(lengths)):
+        weight = weights[row >= first]
+        assert math.floor(weight) <= found[row] <= math.floor(weight) + 1
+        assert weight != math.floor(weight) or found[row] == weight
+
+
+@given(any_lengths, st.integers(1, 200), st.integers(1, 200), st.integers(1, 30))
+def test_a_plan_made_in_parts_is_the_one_made_at_once(
+    lengths: Lengths, batch_tokens: int, micro_batch_tokens: int, part: int
+) -> None:
+    data = of_lengths(lengths, counts=(len(lengths) // 2, len(lengths) - len(lengths) // 2), weights=(1.5, 1.0))
+    whole = as_lists(plan_epoch(data, batch_tokens, micro_batch_tokens, 1, 0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dragoman.batching, "_PART", part)
+        assert as_lists(plan_epoch(data, batch_tokens, micro_batch_tokens, 1, 0)) == whole
+
+
+@given(any_lengths, st.slices(20), st.integers(-30, 30))
+def test_a_plan_is_a_sequence_of_its_steps(lengths: Lengths, part: slice, index: int) -> None:
+    plan = plan_epoch(of_lengths(lengths), 60, 25, 1, 0)
+    steps = as_lists(plan)
+    assert len(plan) == len(steps)
+    assert as_lists(plan[part]) == steps[part]
+    assert as_lists(plan[2:][1:]) == steps[3:]
+    if -len(steps) <= index < len(steps):
+        assert as_lists([plan[index]]) == [steps[index]]
+    else:
+        with pytest.raises(IndexError):
+            plan[index]
+
+
+def test_a_plan_takes_few_bytes_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dragoman.batching, "_PART", 20_000)
+    pairs = 400_000
+    random = np.random.default_rng(0)
+    lengths = [np.exp(random.normal(2.6, 0.4, pairs)).astype(np.int32).clip(1) for _ in range(2)]
+    nothing = np.zeros(0, np.uint16)  # a plan looks at lengths alone
+    arrays = {f"{side}_{kind}": nothing for side in ("source", "target") for kind in ("ids", "offsets")}
+    arrays |= dict(zip(("source_lengths", "target_lengths"), lengths, strict=True))
+    data = Dataset(corpus=nothing, weights=(1.0,), **arrays)
+    tracemalloc.start()
+    plan = plan_epoch(data, 25_000, 6_250, 1, 0)
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(map(len, micro_batches(plan))) == pairs
+    assert kept < 5 * pairs
+    assert peak < 25 * pairs
 
 
 # What a batch holds

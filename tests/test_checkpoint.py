@@ -14,6 +14,7 @@ from dragoman.checkpoint import (
     load_model,
     load_training_state,
     load_weights,
+    optimizer_state_of,
     promote,
     save_checkpoint,
     save_weights,
@@ -50,7 +51,13 @@ def saved(run: RunDirectory, *steps: int, keep: int = 3) -> tuple[Transformer, t
     for step in range(1, max(steps) + 1):
         take_step(model, optimizer, seed=step)
         if step in steps:
-            save_checkpoint(run, model, optimizer, Progress(step=step, log_bytes=10 * step), keep)
+            save_checkpoint(
+                run,
+                weights_of(model),
+                optimizer_state_of(model, optimizer),
+                Progress(step=step, log_bytes=10 * step),
+                keep,
+            )
     return model, optimizer
 
 
@@ -171,13 +178,13 @@ def test_the_average_is_the_mean(tmp_path: Path) -> None:
     assert all(torch.equal(alone[name], members[0][name]) for name in mean)
 
 
-def test_the_newest_checkpoints_are_kept_and_the_last_ones_optimiser(tmp_path: Path) -> None:
+def test_the_newest_checkpoints_are_kept_and_the_last_twos_optimiser(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
     saved(run, 1, 2, 3, 4, 5, keep=3)
     assert [path.name for path in run.checkpoints()] == ["step-00000003", "step-00000004", "step-00000005"]
     assert len(list(run.checkpoints_path.iterdir())) == 3
     with_optimiser = [path.name for path in run.checkpoints() if (path / "optimizer.safetensors").exists()]
-    assert with_optimiser == ["step-00000005"]
+    assert with_optimiser == ["step-00000004", "step-00000005"]
     assert all((path / "model.safetensors").exists() for path in run.checkpoints())
 
 
@@ -206,7 +213,7 @@ def test_a_training_interrupted_before_its_first_step_goes_on(tmp_path: Path) ->
     run = RunDirectory(tmp_path)
     model = make()
     optimizer = adam(model)
-    save_checkpoint(run, model, optimizer, Progress(), keep=2)
+    save_checkpoint(run, weights_of(model), optimizer_state_of(model, optimizer), Progress(), keep=2)
     other = make(seed=1)
     restored = adam(other)
     assert load_training_state(run.checkpoints()[-1], other, restored) == Progress()
@@ -259,8 +266,10 @@ def test_without_promoted_weights_the_last_checkpoint_translates(tmp_path: Path)
 def test_an_interruption_leaves_the_checkpoints_to_average_as_they_would_have_been(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
     model, optimizer = saved(run, 1, 2, 3, keep=3)
-    save_checkpoint(run, model, optimizer, Progress(step=4, validated=False), keep=3)
+    save_checkpoint(
+        run, weights_of(model), optimizer_state_of(model, optimizer), Progress(step=4, validated=False), keep=3
+    )
     assert [path.name[-1] for path in run.checkpoints()] == ["1", "2", "3", "4"]
     assert load_training_state(run.checkpoints()[-1], make(), adam(make())).step == 4
-    save_checkpoint(run, model, optimizer, Progress(step=5), keep=3)
+    save_checkpoint(run, weights_of(model), optimizer_state_of(model, optimizer), Progress(step=5), keep=3)
     assert [path.name[-1] for path in run.checkpoints()] == ["2", "3", "5"]

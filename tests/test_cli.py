@@ -483,7 +483,7 @@ def bad_files(here: Path) -> Path:
         ("train --pairs cut.gz --out o", "cut.gz: the gzip data is damaged or cut off"),
         ("train --source short --target long --out o", "short has 2 lines, long 3: line n of the one must translate"),
         ("train --source short --target latin1 --out o", "short has 2 lines, latin1 3: line n of"),
-        ("train --source long --target latin1 --out o", "long: 1 of 3 lines are not UTF-8, the first being line 3"),
+        ("train --source long --target latin1 --out o", "long or latin1: 1 of 3 lines are not UTF-8, the first"),
         ("train --source long --target long --tokenizer none --out o", "none: the tokenizer cannot be read"),
         ("train --source long --target long --tokenizer short --out o", "short: not a sentencepiece model; give"),
         ("train nonesuch --out o", "recipe nonesuch: no such file; known recipes: base, "),
@@ -600,7 +600,7 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda run: (run / "config.json").unlink(), "run: not a run directory (config.json is missing)"),
     (lambda run: (run / "tokenizer.model").unlink(), "run: not a run directory (tokenizer.model is missing)"),
     (lambda run: (run / "tokenizer.model").write_bytes(b"x"), "run/tokenizer.model: not a sentencepiece model"),
-    (another_tokenizer, "a model of 400 pieces and a tokenizer of "),
+    (another_tokenizer, "run/tokenizer.model: not the tokenizer that this run was begun with"),
 ]
 
 
@@ -684,3 +684,13 @@ def test_the_traceback_is_there_for_whoever_asks(cli: Cli, monkeypatch: pytest.M
     assert ran.stderr.startswith("Traceback (most recent call last):")
     assert ran.stderr.splitlines()[-1].startswith("dragoman: ZeroDivisionError")
     assert ran.code == 1
+
+
+@pytest.mark.parametrize(("engine", "told"), [("reference", 1), ("ctranslate2", 0)])
+def test_the_allocator_is_told_where_it_pays(
+    tiny_run: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, engine: str, told: int
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr("dragoman.safeguards.keep_freed_memory", lambda: calls.append(1))
+    assert cli("translate", tiny_run, "--engine", engine, "--beam", "1", stdin="the dog\n").code == 0
+    assert len(calls) == told

@@ -17,7 +17,8 @@ from dragoman.checkpoint import load_model, save_weights, weights_of
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
 from dragoman.engines import CannotServeError, batches_of_like_length
 from dragoman.engines.conversion import convert, position_table
-from dragoman.engines.ctranslate2 import CTranslate2Engine, Threads, choose_threads
+from dragoman.engines.converted import Threads, cores, remembered_threads
+from dragoman.engines.ctranslate2 import CTranslate2Engine, thread_choices
 from dragoman.engines.reference import ReferenceEngine
 from dragoman.errors import DataError, UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
@@ -26,6 +27,7 @@ from dragoman.rundir import RunDirectory
 from dragoman.search import beam_search
 from dragoman.tokenizer import Tokenizer
 from dragoman.translate import Translator
+from dragoman.vocabulary_map import VocabularyMap, write
 
 TEXT = [
     "Two dogs play in the snow.",
@@ -337,14 +339,94 @@ def test_translator_gives_the_same_text_with_either_engine(run: RunDirectory) ->
     assert translation.candidates[0].token_log_probabilities is None
 
 
-def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(6)), raising=False)
+def use_cores(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(count)), raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert (choose_threads(1), choose_threads(2)) == (Threads(1, 6), Threads(6, 1))
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert (choose_threads(1), choose_threads(2000)) == (Threads(1, 3), Threads(3, 1))
-    monkeypatch.setenv("OMP_NUM_THREADS", "many")
-    assert choose_threads(2) == Threads(6, 1)
+
+
+def test_cores_are_those_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_cores(monkeypatch, 6)
+    assert cores() == 6
+    assert thread_choices(6) == [Threads(6, 1), Threads(3, 2), Threads(2, 3), Threads(1, 6)]
+    for said, meant in (("3", 3), ("9", 6), ("many", 6), ("0", 6)):
+        monkeypatch.setenv("OMP_NUM_THREADS", said)
+        assert cores() == meant
+
+
+def test_the_translations_are_the_same_whichever_threads_are_chosen(
+    run: RunDirectory, tokenizer: Tokenizer, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_cores(monkeypatch, 2)
+    engine = CTranslate2Engine(run, tokenizer, SEARCH)
+    side_by_side, together = (engine._search(sources[:60], SEARCH, 2, threads) for threads in thread_choices(2))
+    assert side_by_side == together
+
+
+def test_threads_are_measured_once_for_a_machine_and_only_when_the_input_is_large(
+    run: RunDirectory, tokenizer: Tokenizer, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_cores(monkeypatch, 2)
+    monkeypatch.setattr("dragoman.engines.ctranslate2.LARGE", 70)
+    sources = sources[:40]
+    engine = CTranslate2Engine(run, tokenizer, SEARCH)
+    name = engine.name
+    before = engine.translate(sources, SEARCH)
+    assert remembered_threads(run, name) is None  # 40 sentences so far
+    assert engine.translate(sources, SEARCH) == before
+    chosen = remembered_threads(run, name)
+    assert chosen in thread_choices(2)
+    assert engine.translate(sources, SEARCH) == before
+    measured: list[object] = []
+    monkeypatch.setattr(CTranslate2Engine, "measure_threads", lambda *_: measured.append(1))
+    again = CTranslate2Engine(run, tokenizer, SEARCH)
+    for _ in range(2):
+        assert again.translate(sources, SEARCH) == before
+    assert measured == []
+    # Other numbers, and another machine, are to be measured for themselves.
+    assert remembered_threads(run, "ctranslate2 int8") is None
+    use_cores(monkeypatch, 3)
+    assert remembered_threads(run, name) is None
+
+
+def test_a_damaged_note_of_threads_is_measured_again(
+    run: RunDirectory, tokenizer: Tokenizer, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_cores(monkeypatch, 2)
+    engine = CTranslate2Engine(run, tokenizer, SEARCH)
+    (run.converted_path / "threads.json").write_text("{ half", encoding="utf-8")
+    assert remembered_threads(run, engine.name) is None
+    speeds = engine.measure_threads(sources[:20], SEARCH, rounds=1)
+    best = max(speeds, key=speeds.__getitem__)
+    assert remembered_threads(run, engine.name) == best
+    assert set(speeds) == set(thread_choices(2))
+
+
+def test_with_a_vocabulary_map_only_likely_tokens_are_written_and_scores_stay_true(
+    run: RunDirectory, tokenizer: Tokenizer, sources: list[list[int]]
+) -> None:
+    free = CTranslate2Engine(run, tokenizer, SEARCH)
+    assert not free.vocabulary_map
+    size = tokenizer.vocab_size
+    everything = VocabularyMap(tuple(range(size)), tuple((piece,) for piece in range(size)))
+    half = VocabularyMap((), tuple((piece, *range(4, size, 2)) for piece in range(size)))
+    path = run.converted_path / f"float32-{free.digest}" / "vmap.txt"
+    write(path, everything, tokenizer)
+    mapped = CTranslate2Engine(run, tokenizer, SEARCH, vocabulary_map=True)
+    assert (mapped.vocabulary_map, mapped.name) == (True, "ctranslate2 float32 with a vocabulary map")
+    same = list(zip(free.translate(sources, SEARCH), mapped.translate(sources, SEARCH), strict=True))
+    assert sum(a[0].ids == b[0].ids for a, b in same) >= 297  # other batches round otherwise
+    write(path, half, tokenizer)
+    found = CTranslate2Engine(run, tokenizer, SEARCH, vocabulary_map=True).translate(sources[:50], SEARCH, n_best=2)
+    copied = {piece for source in sources[:50] for piece in source}
+    for source, hypotheses in zip(sources, found, strict=False):
+        for hypothesis in hypotheses:
+            assert all(token % 2 == 0 or token in copied or token < 4 for token in hypothesis.ids)
+            [log_probs] = free.score([source], [hypothesis.ids])
+            assert hypothesis.log_probability == pytest.approx(sum(log_probs), abs=1e-4)
+        assert [h.score for h in hypotheses] == sorted((h.score for h in hypotheses), reverse=True)
+    # A longer table of positions converts again, and keeps the map.
+    convert(run, tokenizer, "float32", free.digest, 5000)
+    assert path.is_file()
 
 
 def test_batches_hold_like_lengths_and_everything_once() -> None:

@@ -14,7 +14,7 @@ import sentencepiece
 
 import dragoman.dataset
 from dragoman.config import CorpusConfig, DataConfig
-from dragoman.dataset import Dataset, Prepared, prepare
+from dragoman.dataset import Dataset, Prepared, load_tokenizer, prepare
 from dragoman.errors import DataError
 from dragoman.tokenizer import Tokenizer
 
@@ -160,9 +160,27 @@ def test_changed_settings_are_refused(text: DataConfig, tmp_path: Path, change: 
         run(replaced(text, **change), tmp_path / "run")
 
 
-def test_a_changed_tokenizer_encodes_anew(text: DataConfig, tmp_path: Path, encodings: Callable[[], int]) -> None:
+def test_another_tokenizer_in_its_place_is_refused(text: DataConfig, tmp_path: Path) -> None:
+    own = run(text, tmp_path / "run").tokenizer
+    other = Tokenizer.learn((side for pair in pairs_of(*text.train) for side in pair), 300)
+    other.save(tmp_path / "run" / "tokenizer.model")
+    for refused in (lambda: run(text, tmp_path / "run"), lambda: load_tokenizer(tmp_path / "run")):
+        with pytest.raises(DataError, match=r"tokenizer\.model: not the tokenizer that this run was begun with"):
+            refused()
+    own.save(tmp_path / "run" / "tokenizer.model")
+    assert load_tokenizer(tmp_path / "run").digest == own.digest
+    (tmp_path / "run" / "cleaning.json").unlink()  # as of a model that was given away without it
+    assert load_tokenizer(tmp_path / "run").digest == own.digest
+
+
+def test_a_tokenizer_that_no_record_speaks_of_encodes_anew(
+    text: DataConfig, tmp_path: Path, encodings: Callable[[], int]
+) -> None:
     run(text, tmp_path / "run")
     before = encodings()
+    record = json.loads((tmp_path / "run" / "cleaning.json").read_text(encoding="utf-8"))
+    del record["tokenizer"]
+    (tmp_path / "run" / "cleaning.json").write_text(json.dumps(record), encoding="utf-8")
     other = Tokenizer.learn((side for pair in pairs_of(*text.train) for side in pair), 300)
     other.save(tmp_path / "run" / "tokenizer.model")
     prepared = run(text, tmp_path / "run")

@@ -82,7 +82,7 @@ def test_the_command_that_goes_on_is_the_one_that_was_given(
 
     for minutes in (None, 0.5):
         with pytest.raises(KeyboardInterrupt):
-            run_demo(tmp_path / "my runs", minutes)
+            run_demo(tmp_path / "my runs", minutes, print)
     command = f"dragoman demo --out '{tmp_path / 'my runs'}'"
     assert told == [command, f"{command} --minutes 0.5"]
 
@@ -98,7 +98,7 @@ def test_minutes_reach_the_training(data: DemoData, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(dragoman.train, "train", record)
     for minutes in (None, 3.0):
         with pytest.raises(KeyboardInterrupt):
-            run_demo(tmp_path / "run", minutes)
+            run_demo(tmp_path / "run", minutes, print)
     assert [config.train.minutes for config in configs] == [load("demo").config.train.minutes, 3.0]
     assert [corpus.pairs for corpus in configs[0].data.valid] == [str(data.valid)]
 

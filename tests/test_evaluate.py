@@ -233,16 +233,16 @@ def test_read_references_mistakes(tmp_path: Path) -> None:
         "one": b"a\n",
         "hole": b"a\n\n",
         "latin": b"a\n\xe9\n",
-        "bad.gz": b"x",
+        "bad.gz": b"\x1f\x8bx",
     }.items():
         (tmp_path / name).write_bytes(content)
     for names, message in (
         ([], "no reference file"),
         (["two", "one"], "one: 1 lines, but .*two has 2"),
         (["hole", "hole"], "line 2 is empty"),
-        (["latin"], "latin:2: not UTF-8"),
-        (["missing"], "missing: cannot be read"),
-        (["bad.gz"], "bad.gz: cannot be read"),
+        (["latin"], r"latin:2: byte 1 \(0xE9\) is not UTF-8"),
+        (["missing"], "missing: no such file"),
+        (["bad.gz"], "bad.gz: the gzip data is damaged"),
     ):
         with pytest.raises(DataError, match=message) as caught:
             read_references([tmp_path / name for name in names])

@@ -19,13 +19,16 @@ ORDER = [
     "errors",
     "config",
     # text -> tokens -> batches
+    "parallel",
     "corpus",
+    "cleaning",
     "tokenizer",
     "dataset",
     "batching",
     # the model
     "dropout",
     "model",
+    "recurrent",
     "loss",
     "schedule",
     "trace",
@@ -33,15 +36,23 @@ ORDER = [
     "rundir",
     "checkpoint",
     "runlog",
+    "ranks",
     # beam search -> text
     "hypotheses",
     "search",
     "engines",
     "translate",
+    "explain",
+    "resumable",
     "evaluate",
+    "vocabulary_map",
     "quantize",
+    "validation",
+    "safeguards",
     "train",
+    "verify",
     # further uses of the same blocks
+    "options",
     "parsing",
     "languages",
     "vision",
@@ -61,17 +72,24 @@ NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "common", "manag
 WITHOUT_TORCH = [
     "errors",
     "config",
+    "parallel",
     "corpus",
+    "cleaning",
     "tokenizer",
     "dataset",
     "rundir",
     "hypotheses",
     "engines.conversion",
+    "engines.converted",
     "engines.ctranslate2",
     "engines.selection",
     "translate",
+    "resumable",
     "evaluate",
+    "vocabulary_map",
     "quantize",
+    "parsing.evalb",
+    "parsing.draw",
     "cli",
 ]
 
@@ -143,6 +161,24 @@ def test_what_needs_no_torch_does_not_import_it(module: str) -> None:
     assert (ran.stdout.strip(), ran.stderr) == ("False", "")
 
 
+def test_a_first_translation_waits_for_no_heavy_import(tiny_run: Path) -> None:
+    """With a run that was converted before: the way from the shell to the first line."""
+    translate = ["translate", str(tiny_run), "--engine", "ctranslate2"]
+    program = (
+        "import sys; from dragoman.cli import main\ntry:\n    main()\nfinally:\n    print(*sys.modules, sep='\\n')"
+    )
+    for _ in range(2):  # the first may convert
+        ran = subprocess.run(
+            [sys.executable, "-c", program, *translate], input="the dog\n", capture_output=True, text=True, check=False
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+    imported = set(ran.stdout.split("\n"))
+    assert "ctranslate2" in imported
+    heavy = {"torch", "numpy", "safetensors", "rich", "sacrebleu", "transformers", "ctranslate2.specs"}
+    ours = {f"dragoman.{name}" for name in ("model", "dataset", "evaluate", "train", "search", "engines.conversion")}
+    assert imported & (heavy | ours) == set()
+
+
 def test_the_public_names_are_listed_once_and_found() -> None:
     import dragoman
 
@@ -185,8 +221,10 @@ def test_the_wheel_holds_every_module_the_recipes_the_types_and_the_licence(whee
         names = set(archive.namelist())
     modules = {f"dragoman/{path.relative_to(PACKAGE).as_posix()}" for path in FILES}
     recipes = {f"dragoman/recipes/{path.name}" for path in (ROOT / "recipes").glob("*.toml")}
+    page = {f"dragoman/{path.relative_to(PACKAGE).as_posix()}" for path in PACKAGE.rglob("web/**/*") if path.is_file()}
     assert recipes
-    assert modules | recipes | {"dragoman/py.typed"} <= names
+    assert page
+    assert modules | recipes | page | {"dragoman/py.typed"} <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert not [name for name in names if name.startswith(("tests/", "docs/")) or "__pycache__" in name]
 

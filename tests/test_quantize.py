@@ -1,20 +1,24 @@
 """Smaller numbers are kept where they are good enough, and for the weights that they were measured with only."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from conftest import lexicon_pairs
 
 from dragoman import cli
 from dragoman.checkpoint import save_weights, weights_of
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
+from dragoman.engines.converted import remembered_threads
 from dragoman.engines.ctranslate2 import CTranslate2Engine
 from dragoman.errors import DataError, UsageError
 from dragoman.evaluate import References, Score
 from dragoman.model import Transformer
-from dragoman.quantize import quantize
+from dragoman.quantize import Measured, Verdict, quantize
 from dragoman.rundir import RunDirectory
 from dragoman.tokenizer import Tokenizer
 from dragoman.translate import Translator
@@ -106,3 +110,56 @@ def test_what_cannot_be_measured(run: RunDirectory) -> None:
         quantize(run.path, SOURCES, [[line] for line in SOURCES], to="float32")
     with pytest.raises(DataError, match="3 source lines but references for 1"):
         quantize(run.path, SOURCES, [["one"]])
+
+
+@pytest.mark.parametrize(
+    ("bleu", "speed", "numbers_lose", "kept"),
+    [
+        (29.95, 200.0, 0.0, True),
+        (31.00, 200.0, 0.0, True),  # better is no fault
+        (29.91, 200.0, 0.0, True),
+        (29.90, 200.0, 0.0, False),  # 0.1 is too much
+        (29.95, 90.0, 0.0, False),  # slower than without
+        (29.95, 200.0, 0.3, False),  # the numbers themselves are refused
+    ],
+)
+def test_a_vocabulary_map_is_kept_where_it_costs_next_to_nothing_and_saves_time(
+    bleu: float, speed: float, numbers_lose: float, kept: bool
+) -> None:
+    before, after = Measured("float32", 30.0 + numbers_lose, 80.0), Measured("int8", 30.0, 100.0)
+    verdict = Verdict(before, after, "a signature", 0.2, Measured("int8", bleu, speed, vocabulary_map=True))
+    assert verdict.map_kept == kept
+    assert verdict.to_dict()["map_kept"] == kept
+    assert verdict.lines()[3].endswith(", kept" if kept else ", not kept")
+    assert f"({speed / 80:.2f} × the speed" in verdict.lines()[2]
+    assert not Verdict(before, after, "a signature", 0.2).map_kept
+
+
+@pytest.mark.parametrize("costs", [0.05, 0.5])
+def test_a_map_is_learned_from_the_runs_own_text_and_goes_with_its_numbers(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, costs: float
+) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(tiny_run, copy)
+    sources = [source for source, _ in lexicon_pairs(30, seed=5)]
+    values = iter([30.0, 30.0, 30.0 - costs])
+    monkeypatch.setattr("dragoman.quantize.bleu", lambda *_: Score("BLEU", next(values), "a signature"))
+    # The map is to be the quicker one here, whatever the machine does meanwhile.
+    clock = iter([0.0, 3.0, 0.0, 2.0, 0.0, 1.0])
+    monkeypatch.setattr("dragoman.quantize.time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    verdict = quantize(copy, sources, [[line] for line in sources], rounds=1)
+    assert verdict.with_map is not None
+    assert verdict.with_map.sentences_per_second == 3 * verdict.before.sentences_per_second
+    assert verdict.map_kept == (costs < 0.1)
+    engines = {kind: Translator.load(copy, compute_type=kind).engine for kind in (None, "int8", "float32")}  # type: ignore[arg-type]
+    assert all(isinstance(engine, CTranslate2Engine) for engine in engines.values())
+    assert [engine.name for engine in engines.values()] == [
+        "ctranslate2 int8 with a vocabulary map" if costs < 0.1 else "ctranslate2 int8",
+        "ctranslate2 int8 with a vocabulary map" if costs < 0.1 else "ctranslate2 int8",
+        "ctranslate2 float32",
+    ]
+    assert bool(list(copy.glob("ctranslate2/int8-*/vmap.txt"))) == (costs < 0.1)
+    # What such a model writes is what the words allow: on so regular a language, the same.
+    plain, chosen = (Translator.load(copy, compute_type=kind) for kind in ("float32", "int8"))  # type: ignore[arg-type]
+    assert len(chosen.translate(sources)) == len(plain.translate(sources)) == 30
+    assert remembered_threads(RunDirectory(copy), "ctranslate2 float32") is not None

@@ -7,7 +7,7 @@ import pytest
 
 from dragoman import config
 
-OTHERS = {"base", "big", "base-en-fr", "big-en-fr", "multi30k-tiny", "demo", "small"}
+OTHERS = {"base", "big", "base-en-fr", "big-en-fr", "multi30k-tiny", "demo", "small", "parsing", "parsing-small"}
 
 # Table 3. Blank cells are the base row's, as in the paper; N stands for both stacks.
 COLUMNS = ("N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "eps_ls", "steps")
@@ -153,3 +153,10 @@ def test_multi30k_tiny_has_the_published_shape() -> None:
     model = config.load("multi30k-tiny").config.model
     assert (model.encoder_layers, model.decoder_layers) == (4, 4)
     assert (model.d_model, model.d_ff, model.num_heads) == (128, 256, 4)
+
+
+def test_parsing_has_the_values_of_section_6_3() -> None:
+    run = config.load("parsing").config
+    assert (run.model.encoder_layers, run.model.decoder_layers, run.model.d_model) == (4, 4, 1024)
+    assert run.model.vocab_size == 16_000
+    assert (run.search.beam, run.search.alpha, run.search.max_extra_length) == (21, 0.3, 300)

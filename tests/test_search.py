@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dragoman.errors import DragomanError, UsageError
 from dragoman.hypotheses import Hypothesis, LengthPenalty, paper_length_penalty
-from dragoman.search import BeamStep, Constrain, all_of, beam_search, forced_prefix, greedy_search, sample
+from dragoman.search import CHUNK, BeamStep, Constrain, all_of, beam_search, forced_prefix, greedy_search, sample
 
 START, END = 99, 0
 Prefix = tuple[int, ...]
@@ -199,6 +199,47 @@ def test_a_narrow_beam_is_the_one_written_from_the_definition(
         expected = slow_beam(model, sentence, lengths[sentence], beam, penalty, stop)[:n_best]
         assert outputs(hypotheses) == [ids for ids, _ in expected]
         assert [h.score for h in hypotheses] == pytest.approx([score for _, score in expected])
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    seed=st.integers(0, 10**6),
+    beam=st.integers(1, 4),
+    vocabulary=st.integers(8 * CHUNK, 10 * CHUNK),
+    stop=st.sampled_from(["exact", "first"]),
+)
+def test_looking_at_the_best_of_each_chunk_is_looking_at_every_token(
+    seed: int, beam: int, vocabulary: int, stop: str
+) -> None:
+    def model(sentence: int, prefix: Prefix) -> Sequence[float]:
+        generator = torch.Generator().manual_seed(random.Random(repr((seed, sentence, prefix))).getrandbits(60))
+        row = 4 * torch.randn(vocabulary, generator=generator, dtype=torch.float64)
+        row[END] += 6
+        return row.log_softmax(-1).tolist()
+
+    def searched(constrain: Constrain | None) -> tuple[list[list[Hypothesis]], list[BeamStep]]:
+        record: list[BeamStep] = []
+        options: dict[str, Any] = {"beam": beam, "n_best": beam, "stop": stop, "recorder": record.append}
+        return search(model, [3, 1, 2], constrain=constrain, **options), record
+
+    # A constraint that allows everything takes the plain way.
+    assert searched(None) == searched(lambda _, __: None)
+
+
+def test_ties_between_chunks_go_to_the_lower_row_then_to_the_lower_id() -> None:
+    vocabulary, likely = 8 * CHUNK + 5, (1, 2 * CHUNK, 5 * CHUNK + 3, 8 * CHUNK + 4)  # the last is in no chunk
+    flat = tree({(): dict.fromkeys(likely, 0.25)}, vocabulary)
+    assert outputs(search(flat, [3], beam=4, n_best=4)[0]) == [(token,) for token in likely]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 3.0])
+@pytest.mark.parametrize("place", [5 * CHUNK + 3, 8 * CHUNK + 4])
+def test_what_is_not_a_log_probability_is_found_in_every_chunk_and_after_the_last(bad: float, place: int) -> None:
+    def model(_: int, __: Prefix) -> Sequence[float]:
+        return [bad if token == place else -9.0 for token in range(8 * CHUNK + 5)]
+
+    with pytest.raises(DragomanError, match="at target position 0, which must be at most 0"):
+        search(model, [4, 4], beam=4)
 
 
 def test_stopping_early_does_stop() -> None:

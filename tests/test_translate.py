@@ -232,6 +232,7 @@ def test_an_ensemble_is_the_mean_of_its_members_probabilities(tiny_run: Path) ->
 def test_members_with_other_vocabularies_are_refused(tiny_run: Path, tmp_path: Path) -> None:
     other = shutil.copytree(tiny_run, tmp_path / "other")
     Tokenizer.learn(["aa bb cc dd"] * 3, 290).save(other / "tokenizer.model")
+    (other / "cleaning.json").unlink()  # the record of its tokenizer
     with pytest.raises(DataError, match=r"other: its vocabulary differs from that of .*tiny; .* --tokenizer"):
         Translator.load(tiny_run, other)
 
@@ -239,6 +240,9 @@ def test_members_with_other_vocabularies_are_refused(tiny_run: Path, tmp_path: P
 def test_a_tokenizer_that_does_not_match_the_weights_is_refused(tiny_run: Path, tmp_path: Path) -> None:
     other = shutil.copytree(tiny_run, tmp_path / "other")
     Tokenizer.learn(["aa bb cc dd"] * 3, 290).save(other / "tokenizer.model")
+    with pytest.raises(DataError, match="not the tokenizer that this run was begun with"):
+        Translator.load(other)
+    (other / "cleaning.json").unlink()  # the record of its tokenizer
     with pytest.raises(ConfigError, match="a model of 400 pieces and a tokenizer of"):
         Translator.load(other)
 
@@ -260,6 +264,7 @@ def test_settings_of_the_run_hold_unless_others_are_given(tiny_run: Path) -> Non
 class FixedEngine:
     """Translates everything into the same tokens, and remembers the lengths of what it was given together."""
 
+    name = "fixed"
     forms_batches = False
 
     def __init__(self, ids: Sequence[int]) -> None:
@@ -267,7 +272,12 @@ class FixedEngine:
         self.batches: list[list[int]] = []
 
     def translate(
-        self, sources: Sequence[Sequence[int]], _search: SearchConfig, _n_best: int = 1, _seed: int = 0
+        self,
+        sources: Sequence[Sequence[int]],
+        _search: SearchConfig,
+        _n_best: int = 1,
+        _seed: int = 0,
+        _scores: bool = True,
     ) -> list[list[Hypothesis]]:
         self.batches.append([len(source) for source in sources])
         log_probs = (-1.0,) * (len(self.ids) + 1)

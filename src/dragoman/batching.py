@@ -5,8 +5,11 @@ each of like length, drawn at random. Within a micro-batch nearly all sources ha
 none needs a mask.
 """
 
+import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 import torch
@@ -14,6 +17,8 @@ from torch import Tensor
 
 from dragoman.dataset import Dataset
 from dragoman.tokenizer import Tokenizer
+
+_PART = 2_000_000  # pairs looked at together: what a plan takes beyond its rows is bounded by this
 
 
 @dataclass(frozen=True)
@@ -73,61 +78,115 @@ def make_batch(dataset: Dataset, rows: np.ndarray, tokenizer: Tokenizer) -> Batc
     return Batch(rows, source, source_mask, target, torch.from_numpy(labels), real)
 
 
-def plan_epoch(
-    dataset: Dataset, batch_tokens: int, micro_batch_tokens: int, seed: int, epoch: int
-) -> list[list[np.ndarray]]:
+class EpochPlan(Sequence[list[np.ndarray]]):
     """The steps of an epoch, each a list of micro-batches, each the rows of its pairs.
+
+    Four bytes a pair and sixteen a micro-batch; the arrays of a step are made when it is asked for.
+    """
+
+    def __init__(self, rows: np.ndarray, starts: np.ndarray, order: np.ndarray, per_step: int) -> None:
+        self._rows = rows  # of all micro-batches, one after the other
+        self._starts = starts  # where each one begins among them, and the end of the last
+        self._order = order  # in which they come
+        self._per_step = per_step
+
+    def __len__(self) -> int:
+        return -(-len(self._order) // self._per_step)
+
+    @overload
+    def __getitem__(self, index: int) -> list[np.ndarray]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[list[np.ndarray]]: ...
+    def __getitem__(self, index: int | slice) -> list[np.ndarray] | Sequence[list[np.ndarray]]:
+        if isinstance(index, slice):
+            first, last, stride = index.indices(len(self))
+            if stride != 1:
+                return [self[step] for step in range(first, last, stride)]
+            left = self._order[first * self._per_step : last * self._per_step]
+            return EpochPlan(self._rows, self._starts, left, self._per_step)
+        step = range(len(self))[index]
+        batches = self._order[step * self._per_step : (step + 1) * self._per_step]
+        return [self._rows[self._starts[i] : self._starts[i + 1]].astype(np.int64) for i in batches]
+
+
+def plan_epoch(dataset: Dataset, batch_tokens: int, micro_batch_tokens: int, seed: int, epoch: int) -> EpochPlan:
+    """The steps of an epoch, a function of these arguments alone.
 
     A pair of a corpus of weight 2 comes twice, one of weight 0.5 every other epoch on average.
     """
     random = np.random.default_rng([seed, epoch])
-    rows = random.permutation(_weighted_rows(dataset, random))
-    source, target = dataset.source_lengths[rows] + 1, dataset.target_lengths[rows] + 1  # with the end symbol
-    # Ties keep the random order of the permutation. Target lengths rise and fall in turn from one source length to
-    # the next, so that a batch that spans two source lengths does not span all target lengths.
-    order = np.lexsort((np.where(source % 2 == 0, target, -target), source))
-    rows, source, target = rows[order], source[order], target[order]
-    budget = min(micro_batch_tokens, batch_tokens)
-    micro_batches = _cut(rows, source, target, budget)
-    shuffled = [micro_batches[i] for i in random.permutation(len(micro_batches))]
-    if micro_batch_tokens >= batch_tokens:
-        return [[rows] for rows in shuffled]
-    return _accumulate(shuffled, dataset, batch_tokens)
+    rows = _weighted_rows(dataset, random)
+    random.shuffle(rows)
+    rows = _sort_by_length(rows, dataset)
+    per_step = micro_batches_per_step(batch_tokens, micro_batch_tokens)
+    starts = _cut(rows, dataset, batch_tokens // per_step)
+    return EpochPlan(rows, starts, random.permutation(len(starts) - 1), per_step)
+
+
+def micro_batches_per_step(batch_tokens: int, micro_batch_tokens: int) -> int:
+    """The same number in every step (but an epoch's last), so that processes that share them have equal shares."""
+    return max(1, math.ceil(batch_tokens / micro_batch_tokens))
 
 
 def _weighted_rows(dataset: Dataset, random: np.random.Generator) -> np.ndarray:
-    rows = np.arange(len(dataset))
+    kind = np.uint32 if len(dataset) <= 2**32 else np.uint64
     weights = np.asarray(dataset.weights)
     if (weights == 1).all():
-        return rows
-    expected = weights[dataset.corpus]
-    times = np.floor(expected + random.random(len(dataset))).astype(np.int64)
-    return np.repeat(rows, times)
+        return np.arange(len(dataset), dtype=kind)
+    parts = []
+    for start in range(0, len(dataset), _PART):
+        expected = weights[dataset.corpus[start : start + _PART]]
+        times = np.floor(expected + random.random(len(expected))).astype(np.int64)
+        parts.append(np.repeat(np.arange(start, start + len(expected), dtype=kind), times))
+    return np.concatenate(parts) if parts else np.zeros(0, kind)
 
 
-def _cut(rows: np.ndarray, source: np.ndarray, target: np.ndarray, budget: int) -> list[np.ndarray]:
-    """Runs of the sorted rows, each as long as its padded size stays within the budget on both sides."""
-    batches, start = [], 0
-    while start < len(rows):
-        most = max(1, budget // int(source[start]))
-        window = slice(start, start + most)
-        longest = np.maximum.accumulate(np.maximum(source[window], target[window]))
-        fits = longest * np.arange(1, len(longest) + 1) <= budget
-        # A pair longer than the budget goes alone: it was within the length limit that the user set.
-        count = max(1, int(fits.sum()))
-        batches.append(rows[start : start + count])
-        start += count
-    return batches
+def _sort_by_length(rows: np.ndarray, dataset: Dataset) -> np.ndarray:
+    """By source, then target length; ties keep their order.
+
+    Target lengths rise and fall in turn from one source length to the next, so that a batch that spans two source
+    lengths does not span all target lengths. Some source lengths are sorted at a time: sorting all at once would take
+    several times the memory of the rows.
+    """
+    source_lengths = np.empty(len(rows), np.int32)
+    counts = np.zeros(int(dataset.source_lengths.max(initial=0)) + 1, np.int64)
+    for start in range(0, len(rows), _PART):
+        part = dataset.source_lengths[rows[start : start + _PART]]
+        source_lengths[start : start + _PART] = part
+        counts += np.bincount(part, minlength=len(counts))
+    ends = np.cumsum(counts)
+    result = np.empty_like(rows)
+    low = filled = 0
+    while filled < len(rows):
+        high = max(low + 1, int(np.searchsorted(ends, filled + _PART, side="right")))
+        inside = rows[(source_lengths >= low) & (source_lengths < high)]
+        source, target = dataset.source_lengths[inside], dataset.target_lengths[inside]
+        order = np.lexsort((np.where(source % 2 == 1, target, -target), source))
+        result[filled : filled + len(inside)] = inside[order]
+        filled += len(inside)
+        low = high
+    return result
 
 
-def _accumulate(micro_batches: list[np.ndarray], dataset: Dataset, batch_tokens: int) -> list[list[np.ndarray]]:
-    steps: list[list[np.ndarray]] = []
-    filled = batch_tokens
-    for rows in micro_batches:
-        tokens = max(int(dataset.source_lengths[rows].sum()), int(dataset.target_lengths[rows].sum())) + len(rows)
-        if filled + tokens > batch_tokens:
-            steps.append([])
-            filled = 0
-        steps[-1].append(rows)
-        filled += tokens
-    return steps
+def _cut(rows: np.ndarray, dataset: Dataset, budget: int) -> np.ndarray:
+    """Runs of the sorted rows, each as long as its padded size stays within the budget on both sides.
+
+    Where each one begins, and the end of the last.
+    """
+    starts = array("q")
+    begin = 0
+    while begin < len(rows):
+        part = rows[begin : begin + max(_PART, budget)]
+        source, target = dataset.source_lengths[part] + 1, dataset.target_lengths[part] + 1  # with the end symbol
+        start = 0
+        while start < len(part):
+            window = slice(start, start + max(1, budget // int(source[start])))
+            if window.stop > len(part) and begin + len(part) < len(rows):
+                break  # the next part begins here
+            longest = np.maximum.accumulate(np.maximum(source[window], target[window]))
+            starts.append(begin + start)
+            # A pair longer than the budget goes alone: it was within the length limit that the user set.
+            start += max(1, int((longest * np.arange(1, len(longest) + 1) <= budget).sum()))
+        begin += start
+    starts.append(len(rows))
+    return np.array(starts)

@@ -1,8 +1,9 @@
 """Weights and training state on disk: safetensors and JSON, no pickle, tied weights once."""
 
+import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,16 @@ from torch import Tensor
 
 from dragoman.errors import DataError, UsageError
 from dragoman.model import Transformer
-from dragoman.rundir import RunDirectory, discard, read_json, replacing, write_atomically
+from dragoman.recurrent import make_model
+from dragoman.rundir import (
+    RunDirectory,
+    damage,
+    discard,
+    read_json,
+    replacing,
+    write_atomically,
+    write_manifest,
+)
 
 
 @dataclass
@@ -33,6 +43,24 @@ class Progress:
     stale_validations: int = 0  # since the best
     validated: bool = True  # whether the step done last was followed by a validation
     log_bytes: int = 0  # how much of metrics.jsonl belongs to the steps done
+    # Sums since the last line of measurements, so that the next one is the same after an interruption.
+    pending_loss: float = 0.0
+    pending_nll: float = 0.0
+    pending_tokens: int = 0
+    pending_rates: list[float] = field(default_factory=list)  # where the clock decides them
+    chain: str = ""  # over the hashes of all checkpoints so far, in order; those of interruptions are not links of it
+    # What went wrong so far, and what was done about it.
+    skipped_in_a_row: int = 0  # steps whose loss or gradient was not finite
+    setbacks: int = 0  # times the run went back to a checkpoint because of such steps
+    rate_factor: float = 1.0  # lower after each of them
+    pass_tokens: int = 0  # the most that one pass takes, where memory did not hold a micro-batch; 0: any
+
+    def advance(self) -> None:
+        """One step further."""
+        self.step += 1
+        self.position += 1
+        self.validated = False
+        self.skipped_in_a_row = 0
 
 
 def weights_of(model: Transformer) -> dict[str, Tensor]:
@@ -40,7 +68,22 @@ def weights_of(model: Transformer) -> dict[str, Tensor]:
     kept: dict[str, Tensor] = dict(model.named_parameters())
     in_state = model.state_dict()
     kept.update((name, buffer) for name, buffer in model.named_buffers() if name in in_state)
-    return {name: tensor.detach().contiguous() for name, tensor in kept.items()}
+    return {name: whole(tensor.detach()).contiguous() for name, tensor in kept.items()}
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """The tensor itself, or all of one that is divided among ranks: each of them has to ask for it."""
+    # Asked for by its method: importing DTensor takes a second, and only a divided model has any.
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
+def optimizer_state_of(model: Transformer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
+    return {
+        f"{names[parameter]}:{key}": whole(value).contiguous()
+        for parameter, values in optimizer.state.items()
+        for key, value in values.items()
+    }
 
 
 def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
@@ -93,49 +136,73 @@ def load_model(run: RunDirectory, checkpoint: str | None = None) -> Transformer:
             raise UsageError(f"{run.path} has no checkpoint {checkpoint}; kept: {known}")
     elif not path.is_file() and run.checkpoints():  # stopped before the first validation
         path = run.checkpoints()[-1] / "model.safetensors"
-    model = Transformer(run.read_config().model)
+    model = make_model(run.read_config().model)
     load_weights(path, model)
     return model.eval()
 
 
 def save_checkpoint(
-    run: RunDirectory, model: Transformer, optimizer: torch.optim.Optimizer, progress: Progress, keep: int
+    run: RunDirectory,
+    weights: dict[str, Tensor],
+    optimizer_state: dict[str, Tensor],
+    progress: Progress,
+    keep: int,
+    **made_by: Any,
 ) -> None:
-    """Write a checkpoint, then remove what is no longer needed: the oldest, and all but the last one's optimiser.
+    """Write a checkpoint, then remove what is no longer needed: the oldest, and the optimiser of all but the last two,
+    so that a damaged one has a whole one before it.
 
     One that was written because of an interruption is not one of those to keep and to average: a run that was
     interrupted ends as one that was not.
     """
-    names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
-    state = {
-        f"{names[parameter]}:{key}": value.contiguous()
-        for parameter, values in optimizer.state.items()
-        for key, value in values.items()
-    }
     with replacing(run.checkpoints_path / f"step-{progress.step:08d}") as directory:
         directory.mkdir()
-        _write_tensors(directory / "model.safetensors", weights_of(model))
-        _write_tensors(directory / "optimizer.safetensors", state)
+        _write_tensors(directory / "model.safetensors", weights)
+        _write_tensors(directory / "optimizer.safetensors", optimizer_state)
         (directory / "progress.json").write_text(json.dumps(asdict(progress), indent=2) + "\n")
+        write_manifest(directory, made_by=made_by)
     *older, _ = run.checkpoints()
-    validated = [path for path in older if read_json(path / "progress.json").get("validated")]
+    validated = [path for path in older if read_progress(path).validated]
     room = keep - 1 if progress.validated else keep
     kept = validated[max(0, len(validated) - room) :]
     for checkpoint in older:
-        if checkpoint in kept:
-            (checkpoint / "optimizer.safetensors").unlink(missing_ok=True)
-        else:
+        if checkpoint not in kept:
             discard(checkpoint)
+        elif checkpoint != kept[-1]:
+            (checkpoint / "optimizer.safetensors").unlink(missing_ok=True)
+
+
+def link_of(checkpoint: Path, chain: str) -> dict[str, str]:
+    """A checkpoint as the next link of the chain: what the log says about it."""
+    model, optimizer = (read_json(checkpoint / "manifest.json")["files"][f"{name}.safetensors"]
+                        for name in ("model", "optimizer"))  # fmt: skip
+    joined = hashlib.sha256(f"{chain}{model}{optimizer}".encode()).hexdigest()
+    return {"model": model, "optimizer": optimizer, "chain": joined}
+
+
+def last_sound_checkpoint(run: RunDirectory, say: Callable[[str], None]) -> Path | None:
+    """The last checkpoint that is as it was written. Damaged ones are named, and put aside."""
+    found = run.checkpoints()
+    for checkpoint in reversed(found):
+        wrong = damage(checkpoint)
+        if wrong is None and not (checkpoint / "optimizer.safetensors").exists():
+            wrong = "its optimiser state is gone"
+        if wrong is None:
+            return checkpoint
+        aside = checkpoint.with_name(f"damaged-{checkpoint.name}")
+        discard(aside) if aside.exists() else None
+        checkpoint.rename(aside)
+        say(f"{checkpoint}: damaged ({wrong}); kept as {aside.name}, going back to the one before")
+    if found:
+        raise DataError(f"{run.checkpoints_path}: no checkpoint is whole; remove it to start from the beginning")
+    return None
 
 
 def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.optim.Optimizer) -> Progress:
     """Put the model and the optimiser back to where the checkpoint was written."""
     load_weights(checkpoint / "model.safetensors", model)
     state = read_tensors(checkpoint / "optimizer.safetensors")
-    try:
-        progress = Progress(**read_json(checkpoint / "progress.json"))
-    except TypeError as error:
-        raise DataError(f"{checkpoint / 'progress.json'}: damaged ({error}); restore it, or give a new --out") from None
+    progress = read_progress(checkpoint)
     for name, parameter in model.named_parameters():
         prefix = f"{name}:"
         values = {key.removeprefix(prefix): value.clone() for key, value in state.items() if key.startswith(prefix)}
@@ -146,11 +213,22 @@ def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.o
     return progress
 
 
+def read_progress(checkpoint: Path) -> Progress:
+    try:
+        return Progress(**read_json(checkpoint / "progress.json"))
+    except TypeError as error:
+        raise DataError(f"{checkpoint / 'progress.json'}: damaged ({error}); restore it, or give a new --out") from None
+
+
 def average(checkpoints: Sequence[Path]) -> dict[str, Tensor]:
     """The mean of the checkpoints' weights (6.1). Summed in float64: the result does not depend on their order."""
     total: dict[str, Tensor] = {}
     for checkpoint in checkpoints:
         for name, tensor in read_tensors(checkpoint / "model.safetensors").items():
+            if name in total and total[name].shape != tensor.shape:
+                raise DataError(
+                    f"{checkpoint}: {name} has another shape than in {checkpoints[0]}; they are of two runs"
+                )
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
     return {name: (tensor / len(checkpoints)).float() for name, tensor in total.items()}
 

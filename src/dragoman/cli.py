@@ -9,16 +9,21 @@ import os
 import shlex
 import sys
 import traceback
-from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from dragoman import config as configuration
 from dragoman.config import RunConfig
-from dragoman.engines import ComputeType, EngineName
+from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
+from dragoman.options import Alpha, Beam, Changes, Checkpoint, EngineChoice, Minutes, Numbers, Out, Runs, Seed, Steps
+from dragoman.parsing.cli import parse_commands
+from dragoman.serve.cli import serve
+
+if TYPE_CHECKING:
+    from dragoman.translate import Translator
 
 app = typer.Typer(
     name="dragoman",
@@ -33,19 +38,9 @@ _WrongCommandLine: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 
 config_app = typer.Typer(help="Look at configurations.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(config_app, name="config")
+app.add_typer(parse_commands(lambda line: _print(line)), name="parse")
 
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directory; several make an ensemble.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
-Beam = Annotated[int | None, typer.Option("--beam", help="Beam size; 1 is greedy.")]
-Alpha = Annotated[float | None, typer.Option("--alpha", help="Length penalty.")]
-Checkpoint = Annotated[str | None, typer.Option("--checkpoint", help="A kept checkpoint, for example step-00001000.")]
-EngineChoice = Annotated[
-    EngineName, typer.Option("--engine", help="auto: ctranslate2, which is quick, where it can; else the reference.")
-]
-Numbers = Annotated[
-    ComputeType | None,
-    typer.Option("--compute-type", help="Numbers of ctranslate2 [default: what `quantize` kept, else float32]."),
-]
 Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]
 References = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
@@ -57,6 +52,8 @@ def options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     if version:
+        from importlib import metadata
+
         _print(metadata.version("dragoman"))
         raise typer.Exit
 
@@ -71,15 +68,11 @@ def train(
     valid_source: Annotated[Path | None, typer.Option(help="Validation sources.")] = None,
     valid_target: Annotated[Path | None, typer.Option(help="Validation targets.")] = None,
     tokenizer: Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The run's directory [default: runs/ and the recipe's name].")
-    ] = None,
-    steps: Annotated[int | None, typer.Option(help="Stop after so many steps.")] = None,
-    minutes: Annotated[float | None, typer.Option(help="Stop after so many minutes.")] = None,
-    seed: Annotated[int | None, typer.Option(help="The same seed gives the same bits.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any value: --set model.d_ff=512.")
-    ] = None,
+    out: Out = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    seed: Seed = None,
+    set_: Changes = None,
 ) -> None:
     """Train a translator. The same command goes on with a run that was stopped."""
     flags: dict[str, Any] = {
@@ -102,13 +95,17 @@ def train(
 
     again = shlex.join(["dragoman", *sys.argv[1:]])
     run_training(layered.config, RunDirectory(out), again)
-    _say(f'try it: echo "..." | dragoman translate {shlex.quote(str(out))}')
+    if os.environ.get("RANK", "0") == "0":  # under torchrun, one of them says it
+        _say(f'try it: echo "..." | dragoman translate {shlex.quote(str(out))}')
 
 
 @app.command()
 def translate(
     runs: Runs,
     input_: Annotated[Path | None, typer.Option("--input", help="Text, one sentence a line [default: stdin].")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Where to write [default: stdout]; if stopped, the same command goes on.")
+    ] = None,
     beam: Beam = None,
     alpha: Alpha = None,
     n_best: Annotated[int, typer.Option("--n-best", min=1, help="So many translations a line, best first.")] = 1,
@@ -127,7 +124,7 @@ def translate(
     The output has a line for each line of the input, in its order; empty lines stay empty.
     """
     from dragoman.corpus import read_lines
-    from dragoman.translate import WINDOW, Translator
+    from dragoman.translate import WINDOW, Translation, Translator
 
     changes = {"beam": beam, "alpha": alpha, "temperature": temperature, "top_k": top_k, "top_p": top_p}
     if not sample and any(changes[name] is not None for name in ("temperature", "top_k", "top_p")):
@@ -137,21 +134,45 @@ def translate(
     given = {name: value for name, value in changes.items() if value is not None}
     if input_ is None and sys.stdin is None:
         raise UsageError("translate: stdin is closed; give --input FILE")
-    lines = read_lines(sys.stdin.buffer if input_ is None else input_)
-    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, **given)
-    # A person who types wants each answer at once; a file is sorted by length in windows.
-    window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
-    for translation in translator.translate_stream(lines, n_best, seed, window, warn=_say):
+    if output is not None and input_ is None:
+        raise UsageError("translate: --output goes with --input FILE; what comes from stdin goes to stdout")
+
+    def text_of(translation: Translation) -> str:
         if as_json:
             candidates = [
                 {"text": c.text, "score": c.score, "log_probability": c.log_probability} for c in translation.candidates
             ]
-            _print(json.dumps({"source": translation.source, "translations": candidates}, ensure_ascii=False))
-        elif n_best == 1:
-            _print(translation.text)
-        else:
-            for candidate in translation.candidates:
-                _print(f"{candidate.score:.4f}\t{candidate.text}")
+            return json.dumps({"source": translation.source, "translations": candidates}, ensure_ascii=False) + "\n"
+        if n_best == 1:
+            return f"{translation.text}\n"
+        return "".join(f"{candidate.score:.4f}\t{candidate.text}\n" for candidate in translation.candidates)
+
+    scores = as_json or n_best > 1
+    translator = Translator.load(
+        *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, **given
+    )
+    _settle(translator)
+    if input_ is not None and output is not None:
+        from dragoman.resumable import identity_of, translate_file
+
+        identity = [*identity_of(runs, checkpoint), translator.engine.name, as_json]
+        translate_file(
+            translator,
+            input_,
+            output,
+            text_of,
+            identity=identity,
+            n_best=n_best,
+            seed=seed,
+            scores=scores,
+            say=_say,
+        )
+        return
+    lines = read_lines(sys.stdin.buffer if input_ is None else input_)
+    # A person who types wants each answer at once; a file is sorted by length in windows.
+    window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
+    for translation in translator.translate_stream(lines, n_best, seed, window, warn=_say, scores=scores):
+        _print(text_of(translation).removesuffix("\n"))
 
 
 @app.command()
@@ -177,7 +198,6 @@ def evaluate(
     """Score translations against references."""
     from dragoman import evaluate as evaluation
     from dragoman.corpus import read_lines
-    from dragoman.rundir import write_atomically
 
     if not reference:
         raise UsageError("evaluate: --reference is missing; give the file of right translations")
@@ -194,11 +214,17 @@ def evaluate(
         sources = list(read_lines(source))  # type: ignore[arg-type]
         given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
         translator = Translator.load(
-            *(runs or ()), checkpoint=checkpoint, engine=engine, compute_type=compute_type, **given
+            *(runs or ()),
+            checkpoint=checkpoint,
+            engine=engine,
+            compute_type=compute_type,
+            vocabulary_map=None,
+            **given,
         )
-        outputs = [t.text for t in translator.translate_stream(sources, warn=_say)]
+        _settle(translator)
+        outputs = [t.text for t in translator.translate_stream(sources, warn=_say, scores=False)]
     if output is not None:
-        write_atomically(output, "".join(f"{line}\n" for line in outputs).encode())
+        _write(output, "".join(f"{line}\n" for line in outputs).encode())
     result = evaluation.evaluate(outputs, references, language)
     report: dict[str, Any] = result.to_dict()
     lines = result.lines()
@@ -249,10 +275,12 @@ def quantize(
     language: Language = None,
     as_json: AsJson = False,
 ) -> None:
-    """Translate with smaller numbers, if they are good enough.
+    """Translate with smaller numbers and a vocabulary map, if they are good enough.
 
     Prints BLEU and speed before and after. If no more BLEU is lost than the limit, the run translates with the
-    smaller numbers from then on; else it stays as it was.
+    smaller numbers from then on; else it stays as it was. A vocabulary map (likely target words of each source word,
+    learned from the training text) is kept with them if it costs less than 0.1 BLEU. Also finds and remembers the
+    quickest number of workers and threads for this machine.
     """
     from dragoman import evaluate as evaluation
     from dragoman.corpus import read_lines
@@ -266,7 +294,21 @@ def quantize(
         raise DragomanError(
             f"{to} loses {verdict.lost:.2f} BLEU, more than the limit of {limit:g}; {run} stays with float32"
         )
-    _say(f"{run} now translates with {to}; --compute-type float32 undoes it for a command")
+    with_map = " and its vocabulary map" if verdict.map_kept else ""
+    _say(f"{run} now translates with {to}{with_map}; --compute-type float32 undoes it for a command")
+
+
+@app.command()
+def verify(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    steps: Annotated[int, typer.Option(min=0, help="Do at most so many steps again; 0: none.")] = 100,
+) -> None:
+    """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again."""
+    from dragoman.rundir import RunDirectory
+    from dragoman.verify import verify as verify_run
+
+    for finding in verify_run(RunDirectory.open(run), steps, _say):
+        _print(finding)
 
 
 @app.command()
@@ -328,7 +370,10 @@ def demo(
     """
     from dragoman.demo import run_demo
 
-    run_demo(out, minutes)
+    run_demo(out, minutes, _print)
+
+
+app.command()(serve)
 
 
 def main() -> NoReturn:
@@ -368,6 +413,15 @@ def _fail(message: str, code: int, prefix: str = "dragoman: ") -> NoReturn:
     sys.exit(code)
 
 
+def _settle(translator: "Translator") -> None:
+    """The reference engine takes and frees the same large blocks at every step; faulting them in anew is a fifth of its
+    time. The process is ours here, so its allocator may be told; in a user's own it may not."""
+    if translator.engine.name == "reference":
+        from dragoman.safeguards import keep_freed_memory
+
+        keep_freed_memory()
+
+
 def _say(line: str) -> None:
     print(line, file=sys.stderr)
 
@@ -383,6 +437,20 @@ def _print(line: str) -> None:
         if isinstance(error, BrokenPipeError):  # whoever read our output has seen enough
             raise typer.Exit from None
         raise DragomanError(f"stdout: cannot be written ({error.strerror})") from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A file is replaced when all of it is there; a pipe or a device is written to, and stays what it is."""
+    from dragoman.rundir import write_atomically
+
+    if not path.exists() or path.is_file() or path.is_dir():
+        write_atomically(path, content)
+        return
+    try:
+        with path.open("wb") as stream:
+            stream.write(content)
+    except OSError as error:
+        raise DragomanError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def _shown(value: Any) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Literal, Self
 
 from dragoman.errors import ConfigError
 
+Architecture = Literal["transformer", "lstm"]
 NormOrder = Literal["post", "pre"]
 Norm = Literal["layer", "batch"]
 Positions = Literal["sinusoidal", "learned", "index", "none"]
@@ -46,6 +47,7 @@ class ModelConfig:
     residual: bool = True
     tie_embeddings: bool = True  # one matrix for source, target and the projection before the softmax
     scale_embeddings: bool = True  # multiply embeddings by sqrt(d_model)
+    architecture: Architecture = "transformer"  # lstm: the baseline of recurrent.py, which has no heads or norms
 
     def __post_init__(self) -> None:
         for name in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "max_positions"):
@@ -54,6 +56,8 @@ class ModelConfig:
         _require(0 <= self.dropout < 1, "model", "dropout", self.dropout, "at least 0 and below 1")
         if self.positions == "sinusoidal":
             _require(self.d_model % 2 == 0, "model", "d_model", self.d_model, "even (each sine has its cosine)")
+        if self.architecture == "lstm":
+            _require(self.d_model % 2 == 0, "model", "d_model", self.d_model, "even (half for each direction)")
         for name in ("d_k", "d_v"):
             value = getattr(self, name)
             if value is None:
@@ -147,15 +151,21 @@ class TrainConfig:
     patience: int = 0  # validations without a better BLEU before stopping; 0: never
     keep_checkpoints: int = 5
     average_checkpoints: int = 5  # the last so many are averaged at the end
-    threads: int = 0  # 0: torch's own choice
+    processes: int = 1  # on this machine; 0: one a core or GPU, as far as a step has micro-batches for them
+    shard: bool = (
+        False  # weights, gradients and optimiser divided among the processes (FSDP2), where one cannot hold all
+    )
+    threads: int = 0  # of each process; 0: the cores, divided among the processes
+    answer_seconds: float = 600.0  # a process that lets the others wait longer is taken for hung, and named
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_tokens", "micro_batch_tokens", "warmup_steps", "valid_steps", "valid_sentences"):
             _require(getattr(self, name) >= 1, "train", name, getattr(self, name), "at least 1")
-        for name in ("patience", "threads"):
+        for name in ("patience", "processes", "threads"):
             _require(getattr(self, name) >= 0, "train", name, getattr(self, name), "at least 0")
         for name in ("adam_beta1", "adam_beta2"):
             _require(0 <= getattr(self, name) < 1, "train", name, getattr(self, name), "at least 0 and below 1")
+        _require(self.answer_seconds > 0, "train", "answer_seconds", self.answer_seconds, "above 0")
         _require(self.adam_epsilon > 0, "train", "adam_epsilon", self.adam_epsilon, "above 0")
         _require(self.minutes is None or self.minutes > 0, "train", "minutes", self.minutes, "above 0")
         _require(self.peak_rate is None or self.peak_rate > 0, "train", "peak_rate", self.peak_rate, "above 0")
@@ -211,7 +221,7 @@ class RunConfig:
     def from_json(cls, text: str, origin: str) -> Self:
         try:
             values = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{origin}: not valid JSON ({error}); restore the file or train again") from None
         return typing.cast(Self, _build(cls, values, origin, ""))
 
@@ -261,7 +271,7 @@ def parse_set(text: str) -> tuple[str, Any, str]:
         raise ConfigError(f"--set {text}: expected section.key=value, for example train.minutes=30")
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         parsed = value
     return key.strip(), parsed, f"--set {key.strip()}"
 
@@ -275,14 +285,21 @@ def recipes_dir() -> Path:
 def find_recipe(name: str) -> Path:
     """A path as given, or the name of a recipe that comes with Dragoman (`base`, `table3-A1`)."""
     path = Path(name)
-    if path.is_file():
+    if _is_file(path):
         return path
     bundled = recipes_dir() / f"{path.stem}.toml"
-    if path.name in (path.stem, bundled.name) and path.parent in (Path(), Path("recipes")) and bundled.is_file():
+    if path.name in (path.stem, bundled.name) and path.parent in (Path(), Path("recipes")) and _is_file(bundled):
         return bundled
     known = sorted(p.stem for p in recipes_dir().glob("*.toml"))
     meant = _did_you_mean(path.stem, known)
     raise ConfigError(f"recipe {name}: no such file{meant}; known recipes: {', '.join(known)}")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long to be one
+        return False
 
 
 def _recipe_layers(path: Path, seen: tuple[Path, ...]) -> list[tuple[str, dict[str, Any]]]:
@@ -290,10 +307,10 @@ def _recipe_layers(path: Path, seen: tuple[Path, ...]) -> list[tuple[str, dict[s
         raise ConfigError(f"{path}: extends itself; remove one `extends`")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: not UTF-8; save the recipe as UTF-8") from None
+    except (ValueError, RecursionError) as error:  # of tomllib, or of what it calls on numbers and nesting without end
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     parent = content.pop("extends", None)
@@ -303,7 +320,7 @@ def _recipe_layers(path: Path, seen: tuple[Path, ...]) -> list[tuple[str, dict[s
         raise ConfigError(f"{path}: extends must be a string, found {_quoted(parent)}")
     beside = path.parent / parent
     try:
-        below = find_recipe(str(beside) if beside.is_file() else parent)
+        below = find_recipe(str(beside) if _is_file(beside) else parent)
     except ConfigError as error:
         raise ConfigError(f"{path}: extends {error}") from None
     return [*_recipe_layers(below, (*seen, path.resolve())), (str(path), content)]

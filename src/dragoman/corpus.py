@@ -1,9 +1,11 @@
-"""Read, check and clean aligned text. What is wrong is named by file and line.
+"""Read aligned text, and name what is wrong by file and line.
 
-A fault of a whole file (missing, unequal line counts, wrong encoding) is an error. A fault of a line drops that line
-and is counted, with the first three lines of each kind shown. No text is kept in memory: a `Corpus` holds one verdict
-a line and reads its files again whenever the pairs are needed.
+A fault of a whole file (missing, unequal line counts, wrong encoding) is an error; what becomes of a faulty line is for
+`cleaning` to say. No text is kept in memory: a `Corpus` holds one verdict a line and reads its files again whenever the
+pairs are needed.
 """
+
+from __future__ import annotations
 
 import contextlib
 import dataclasses
@@ -11,38 +13,39 @@ import gzip
 import hashlib
 import io
 import itertools
-import math
-import re
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, cast
 
-import numpy as np
-import numpy.typing as npt
-
-from dragoman.config import CorpusConfig, DataConfig
+from dragoman.config import CorpusConfig
 from dragoman.errors import DataError
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+
+    class _Numpy:
+        """Imported when first used: reading lines to translate needs none of it, and should not wait for it."""
+
+        def __getattr__(self, name: str) -> Any:
+            import numpy
+
+            return getattr(numpy, name)
+
+    np = _Numpy()
+
 Role = Literal["train", "valid"]
+RawPair = Sequence[bytes]  # source and target; further columns may follow, or, in a bad TSV line, the target lack
 
 CHARACTERS_PER_TOKEN = 16  # the longest piece that a tokenizer learns: no longer text fits into its tokens
-_RATIO_FREE_CHARACTERS = 20  # a short sentence may well be many times as long as its translation ("Hi." - "Bonjour !")
+LONGEST_LINE = 1_000_000  # bytes that are looked at: no sentence has more, and memory has an end
 _EXAMPLES = 3
 _CLIPPED = 80
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # all but the tab
-
-# Swapped columns. A word counts as evidence only where one side has it eight times as often as the other, and no word
-# counts for more than e^4; a line is swapped only where both of its sides say so.
-_PROFILE_LINES = 200_000
-_PROFILE_WORDS = 50_000
-_PROFILE_CHARACTERS = 120  # the beginning of a sentence says enough
-_LEAST_ODDS = math.log(8)
-_MOST_ODDS = 4.0
-_SWAP_EVIDENCE = 6.0  # nats on each side: at least two telling words on both
 
 
 class Verdict(IntEnum):
@@ -127,12 +130,17 @@ class Corpus:
     def name(self) -> str:
         return corpus_name(self.config)
 
+    @property
+    def files(self) -> str:
+        """Where a fault of a line may lie."""
+        return self.name if self.config.target is None else f"{self.config.source} or {self.config.target}"
+
     def __len__(self) -> int:
         return int(np.count_nonzero(self.verdicts == self.selected))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Without the whitespace around them: it says nothing, and teaches a model to write it at random."""
-        for verdict, raw in zip(self.verdicts.tobytes(), _raw_pairs(self.config), strict=False):
+        for verdict, raw in zip(self.verdicts.tobytes(), raw_pairs(self.config), strict=False):
             if verdict == self.selected:
                 yield raw[0].decode().strip(), raw[1].decode().strip()
 
@@ -143,11 +151,11 @@ class Corpus:
             self.verdicts[lines[list(dropped)]] = verdict
 
     def report(self) -> CorpusReport:
-        counts = np.bincount(self.verdicts, minlength=len(Verdict)).tolist()
+        counts = count_verdicts(self.verdicts)
         rules = [rule for rule in Verdict if rule > Verdict.HELD_OUT and counts[rule]]
         wanted = {int(i): rule for rule in rules for i in np.flatnonzero(self.verdicts == rule)[:_EXAMPLES]}
         examples: dict[str, list[Example]] = {rule.name.lower(): [] for rule in rules}
-        lines = itertools.islice(_raw_pairs(self.config), max(wanted, default=-1) + 1)
+        lines = itertools.islice(raw_pairs(self.config), max(wanted, default=-1) + 1)
         for index, raw in enumerate(lines):
             if index in wanted:
                 source, target = (_clip(side) for side in (*raw, b"")[:2])
@@ -163,17 +171,9 @@ class Corpus:
         )
 
 
-@dataclass(frozen=True)
-class Checked:
-    """Clean text, to be read as often as needed."""
-
-    train: list[Corpus]
-    valid: list[Corpus]  # of their own files, or held out from `train`
-
-    def report(self) -> CleaningReport:
-        """Of each file once: a held-out corpus is part of the training corpus's own report."""
-        own_files = [corpus for corpus in self.valid if corpus.role == "valid"]
-        return CleaningReport([corpus.report() for corpus in (*self.train, *own_files)])
+def count_verdicts(verdicts: npt.NDArray[np.uint8]) -> list[int]:
+    """How often each one was given. (np.bincount would make eight bytes of each line's one.)"""
+    return [int(np.count_nonzero(verdicts == verdict)) for verdict in Verdict]
 
 
 def corpus_name(config: CorpusConfig) -> str:
@@ -181,49 +181,11 @@ def corpus_name(config: CorpusConfig) -> str:
     return config.pairs or config.source or ""
 
 
-def check_corpora(config: DataConfig, seed: int) -> Checked:
-    """Read all corpora once or twice, decide on every line, and hold out validation pairs where none are given.
-
-    Validation text is a measure and stays as it is given: only lines that cannot be used at all are dropped.
-    """
-    if not config.train:
-        raise DataError("no training text; give --pairs FILE, or --source FILE and --target FILE")
-    profile = max((_profile(corpus, config) for corpus in config.train), key=lambda profile: profile.lines)
-    train = [_scan(corpus, "train", config, profile, seed) for corpus in config.train]
-    valid = [_scan(corpus, "valid", config, profile, seed).corpus for corpus in config.valid]
-    hold_out = 0 if valid else config.hold_out
-    _compare_lines(train, config.drop_duplicates, hold_out)
-    checked = Checked([scan.corpus for scan in train], valid)
-    require_pairs(checked.train)
-    if valid:
-        require_pairs(valid)
-    elif hold_out:
-        checked.valid.extend(dataclasses.replace(corpus, selected=Verdict.HELD_OUT) for corpus in checked.train)
-    return checked
-
-
-def require_pairs(corpora: Sequence[Corpus]) -> None:
-    """Nothing left is an error that says what took the most."""
-    if any(len(corpus) for corpus in corpora):
-        return
-    verdicts = np.concatenate([corpus.verdicts for corpus in corpora])
-    counts = np.bincount(verdicts, minlength=len(Verdict))
-    counts[Verdict.KEPT] = counts[Verdict.HELD_OUT] = 0
-    worst = Verdict(int(counts.argmax()))
-    first = next(corpus for corpus in corpora if worst in corpus.verdicts)
-    line = int(np.flatnonzero(first.verdicts == worst)[0]) + 1
-    rule = worst.name.lower().replace("_", " ")
-    raise DataError(
-        f"{first.name}: nothing is left of {len(verdicts):,} lines for {first.role}; {counts[worst]:,} were dropped as "
-        f"{rule}, the first at line {line:,}; correct the file or relax that rule"
-    )
-
-
 # ---------------------------------------------------------------------------------------------------------- reading
 
 
 def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
-    """The lines of a text file or stream exactly as they are; one that is not UTF-8 is an error."""
+    """The lines of a text file or stream exactly as they are; one that is not UTF-8, or endless, is an error."""
     for number, line in enumerate(_raw_lines(file), start=1):
         yield _decode(line, file, number)
 
@@ -238,6 +200,10 @@ def read_pairs(file: str | Path | BinaryIO) -> Iterator[tuple[str, str]]:
 
 
 def _decode(line: bytes, file: str | Path | BinaryIO, number: int) -> str:
+    if len(line) > LONGEST_LINE:
+        raise DataError(
+            f"{_name(file)}:{number}: a line of more than {LONGEST_LINE:,} bytes; give text with one sentence a line"
+        )
     try:
         return line.decode()
     except UnicodeDecodeError as error:
@@ -253,10 +219,11 @@ def _name(file: str | Path | BinaryIO) -> str:
 
 def file_digest(path: str) -> str:
     """SHA-256 of the file as it lies on disk."""
-    if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
-        raise DataError(f"{path}: not a regular file; the text is read several times, so save it to a file first")
-    with _explained(path), Path(path).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    with _explained(path):
+        if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
+            raise DataError(f"{path}: not a regular file; the text is read several times, so save it to a file first")
+        with Path(path).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @contextlib.contextmanager
@@ -273,14 +240,20 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _raw_lines(file: str | Path | BinaryIO) -> Iterator[bytes]:
-    """Lines end at \\n alone (one \\r before it goes too): U+2028 and its like are part of the text."""
+    """Lines end at \\n alone (one \\r before it goes too): U+2028 and its like are part of the text.
+
+    Of a line that is too long for anything, the beginning.
+    """
     name, number = _name(file), 0
     with _explained(name), contextlib.ExitStack() as stack:
         stream = stack.enter_context(Path(file).open("rb")) if isinstance(file, str | Path) else file
         if isinstance(stream, io.BufferedReader) and stream.peek(2).startswith(b"\x1f\x8b"):
             stream = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=stream)))
         try:
-            for number, line in enumerate(stream, start=1):
+            # With room for what is taken off at both ends.
+            for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 5), b""), start=1):
+                if len(line) == LONGEST_LINE + 5 and not line.endswith(b"\n"):
+                    _skip_line(stream)
                 if number == 1:
                     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                         raise DataError(f"{name}:1: UTF-16; convert it with: iconv -f UTF-16 -t UTF-8")
@@ -292,8 +265,13 @@ def _raw_lines(file: str | Path | BinaryIO) -> Iterator[bytes]:
             ) from None
 
 
-def _raw_pairs(config: CorpusConfig) -> Iterator[Sequence[bytes]]:
-    """Each line as undecoded source and target; further columns may follow, or, in a bad TSV line, the target lack."""
+def _skip_line(stream: BinaryIO) -> None:
+    while (rest := stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+        pass
+
+
+def raw_pairs(config: CorpusConfig) -> Iterator[RawPair]:
+    """Each line, undecoded."""
     if config.pairs is not None:
         for line in _raw_lines(config.pairs):
             yield line.split(b"\t", 2) if line.strip() else (b"", b"")  # a blank line is empty, not malformed
@@ -315,154 +293,3 @@ def _raw_pairs(config: CorpusConfig) -> Iterator[Sequence[bytes]]:
 def _clip(side: bytes) -> str:
     text = side[: 4 * _CLIPPED + 4].decode(errors="replace").strip()
     return text if len(text) <= _CLIPPED else text[: _CLIPPED - 1] + "…"
-
-
-# --------------------------------------------------------------------------------------------------------- cleaning
-
-
-@dataclass(frozen=True)
-class _Scan:
-    """A corpus after its one reading, and what comparing its lines needs: eight bytes a side and line."""
-
-    corpus: Corpus
-    source_hashes: npt.NDArray[np.uint64]
-    target_hashes: npt.NDArray[np.uint64]
-
-
-def _scan(corpus: CorpusConfig, role: Role, config: DataConfig, profile: "_Profile", seed: int) -> _Scan:
-    verdicts, source_hashes, target_hashes = bytearray(), bytearray(), bytearray()
-    characters = straight = swapped = 0
-    salt = (seed % 2**64).to_bytes(8, "little")
-    for raw in _raw_pairs(corpus):
-        verdict, source, target = _judge(raw, role, config)
-        if verdict == Verdict.KEPT:
-            characters += len(source) + len(target)
-            direction = profile.direction(source, target)
-            straight += direction > 0
-            swapped += direction < 0
-            if direction < 0 and role == "train":
-                verdict = Verdict.SWAPPED
-        verdicts.append(verdict)
-        source_hashes += hashlib.blake2b(source.encode(), digest_size=8, salt=salt).digest()
-        target_hashes += hashlib.blake2b(target.encode(), digest_size=8, salt=salt).digest()
-    result = Corpus(corpus, role, np.frombuffer(verdicts, dtype=np.uint8), characters)
-    _require_format(result)
-    if swapped > max(straight, 2):
-        exchange = "its source and target files" if corpus.pairs is None else "its columns"
-        raise DataError(
-            f"{result.name}: in {swapped:,} of {len(verdicts):,} lines the languages stand the other way round than in "
-            f"{profile.name}, in {straight:,} the same way; exchange {exchange}"
-        )
-    return _Scan(result, np.frombuffer(source_hashes, dtype="<u8"), np.frombuffer(target_hashes, dtype="<u8"))
-
-
-def _judge(raw: Sequence[bytes], role: Role, config: DataConfig) -> tuple[Verdict, str, str]:
-    """The rules for single lines, cheapest first."""
-    if len(raw) < 2:
-        return Verdict.COLUMNS, "", ""
-    limit = CHARACTERS_PER_TOKEN * config.max_length
-    if len(raw[0]) > 4 * limit or len(raw[1]) > 4 * limit:  # no need to decode 100 MB: a character has up to 4 bytes
-        return Verdict.TOO_LONG, "", ""
-    try:
-        source, target = raw[0].decode().strip(), raw[1].decode().strip()
-    except UnicodeDecodeError:
-        return Verdict.NOT_UTF8, "", ""
-    if not source or not target:
-        return Verdict.EMPTY, "", ""
-    shorter, longer = sorted((len(source), len(target)))
-    if longer > limit:
-        return Verdict.TOO_LONG, "", ""
-    if role == "valid":
-        return Verdict.KEPT, source, target
-    if longer > _RATIO_FREE_CHARACTERS and longer > config.max_length_ratio * shorter:
-        return Verdict.LENGTH_RATIO, "", ""
-    # isprintable is false for more than control characters (odd spaces), but far faster where it is true.
-    if not (source.isprintable() and target.isprintable()) and (_CONTROL.search(source) or _CONTROL.search(target)):
-        return Verdict.CONTROL_CHARACTER, "", ""
-    return Verdict.KEPT, source, target
-
-
-def _require_format(corpus: Corpus) -> None:
-    """A few bad lines are dropped. More than one in a hundred, and the file is not what it was taken for."""
-    lines = len(corpus.verdicts)
-    if not lines:
-        raise DataError(f"{corpus.name}: no lines; give a file with one sentence pair a line")
-    remedies = {
-        Verdict.NOT_UTF8: "are not UTF-8, {}; convert the text with: iconv -f ITS_ENCODING -t UTF-8",
-        Verdict.COLUMNS: "have no tab, {}; each line must be a source, a tab and a target",
-    }
-    for verdict, remedy in remedies.items():
-        bad = np.flatnonzero(corpus.verdicts == verdict)
-        if len(bad) > 0.01 * lines:
-            first = f"the first being line {bad[0] + 1:,}, where 1 % is tolerated"
-            raise DataError(f"{corpus.name}: {len(bad):,} of {lines:,} lines {remedy.format(first)}")
-
-
-@dataclass(frozen=True)
-class _Profile:
-    """What tells the two languages apart: log(P(word | source) / P(word | target)) of the words that do.
-
-    Where both sides are one language (copying, sorting, paraphrase) hardly any word does, and no line is called
-    swapped. Nor is one on the word of a single side: an untranslated line is not a swapped one.
-    """
-
-    name: str
-    lines: int
-    odds: dict[str, float]
-
-    def direction(self, source: str, target: str) -> int:
-        """1 straight, -1 swapped, 0 not sure."""
-        of_source = sum(map(self.odds.get, _words(source), itertools.repeat(0.0)))
-        of_target = sum(map(self.odds.get, _words(target), itertools.repeat(0.0)))
-        if of_source > _SWAP_EVIDENCE and of_target < -_SWAP_EVIDENCE:
-            return 1
-        return -1 if of_source < -_SWAP_EVIDENCE and of_target > _SWAP_EVIDENCE else 0
-
-
-def _words(text: str) -> list[str]:
-    return text[:_PROFILE_CHARACTERS].lower().split()
-
-
-def _profile(corpus: CorpusConfig, config: DataConfig) -> _Profile:
-    """Add-one unigram odds from the beginning of a corpus."""
-    lines, counts = 0, (Counter[str](), Counter[str]())
-    for raw in itertools.islice(_raw_pairs(corpus), _PROFILE_LINES):
-        verdict, *sides = _judge(raw, "train", config)
-        if verdict == Verdict.KEPT:
-            lines += 1
-            for count, side in zip(counts, sides, strict=True):
-                count.update(_words(side))
-    source, target = counts
-    words = {word for count in counts for word, _ in count.most_common(_PROFILE_WORDS)}
-    scale = math.log(target.total() + len(words) + 1) - math.log(source.total() + len(words) + 1)
-    odds = {}
-    for word in words:
-        value = math.log(source[word] + 1) - math.log(target[word] + 1) + scale
-        if abs(value) >= _LEAST_ODDS:
-            odds[word] = max(-_MOST_ODDS, min(_MOST_ODDS, value))
-    return _Profile(corpus_name(corpus), lines, odds)
-
-
-def _compare_lines(scans: Sequence[_Scan], drop_duplicates: bool, hold_out: int) -> None:
-    """The rules that look at all lines of all corpora together: duplicates, and the pairs held out.
-
-    Held out are the pairs with the smallest seeded hashes of their source sentences, one pair a sentence and at most
-    a tenth of all: a sample that does not depend on the order of lines.
-    """
-    verdicts = np.concatenate([scan.corpus.verdicts for scan in scans])
-    kept = np.flatnonzero(verdicts == Verdict.KEPT)
-    sources = np.concatenate([scan.source_hashes for scan in scans])[kept]
-    targets = np.concatenate([scan.target_hashes for scan in scans])[kept]
-    if drop_duplicates:
-        pairs = sources * np.uint64(0x9E3779B97F4A7C15) + targets  # not a plain sum: (a, b) and (b, a) are two pairs
-        first = np.unique(pairs, return_index=True)[1]  # in the order of hashes, like the choice below
-        verdicts[kept] = Verdict.DUPLICATE
-        kept, sources, targets = kept[first], sources[first], targets[first]
-        verdicts[kept] = Verdict.KEPT
-    held_out = np.unique(sources, return_index=True)[1][: min(hold_out, len(kept) // 10)]
-    twins = np.isin(sources, sources[held_out]) | np.isin(targets, targets[held_out])
-    verdicts[kept[twins]] = Verdict.HELD_OUT_TWIN
-    verdicts[kept[held_out]] = Verdict.HELD_OUT
-    ends = np.cumsum([len(scan.corpus.verdicts) for scan in scans])
-    for scan, part in zip(scans, np.split(verdicts, ends[:-1]), strict=True):
-        scan.corpus.verdicts[:] = part

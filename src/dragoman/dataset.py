@@ -4,12 +4,12 @@
 content, so that a run started again opens it at once, and text that changed under a run is noticed.
 """
 
+import contextlib
 import hashlib
 import itertools
 import json
 import math
 import shutil
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,20 +18,22 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.cleaning import check_corpora, require_pairs
 from dragoman.config import CorpusConfig, DataConfig
-from dragoman.corpus import CleaningReport, Corpus, Verdict, check_corpora, file_digest, require_pairs
-from dragoman.errors import DataError
-from dragoman.tokenizer import Tokenizer, choose_vocab_size
+from dragoman.corpus import CleaningReport, Corpus, Verdict, file_digest
+from dragoman.errors import DataError, DragomanError
+from dragoman.tokenizer import Tokenizer, choose_vocab_size, load_tokenizer
 
-FORMAT = 1  # raised when cleaning or the files below change, so that older data is made anew
+FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew
 _CHUNK = 10_000  # pairs encoded at a time
+_ID_TYPES = ("uint16", "uint32")
 _SAMPLE_PAIRS = 500_000  # to learn the vocabulary from
 _SAMPLE_CHARACTERS = 150_000_000
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Pairs of token ids, without begin and end symbols. The ids stay on disk; lengths and offsets are in memory."""
+    """Pairs of token ids, without begin and end symbols. All but `corpus` stays on disk, for the system to page."""
 
     source_ids: npt.NDArray[Any]
     target_ids: npt.NDArray[Any]
@@ -56,27 +58,30 @@ class Dataset:
         """What `encode_corpora` wrote."""
         try:
             about = json.loads((directory / "about.json").read_text(encoding="utf-8"))
-            dtype, counts = np.dtype(about["dtype"]), about["counts"]
+            dtype, counts = about["dtype"], about["counts"]
+            known = dtype in _ID_TYPES and len(counts) in (0, len(weights))  # none: there is no validation text
+            if not known or any(type(count) is not int or count < 0 for count in counts):
+                raise ValueError("about.json does not describe it")
+            pairs = sum(counts)
             arrays: dict[str, Any] = {}
             for side in ("source", "target"):
-                lengths = np.fromfile(directory / f"{side}.lengths", dtype=np.int32, count=sum(counts))
-                offsets = np.zeros(len(lengths) + 1, dtype=np.uint64)
-                np.cumsum(lengths, out=offsets[1:])
-                total = int(offsets[-1])
-                arrays[f"{side}_lengths"], arrays[f"{side}_offsets"] = lengths, offsets
-                # As a plain array over the map: slices of np.memmap itself are much slower. An empty file has no map.
-                ids = (
-                    np.memmap(directory / f"{side}.ids", dtype, mode="r", shape=total) if total else np.zeros(0, dtype)
-                )
-                arrays[f"{side}_ids"] = np.asarray(ids)
-                if len(lengths) != sum(counts):
-                    raise ValueError(f"{side}.lengths is too short")
-        except (OSError, ValueError, KeyError) as error:
+                arrays[f"{side}_lengths"] = _mapped(directory / f"{side}.lengths", np.int32, pairs)
+                arrays[f"{side}_offsets"] = offsets = _mapped(directory / f"{side}.offsets", np.uint64, pairs + 1)
+                arrays[f"{side}_ids"] = _mapped(directory / f"{side}.ids", dtype, int(offsets[-1]))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
                 f"{directory}: damaged ({error}); delete it and start again to encode the text anew"
             ) from None
         corpus = np.repeat(np.arange(len(counts), dtype=np.uint16), counts)
         return cls(corpus=corpus, weights=tuple(weights), **arrays)
+
+
+def _mapped(path: Path, dtype: npt.DTypeLike, count: int) -> npt.NDArray[Any]:
+    expected, found = count * np.dtype(dtype).itemsize, path.stat().st_size
+    if found != expected:
+        raise ValueError(f"{path.name} has {found:,} bytes, not {expected:,}")
+    # As a plain array over the map: slices of np.memmap itself are much slower. An empty file has no map.
+    return np.asarray(np.memmap(path, dtype, mode="r", shape=count)) if count else np.zeros(0, dtype)
 
 
 @dataclass(frozen=True)
@@ -101,17 +106,16 @@ def prepare(
     tokenizer_path, record_path = run_directory / "tokenizer.model", run_directory / "cleaning.json"
     inputs = _inputs(config, seed)
     record = _read_record(record_path) if record_path.exists() else None
-    tokenizer = Tokenizer.load(tokenizer_path) if tokenizer_path.exists() else None
+    tokenizer = load_tokenizer(run_directory) if tokenizer_path.exists() else None
     if tokenizer is not None and record is not None:
         _require_same_inputs(record["inputs"], inputs, run_directory)
         directory = _data_directory(run_directory, inputs, tokenizer)
         if directory.is_dir():
             say(f"the text is unchanged: reading {directory}")
-            return _open(directory, tokenizer, config, CleaningReport.from_dict(record["report"]))
+            return _open(directory, tokenizer, config, record["report"])
 
     say(f"reading and cleaning {', '.join(file['path'] for file in (*inputs['train'], *inputs['valid']))}")
     checked = check_corpora(config, seed)
-    run_directory.mkdir(parents=True, exist_ok=True)
     if tokenizer is None:
         if config.tokenizer is not None:
             tokenizer = Tokenizer.load(config.tokenizer)
@@ -119,23 +123,47 @@ def prepare(
             size = vocab_size or choose_vocab_size(sum(corpus.characters for corpus in checked.train))
             say(f"learning a vocabulary of {size:,} pieces")
             tokenizer = Tokenizer.learn(_sample(checked.train), size)
-        # The record first: no tokenizer shall lie in a run's directory without a note of the text it belongs to.
-        _write_json(record_path, {"inputs": inputs, "report": checked.report().to_dict()})
-        tokenizer.save(tokenizer_path)
+
+    def write_record(report: CleaningReport) -> None:
+        _write_json(record_path, {"tokenizer": tokenizer.digest, "inputs": inputs, "report": report.to_dict()})
 
     directory = _data_directory(run_directory, inputs, tokenizer)
     partial = directory.with_name(directory.name + ".partial")
-    shutil.rmtree(directory.parent, ignore_errors=True)  # the data of an earlier state, or half of it
-    for name, corpora in (("train", checked.train), ("valid", checked.valid)):
-        say(f"encoding {sum(map(len, corpora)):,} pairs for {name}")
-        encode_corpora(corpora, tokenizer, partial / name, config.max_length, keep_text=name == "valid")
-    require_pairs(checked.train)
-    report = checked.report()
-    _write_json(record_path, {"inputs": inputs, "report": report.to_dict()})
-    partial.replace(directory)
+    with _removed_unless_whole(partial):
+        run_directory.mkdir(parents=True, exist_ok=True)
+        # The record first: no tokenizer shall lie in a run's directory without a note of the text it belongs to.
+        write_record(checked.report())
+        tokenizer.save(tokenizer_path)
+        shutil.rmtree(directory.parent, ignore_errors=True)  # the data of an earlier state, or half of it
+        for name, corpora in (("train", checked.train), ("valid", checked.valid)):
+            say(f"encoding {sum(map(len, corpora)):,} pairs for {name}")
+            encode_corpora(corpora, tokenizer, partial / name, config.max_length, keep_text=name == "valid")
+        require_pairs(checked.train)
+        report = checked.report()
+        write_record(report)
+        partial.replace(directory)
     for line in report.summary():
         say(line)
     return _open(directory, tokenizer, config, report)
+
+
+@contextlib.contextmanager
+def _removed_unless_whole(partial: Path) -> Iterator[None]:
+    """Text that was read without fault, but what is made of it finds no room."""
+    run_directory = partial.parent.parent
+    try:
+        yield
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            for file in run_directory.glob("*.partial"):
+                file.unlink()
+        raise DragomanError(
+            f"{run_directory}: cannot be written ({error.strerror or error}); free some disk, or give another --out"
+        ) from None
+    except DragomanError:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
 
 
 def encode_corpora(
@@ -143,13 +171,12 @@ def encode_corpora(
 ) -> None:
     """Write the ids of the selected pairs. Pairs with a side of more than `max_length` tokens are dropped there."""
     directory.mkdir(parents=True)
-    dtype = np.dtype(np.uint16 if tokenizer.vocab_size <= 2**16 else np.uint32)
-    source_lengths, target_lengths = array("i"), array("i")
+    dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
     counts: list[int] = []
     text: list[tuple[str, str]] = []
-    with (directory / "source.ids").open("wb") as source_file, (directory / "target.ids").open("wb") as target_file:
+    with _SideWriter(directory, "source", dtype) as source_side, _SideWriter(directory, "target", dtype) as target_side:
         for corpus in corpora:
-            already = len(source_lengths)
+            counts.append(0)
             dropped: dict[Verdict, list[int]] = {Verdict.TOO_LONG: [], Verdict.EMPTY: []}
             position = 0
             for chunk in _chunks(corpus.pairs()):
@@ -166,19 +193,40 @@ def encode_corpora(
                         if keep_text:
                             text.append(pair)
                     position += 1
-                for file, lengths, side in (
-                    (source_file, source_lengths, sources),
-                    (target_file, target_lengths, targets),
-                ):
-                    lengths.extend(map(len, side))
-                    np.fromiter(itertools.chain.from_iterable(side), dtype).tofile(file)
-            counts.append(len(source_lengths) - already)
+                source_side.add(sources)
+                target_side.add(targets)
+                counts[-1] += len(sources)
             corpus.drop(dropped)
-    np.array(source_lengths, np.int32).tofile(directory / "source.lengths")
-    np.array(target_lengths, np.int32).tofile(directory / "target.lengths")
     if keep_text:
         _write_json(directory / "text.json", text)
     _write_json(directory / "about.json", {"dtype": dtype.name, "counts": counts})
+
+
+class _SideWriter:
+    """The files of one side, written as the ids come."""
+
+    def __init__(self, directory: Path, side: str, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+        self._total = 0
+        self._ids, self._lengths, self._offsets = (
+            (directory / f"{side}.{kind}").open("wb") for kind in ("ids", "lengths", "offsets")
+        )
+        np.zeros(1, np.uint64).tofile(self._offsets)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in (self._ids, self._lengths, self._offsets):
+            file.close()
+
+    def add(self, sequences: Sequence[Sequence[int]]) -> None:
+        lengths = np.fromiter(map(len, sequences), np.int32, len(sequences))
+        ends = self._total + np.cumsum(lengths, dtype=np.uint64)
+        np.fromiter(itertools.chain.from_iterable(sequences), self._dtype, int(lengths.sum())).tofile(self._ids)
+        lengths.tofile(self._lengths)
+        ends.astype(np.uint64).tofile(self._offsets)
+        self._total = int(ends[-1]) if len(ends) else self._total
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
@@ -197,8 +245,14 @@ def _sample(corpora: Sequence[Corpus]) -> Iterator[str]:
 def _open(directory: Path, tokenizer: Tokenizer, config: DataConfig, report: CleaningReport) -> Prepared:
     train = Dataset.open(directory / "train", [corpus.weight for corpus in config.train])
     valid = Dataset.open(directory / "valid", [1.0] * len(config.valid or config.train))
-    text = json.loads((directory / "valid" / "text.json").read_text(encoding="utf-8"))
-    return Prepared(tokenizer, train, valid, [(source, target) for source, target in text], report)
+    text_path = directory / "valid" / "text.json"
+    try:
+        text = [(source, target) for source, target in json.loads(text_path.read_text(encoding="utf-8"))]
+        if len(text) != len(valid):
+            raise ValueError(f"{len(text):,} pairs of text for {len(valid):,} of ids")
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise DataError(f"{text_path}: damaged ({error}); delete {directory} and start again") from None
+    return Prepared(tokenizer, train, valid, text, report)
 
 
 def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
@@ -245,8 +299,15 @@ def _require_same_inputs(before: dict[str, Any], now: dict[str, Any], run_direct
 def _read_record(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        return {"inputs": record["inputs"], "report": record["report"]}
-    except (ValueError, KeyError, TypeError):
+        files = [{"path": str(file["path"]), "sha256": file["sha256"]} for file in record["inputs"]["train"]]
+        return {
+            "inputs": {"train": files, "settings": dict(record["inputs"]["settings"])},
+            "report": CleaningReport.from_dict(record["report"]),
+            "tokenizer": record.get("tokenizer"),
+        }
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError(f"{path}: damaged; restore it, or give a new --out") from None
 
 

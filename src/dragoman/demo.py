@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ SENTENCES = (
 )
 
 
-def run_demo(out: Path, minutes: float | None) -> None:
-    """Progress goes to stderr, scores and translations to stdout."""
+def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> None:
+    """Progress goes to stderr; `show` is given scores and translations."""
     _say("fetching English-French sentence pairs of the Tatoeba project (once)")
     data = prepare_demo(default_cache())
     _say(f"{data.summary.train_pairs:,} pairs to train on; sentences held out, none of which occurs in training: "
@@ -43,12 +44,12 @@ def run_demo(out: Path, minutes: float | None) -> None:
     _say(f"translating the {data.summary.test_sentences:,} test sentences")
     outputs = translator.translate(list(read_lines(data.test_source)))
     scores = evaluate.evaluate(outputs, evaluate.read_references(data.test_references), "fr")
-    print(f"On {data.summary.test_sentences:,} held-out sentences, one or more references each:")
-    print(f"  {scores.bleu.line()}\n  {scores.chrf.line()}\n")
+    show(f"On {data.summary.test_sentences:,} held-out sentences, one or more references each:")
+    show(f"  {scores.bleu.line()}\n  {scores.chrf.line()}\n")
     for source, target in zip(SENTENCES, translator.translate(SENTENCES), strict=True):
-        print(f"  {source}\n    {target}")
+        show(f"  {source}\n    {target}")
     named = shlex.quote(str(out))
-    print(
+    show(
         f"\nNow try:\n"
         f'  echo "Two dogs play in the snow." | dragoman translate {named}\n'
         f"  dragoman translate {named} --n-best 4\n"

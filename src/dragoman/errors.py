@@ -3,11 +3,17 @@
 Exit codes: 2 the command line was wrong, 3 data or configuration was wrong, 1 anything else failed.
 """
 
+import re
+
 
 class DragomanError(Exception):
     """A failure that is explained to the user in one line, without a traceback."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """One line, whatever it quotes: a name or a value may hold line feeds and what steers a terminal."""
+        return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda found: repr(found[0])[1:-1], super().__str__())
 
 
 class UsageError(DragomanError):

@@ -7,7 +7,6 @@ Moses-tokenised). A sentence may have any number of references, and not all sent
 """
 
 import dataclasses
-import gzip
 import importlib.util
 import json
 import re
@@ -24,6 +23,7 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest, Result
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
+from dragoman.corpus import read_lines
 from dragoman.errors import DataError
 
 References = Sequence[Sequence[str]]  # for each sentence, one or more references
@@ -225,7 +225,7 @@ def read_references(paths: Sequence[Path]) -> list[list[str]]:
     """
     if not paths:
         raise DataError("no reference file was given; name at least one, for example --reference test.de")
-    columns = [_read_lines(path) for path in paths]
+    columns = [list(read_lines(path)) for path in paths]
     for path, column in zip(paths[1:], columns[1:], strict=True):
         if len(column) != len(columns[0]):
             raise DataError(
@@ -345,17 +345,3 @@ def _looks_tokenised(hypotheses: Sequence[str]) -> Iterable[str]:
 def _figure(value: float, interval: Interval | None) -> str:
     # The interval is around the mean of the resamples, which need not be the score of the whole.
     return f"{value:.2f}" + (f" (μ = {interval.mean:.2f} ± {interval.half_width:.2f})" if interval else "")
-
-
-def _read_lines(path: Path) -> list[str]:
-    try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise DataError(f"{path}:{line}: not UTF-8; convert the file to UTF-8") from None
-    except (OSError, EOFError) as error:
-        raise DataError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    # Only line feeds end a line: str.splitlines would also split at U+2028 and its like inside a sentence.
-    lines = text.split("\n")
-    return [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]

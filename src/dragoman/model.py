@@ -73,15 +73,18 @@ def attention(
     positions: Sequence[int],  # of each of the T queries in its sequence
 ) -> tuple[Tensor, Tensor]:
     """Equation 1, step by step, with the weights: softmax(Q K^T scale) V."""
-    scores = query @ key.mT * scale  # (B, H, T, S)
+    # One dimension for sentences and heads, which is what a product of many small matrices takes without asking.
+    rows = query.shape[:2]
+    query, key, value = query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1)
+    scores = torch.bmm(query * scale, key.mT).view(*rows, query.shape[1], key.shape[1])  # (B, H, T, S)
     if mask is not None and not intervention.drop_mask:
         scores = scores.masked_fill(~mask, -math.inf)
     weights = scores.softmax(dim=-1)
     for override in intervention.overrides:
-        rows = [row for row, position in enumerate(positions) if override.query in (None, position)]
+        queries = [row for row, position in enumerate(positions) if override.query in (None, position)]
         weights = weights.clone()
-        weights[:, override.head, rows] = override.weights[: weights.shape[3]].to(weights)
-    context = weights @ value  # (B, H, T, d_v)
+        weights[:, override.head, queries] = override.weights[: weights.shape[3]].to(weights)
+    context = torch.bmm(weights.flatten(0, 1), value).view(*rows, query.shape[1], value.shape[2])  # (B, H, T, d_v)
     if intervention.heads_off:
         context = context.clone()
         context[:, list(intervention.heads_off)] = 0
@@ -105,11 +108,15 @@ class MultiHeadAttention(nn.Module):
         self.w_v = nn.Linear(d_model, num_heads * d_v, bias=False)
         self.w_o = nn.Linear(num_heads * d_v, d_model, bias=False)
 
-    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of self-attention, by one product with the three matrices side by side."""
-        weights = (self.w_q.weight, self.w_k.weight, self.w_v.weight)
-        joint = F.linear(x, torch.cat(weights))
-        query, key, value = torch.split(joint, [w.shape[0] for w in weights], dim=-1)
+    def joint_weight(self) -> Tensor:
+        """The matrices of queries, keys and values, one above the other."""
+        return torch.cat((self.w_q.weight, self.w_k.weight, self.w_v.weight))
+
+    def project(self, x: Tensor, joint_weight: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of self-attention, by one product. Who has the joint weight already gives it."""
+        joint = F.linear(x, self.joint_weight() if joint_weight is None else joint_weight)
+        sizes = [w.weight.shape[0] for w in (self.w_q, self.w_k, self.w_v)]
+        query, key, value = torch.split(joint, sizes, dim=-1)
         return self.split_heads(query), self.split_heads(key), self.split_heads(value)
 
     def split_heads(self, x: Tensor) -> Tensor:
@@ -126,15 +133,21 @@ class MultiHeadAttention(nn.Module):
         probe: Probe | None = None,
         positions: Sequence[int] | None = None,  # of the queries; None: from 0 on
     ) -> Tensor:
-        """Attention of all heads, concatenated and projected: (B, T, D)."""
-        if probe is None:
+        """Attention of all heads, concatenated and projected: (B, T, D).
+
+        The fused kernel pays for itself over many queries; for the one or few of a step in decoding the plain
+        equation is quicker.
+        """
+        if probe is None and positions is None:
             context = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=self.scale)
         else:
             if causal:
                 mask = causal_mask(query.shape[2], query.device)
-            intervention = probe.interventions.get(site, Intervention())
+            intervention = Intervention() if probe is None else probe.interventions.get(site, Intervention())
             positions = range(query.shape[2]) if positions is None else positions
-            context, probe.weights[site] = attention(query, key, value, self.scale, mask, intervention, positions)
+            context, weights = attention(query, key, value, self.scale, mask, intervention, positions)
+            if probe is not None:
+                probe.weights[site] = weights
         return self.w_o(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
 
@@ -280,7 +293,7 @@ class DecoderLayer(nn.Module):
         memory: tuple[Tensor, Tensor],  # cross-attention's keys and values, (B, H, S, d)
         memory_mask: Tensor | None,
         layer: int,
-        cache: "SelfCache | None",
+        cache: "Past | None",
         probe: Probe | None,
     ) -> Tensor:
         def look_back(y: Tensor) -> Tensor:
@@ -288,14 +301,14 @@ class DecoderLayer(nn.Module):
             if cache is None:
                 return attend(*self.self_attention.project(y), site, causal=True, probe=probe)
             row = y.flatten(0, 1)[:, None]  # (B K, 1, D): every beam has its own past, all of which it may attend to
-            query, key, value = self.self_attention.project(row)
-            past = cache.append(key, value)
-            return attend(query, *past, site, probe=probe, positions=[cache.length - 1]).view(y.shape)
+            query, key, value = self.self_attention.project(row, cache.joint_weights[layer])
+            past = cache.append(layer, key, value)
+            return attend(query, *past, site, probe=probe, positions=[cache.length]).view(y.shape)
 
         def look_across(y: Tensor) -> Tensor:
             # With a cache the beams of a sentence are so many queries to one memory, which is thus kept once.
             cross = self.cross_attention
-            positions = None if cache is None else [cache.length - 1] * y.shape[1]
+            positions = None if cache is None else [cache.length] * y.shape[1]
             query = cross.split_heads(cross.w_q(y))
             return cross.attend(query, *memory, Site("cross", layer), memory_mask, probe=probe, positions=positions)
 
@@ -404,49 +417,60 @@ class Transformer(nn.Module):
         """The state before the first target position: the memory's keys and values, and an empty past."""
         memory = self.encode(source, source_mask, probe)
         mask = None if source_mask is None else source_mask[:, None, None, :]
-        return DecodingState(self.memory_keys_values(memory), mask, [SelfCache() for _ in self.decoder])
+        attentions: list[MultiHeadAttention] = [block.self_attention for block in self.decoder]  # type: ignore[misc]
+        past = Past([self_attention.joint_weight() for self_attention in attentions])
+        return DecodingState(self.memory_keys_values(memory), mask, past)
 
     def step(self, ids: Tensor, state: "DecodingState", probe: Probe | None = None) -> Tensor:
         """One more position for each of (B, K) beams, `state` growing by it: logits (B, K, V)."""
-        first = state.past[0].length
-        x = self.target_embedding(ids[..., None], first).squeeze(-2)  # (B, K, D)
-        for layer, (block, memory_kv, past) in enumerate(zip(self.decoder, state.memory, state.past, strict=True)):
-            x = block(x, memory_kv, state.memory_mask, layer, past, probe)
+        x = self.target_embedding(ids[..., None], state.past.length).squeeze(-2)  # (B, K, D)
+        for layer, (block, memory_kv) in enumerate(zip(self.decoder, state.memory, strict=True)):
+            x = block(x, memory_kv, state.memory_mask, layer, state.past, probe)
+        state.past.length += 1
         return self.output(self.decoder_norm(x))  # type: ignore[no-any-return]
 
 
-class SelfCache:
-    """Keys and values of one decoder layer's past, (rows, H, t, d), in blocks so that most appends copy one row."""
+class Past:
+    """Keys and values of what was decoded so far, of all layers together: (layers, rows, H, capacity, d).
 
-    BLOCK = 16
+    Together, so that the rows of all layers are reordered by one copy. The capacity grows in blocks, so that most
+    appends write one position and copy nothing.
+    """
 
-    def __init__(self) -> None:
-        self.length = 0
-        self.keys = torch.empty(0)
-        self.values = torch.empty(0)
+    BLOCK = 8
 
-    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Add one position, (rows, H, 1, d) each; return all of them."""
-        if self.length % self.BLOCK == 0:
-            self.keys = self._grown(self.keys, key)
-            self.values = self._grown(self.values, value)
-        self.keys[:, :, self.length : self.length + 1] = key
-        self.values[:, :, self.length : self.length + 1] = value
-        self.length += 1
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+    def __init__(self, joint_weights: Sequence[Tensor]) -> None:
+        self.joint_weights = joint_weights  # of each layer's self-attention: joined once, not at every position
+        self.length = 0  # positions complete in all layers
+        self.keys = torch.empty(len(joint_weights), 0, 0, 0, 0)
+        self.values = self.keys
+
+    def append(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Add a layer's next position, (rows, H, 1, d) each; return all of its positions."""
+        if self.length == self.keys.shape[3]:
+            self.keys, self.values = self._grown(self.keys, key), self._grown(self.values, value)
+        now = self.length + 1
+        self.keys[layer, :, :, self.length] = key[:, :, 0]
+        self.values[layer, :, :, self.length] = value[:, :, 0]
+        return self.keys[layer, :, :, :now], self.values[layer, :, :, :now]
 
     def _grown(self, old: Tensor, new: Tensor) -> Tensor:
         rows, heads, _, width = new.shape
-        grown = new.new_empty(rows, heads, self.length + self.BLOCK, width)
+        grown = new.new_empty(len(self.joint_weights), rows, heads, self.length + self.BLOCK, width)
         if self.length:
-            grown[:, :, : self.length] = old[:, :, : self.length]
+            grown[:, :, :, : self.length] = old
         return grown
 
-    def select(self, rows: Tensor) -> "SelfCache":
-        chosen = SelfCache()
+    def select(self, rows: Tensor) -> "Past":
+        chosen = Past(self.joint_weights)
         chosen.length = self.length
         if self.length:
-            chosen.keys, chosen.values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
+            layers, before = self.keys.shape[:2]
+            everywhere = (torch.arange(layers, device=rows.device)[:, None] * before + rows).flatten()
+            chosen.keys, chosen.values = (
+                part.flatten(0, 1).index_select(0, everywhere).view(layers, -1, *part.shape[2:])
+                for part in (self.keys, self.values)
+            )
         return chosen
 
 
@@ -456,14 +480,13 @@ class DecodingState:
 
     memory: list[tuple[Tensor, Tensor]]  # (B, H, S, d) a layer
     memory_mask: Tensor | None  # (B, 1, 1, S)
-    past: list[SelfCache]  # (B K, H, t, d) a layer
+    past: Past  # (B K) rows
 
     def select(self, sentences: Tensor, beams: Tensor) -> Self:
         """Keep these sentences (B',), and of each these beams (B', K') in this order."""
         num_sentences = self.memory[0][0].shape[0]
-        rows_before = self.past[0].keys.shape[0] if self.past[0].length else num_sentences
-        rows = (sentences[:, None] * (rows_before // num_sentences) + beams).flatten()
-        past = [cache.select(rows) for cache in self.past]
+        rows_before = self.past.keys.shape[1] if self.past.length else num_sentences
+        past = self.past.select((sentences[:, None] * (rows_before // num_sentences) + beams).flatten())
         if sentences.shape[0] == num_sentences:  # sentences only ever leave, so all of them means: as they were
             return type(self)(self.memory, self.memory_mask, past)
         memory = [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in self.memory]

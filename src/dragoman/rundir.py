@@ -5,13 +5,16 @@ tokenizer.model     the shared vocabulary, a sentencepiece model
 cleaning.json       what cleaning dropped, by rule, with examples
 data/               the token ids, memory-mapped
 metrics.jsonl       every measurement, one JSON object a line
-checkpoints/        step-00001000/ ...: weights, optimiser, progress
+checkpoints/        step-00001000/ ...: weights, optimiser, progress, and a manifest of their hashes
+skipped.jsonl       the batches of steps whose loss or gradient was not finite, where there were any
 model.safetensors   the weights that translate: best so far, and the average at the end
 model.json          which weights those are
 ctranslate2/        those weights as CTranslate2 reads them, by number type: made when first asked for
-engine.json         the number type to translate with, where `quantize` found one good enough
+engine.json         the numbers and the vocabulary map to translate with, where `quantize` found them good enough
 """
 
+import errno
+import hashlib
 import json
 import os
 import re
@@ -40,6 +43,7 @@ class RunDirectory:
         self.converted_path = self.path / "ctranslate2"
         self.engine_path = self.path / "engine.json"
         self.checkpoints_path = self.path / "checkpoints"
+        self.skipped_path = self.path / "skipped.jsonl"
 
     @classmethod
     def open(cls, path: str | Path) -> "RunDirectory":
@@ -65,6 +69,37 @@ class RunDirectory:
         values = {"format": FORMAT, **json.loads(config.to_json())}
         write_atomically(self.config_path, (json.dumps(values, indent=2) + "\n").encode())
 
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """One training at a time. The lock is the system's, not the file's: it ends with the process that holds it."""
+        import fcntl  # not there on every system; only training needs it
+
+        new = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        lock_path = self.path / ".lock"
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise DragomanError(f"{self.path}: cannot be written ({error.strerror}); give another --out") from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+            yield
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+            raise DragomanError(
+                f"{self.path}: process {holder} is training in it; wait for it, or give another --out"
+            ) from None
+        finally:
+            if new and set(self.path.iterdir()) == {lock_path}:  # nothing came of it: leave nothing behind
+                lock_path.unlink()
+                for path in new:
+                    path.rmdir()
+            os.close(descriptor)
+
     def checkpoints(self) -> list[Path]:
         """Complete checkpoints, oldest first."""
         found = [p for p in self.checkpoints_path.glob("step-*") if re.fullmatch(r"step-\d+", p.name)]
@@ -75,12 +110,38 @@ def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.removeprefix("step-"))
 
 
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_manifest(directory: Path, **about: Any) -> None:
+    """The hashes of the files in a directory, beside them."""
+    files = {file.name: sha256(file) for file in sorted(directory.iterdir())}
+    (directory / "manifest.json").write_text(json.dumps({"files": files, **about}, indent=2) + "\n")
+
+
+def damage(directory: Path) -> str | None:
+    """What is wrong with a directory that has a manifest, or None. Files that were removed since are not missed: all
+    but the last checkpoints give up their optimiser state."""
+    try:
+        files = read_json(directory / "manifest.json")["files"]
+        for name, recorded in files.items():
+            if (directory / name).exists() and sha256(directory / name) != recorded:
+                return f"{name} is not what was written"
+    except DragomanError as error:
+        return str(error)
+    except (OSError, KeyError, AttributeError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
 def read_json(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_bytes())
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid JSON ({error}); restore the file or train again") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected a JSON object, found {type(values).__name__}")

@@ -18,7 +18,29 @@ from dragoman.errors import DragomanError
 from dragoman.rundir import RunDirectory
 
 
-class RunLog:
+class NoLog:
+    """For the ranks of a training that leave the talking to the first."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        pass
+
+    def write(self, event: str, step: int, **values: Any) -> int:  # noqa: ARG002
+        return 0
+
+    def sync(self) -> int:
+        return 0
+
+    def say(self, line: str) -> None:
+        pass
+
+    def show(self, done: float, line: str) -> None:
+        pass
+
+
+class RunLog(NoLog):
     """Open for the length of a training."""
 
     def __init__(self, run: RunDirectory, keep_bytes: int) -> None:

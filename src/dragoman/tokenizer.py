@@ -7,6 +7,7 @@ here, before the model sees it. Text without ▁ or ␛ has the ids that the pla
 
 import hashlib
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -43,11 +44,12 @@ class Tokenizer:
         self._model = sentencepiece.SentencePieceProcessor()
         try:
             self._model.LoadFromSerializedProto(model)
-        except RuntimeError:
+            self._pieces: list[str] = self._model.id_to_piece(list(range(self._model.vocab_size())))
+        except (RuntimeError, UnicodeDecodeError):
             raise DataError(
                 f"{origin}: not a sentencepiece model; give a .model file as sentencepiece writes it"
             ) from None
-        self.vocab_size: int = self._model.vocab_size()
+        self.vocab_size = len(self._pieces)
         self.unk_id: int = self._model.unk_id()
         self.eos_id: int = self._model.eos_id()
         if self.eos_id < 0:
@@ -113,8 +115,7 @@ class Tokenizer:
 
     def piece(self, token: int) -> str:
         """For display: a leading space is written ▁."""
-        text: str = self._model.id_to_piece(int(token))
-        return text
+        return self._pieces[token]
 
 
 def _train(sentences: Iterator[str], vocab_size: int, coverage: float) -> bytes:
@@ -155,3 +156,19 @@ def _escape(text: str) -> str:
 def _unescape(text: str) -> str:
     # A model may write a ␛ that escapes nothing: it stays as it is.
     return re.sub("␛[_␛]", lambda match: _UNESCAPES[match[0]], text) if "␛" in text else text
+
+
+def load_tokenizer(run_directory: Path) -> Tokenizer:
+    """The run's tokenizer, held against the record of the one that its ids and weights are of."""
+    path, record_path = run_directory / "tokenizer.model", run_directory / "cleaning.json"
+    tokenizer = Tokenizer.load(path)
+    if not record_path.exists():  # a model may be given away without it
+        return tokenizer
+    try:
+        record = json.loads(record_path.read_text(encoding="utf-8"))
+        _, recorded = record["inputs"], record.get("tokenizer")  # older ones name none
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise DataError(f"{record_path}: damaged; restore it, or give a new --out") from None
+    if recorded not in (None, tokenizer.digest):
+        raise DataError(f"{path}: not the tokenizer that this run was begun with; restore it, or give a new --out")
+    return tokenizer

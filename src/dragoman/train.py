@@ -1,119 +1,274 @@
 """Training (section 5): batch, forward, loss, backward, step, log, save; one visible loop."""
 
-import ctypes
 import math
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from types import FrameType
+from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
-from dragoman import evaluate
-from dragoman.batching import Batch, make_batch, plan_epoch
+from dragoman.batching import make_batch, micro_batches_per_step, plan_epoch
 from dragoman.checkpoint import (
     Progress,
     average,
+    last_sound_checkpoint,
+    link_of,
     load_training_state,
+    optimizer_state_of,
     promote,
+    read_progress,
     save_checkpoint,
     weights_of,
     write_card,
 )
 from dragoman.config import RunConfig, TrainConfig, flatten
 from dragoman.dataset import Dataset, Prepared, prepare
-from dragoman.engines.reference import ReferenceEngine
-from dragoman.errors import ConfigError, DragomanError
+from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.loss import smoothed_cross_entropy
 from dragoman.model import Transformer, count_parameters
+from dragoman.ranks import Gradients, Ranks, ShardedGradients, divide, launch, leads, processes_for, started_by_torchrun
+from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory, read_json, step_of
-from dragoman.runlog import RunLog, clock
+from dragoman.runlog import NoLog, RunLog, clock
+from dragoman.safeguards import (
+    SKIPS_BEFORE_A_SETBACK,
+    Interruption,
+    after_a_setback,
+    is_about_memory,
+    keep_freed_memory,
+    largest_batch,
+    passes,
+    record_skipped,
+    smaller_passes,
+)
 from dragoman.schedule import learning_rate, linear_rate
-from dragoman.translate import Translator
+from dragoman.validation import perplexity, validate
 
 LOG_EVERY = 50  # steps between two lines of measurements
 
 
-def train(config: RunConfig, run: RunDirectory, again: str) -> None:
-    """Train a run, or go on with it from its last checkpoint. `again`: the command line that would go on with it."""
-    keep_freed_memory()
-    if config.train.threads:
-        torch.set_num_threads(config.train.threads)
-    config, prepared = open_run(config, run)
-    progress = Progress()
-    settings, tokenizer, data = config.train, prepared.tokenizer, prepared.train
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.manual_seed(settings.seed)
-    model = Transformer(config.model).to(device)
-    optimizer = make_optimizer(model, settings)
-    if run.checkpoints():
-        progress = load_training_state(run.checkpoints()[-1], model, optimizer)
-    if already_finished(run, settings, progress):
-        print(
-            f"{run.path} is finished ({progress.step:,} steps); to go on, raise --steps or --minutes", file=sys.stderr
-        )
-        return
-    states = torch.compile(model.states, dynamic=True) if device.type == "cuda" else model.states
-    precision = torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else nullcontext()
+@dataclass
+class Training:
+    """What the loop works on, and what its parts below are handed. It does nothing by itself."""
 
-    with RunLog(run, progress.log_bytes) as log, Interruption() as interruption:
-        say_start(log, config, model, data, progress)
-        meter, clock_start = Meter(), time.monotonic() - progress.seconds
+    config: RunConfig
+    run: RunDirectory
+    ranks: Ranks
+    prepared: Prepared
+    model: Transformer
+    optimizer: torch.optim.Optimizer
+    gradients: Gradients | ShardedGradients
+    progress: Progress
+    log: NoLog
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A stretch of a run to do again as it was: up to a step, at the logged rates where time decided them."""
+
+    until: int
+    rates: Mapping[int, float]
+
+
+def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | None = None) -> None:
+    """Train a run, or go on with it from its last checkpoint. `again`: the command line that would go on with it."""
+    settings = config.train
+    if replay is None and already_finished(run, config):
+        return
+    if not started_by_torchrun():
+        micro_batches = micro_batches_per_step(settings.batch_tokens, settings.micro_batch_tokens)
+        if (processes := processes_for(settings.processes, micro_batches)) > 1:
+            launch(processes, train, config, run, again, replay)
+            return
+    keep_freed_memory()
+    ranks = Ranks(settings.answer_seconds)
+    use_threads(settings.threads, ranks)
+    with ExitStack() as stack:
+        if ranks.leads:
+            stack.enter_context(run.lock())
+        at_work = begin(config, run, ranks)
+        log, interruption = stack.enter_context(at_work.log), stack.enter_context(Interruption())
+        say_start(at_work)
+        try_largest_batch(at_work)
+        config, model, optimizer, gradients = at_work.config, at_work.model, at_work.optimizer, at_work.gradients
+        progress, data, tokenizer = at_work.progress, at_work.prepared.train, at_work.prepared.tokenizer
+        on_gpu = ranks.device.type == "cuda"
+        states = torch.compile(model.states, dynamic=True) if on_gpu else model.states
+        precision = torch.autocast("cuda", torch.bfloat16) if on_gpu else nullcontext()
+
+        meter, stop, clock_start = Meter(progress, settings), False, time.monotonic() - progress.seconds
         for step_rows in steps_from(data, settings, progress):
-            done = budget_used(settings, progress.step, time.monotonic() - clock_start)
-            if done >= 1 or interruption.asked or out_of_patience(settings, progress):
+            done = budget_used(settings, progress.step, progress.seconds)
+            if stop or (nothing_left(settings, progress) if replay is None else progress.step >= replay.until):
                 break
-            batches = [make_batch(data, rows, tokenizer).to(device) for rows in step_rows]
-            tokens = sum(batch.tokens for batch in batches)
-            rate = rate_at(config, progress.step + 1, done)
+            tokens = int(sum(data.target_lengths[rows].sum() + len(rows) for rows in step_rows))  # with end symbols
+            rate = rate_at(config, progress.step + 1, done) * progress.rate_factor
+            if replay is not None:
+                rate = replay.rates.get(progress.step + 1, rate)
             model.train()
-            for number, batch in enumerate(batches):
-                # Random numbers belong to the batch: whoever computes it, whenever, drops the same units.
-                torch.manual_seed(seed_of(settings.seed, progress.step, number))
-                with precision:
-                    hidden = states(batch.source, batch.target, batch.source_mask)
-                loss, nll = smoothed_cross_entropy(
-                    batch.real_states(hidden).float(), model.output.weight, batch.labels, settings.label_smoothing
-                )
-                # The mean over the tokens of the whole step, however it is split.
-                (loss / tokens).backward()  # type: ignore[no-untyped-call]
-                meter.add(loss, nll, batch.tokens)
+            try:
+                for number, rows, weight in ranks.share_evenly(step_rows):
+                    # Random numbers belong to the batch: whoever computes it, whenever, drops the same units.
+                    torch.manual_seed(seed_of(settings.seed, progress.step, number))
+                    for part in passes(data, rows, progress.pass_tokens):
+                        batch = make_batch(data, part, tokenizer).to(ranks.device)
+                        with precision:
+                            hidden = states(batch.source, batch.target, batch.source_mask)
+                        loss, nll = smoothed_cross_entropy(
+                            batch.real_states(hidden).float(), model.output.weight, batch.labels,
+                            settings.label_smoothing,
+                        )  # fmt: skip
+                        # The mean over the tokens of the whole step, however it is split.
+                        (loss * (weight * gradients.factor / tokens)).backward()  # type: ignore[no-untyped-call]
+                        gradients.extra[:2] += weight * torch.stack((loss.detach(), nll))
+            except (RuntimeError, MemoryError) as error:
+                make_room(at_work, error, step_rows)
+                continue  # the same step again
+            if ranks.leads:  # the first rank's clock is everyone's
+                gradients.extra[2] = time.monotonic() - clock_start
+            gradients.extra[3] = interruption.asked
+            gradients.sum_over(ranks, progress.step)
+            step_loss, step_nll, seconds, asked = gradients.extra.tolist()
+            progress.seconds, stop = seconds, asked > 0
+            gradient_norm = gradients.norm()
+            if not math.isfinite(step_loss) or not math.isfinite(gradient_norm):
+                skip(at_work, step_rows, step_loss, gradient_norm)
+                continue
             for group in optimizer.param_groups:
                 group["lr"] = rate
-            gradient_norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
             optimizer.step()
-            optimizer.zero_grad()
+            gradients.clear()
 
-            progress.step += 1
-            progress.position += 1
-            progress.validated = False
-            progress.seconds = time.monotonic() - clock_start
+            progress.advance()
+            meter.add(step_loss, step_nll, tokens, rate)
             validates = progress.step % settings.valid_steps == 0
-            # Soon after the start, so that one sees it go; and before a checkpoint, which keeps no half-filled sums.
+            # Soon after the start, so that one sees it go; and before a validation, whose checkpoint ends a stretch.
             if progress.step % LOG_EVERY == 0 or progress.step in (1, 10) or validates:
-                meter.report(log, progress, rate, float(gradient_norm), settings)
-            if validates:
-                validate_and_save(log, run, config, model, optimizer, prepared, progress)
-                progress.seconds = time.monotonic() - clock_start
+                meter.report(log, rate, gradient_norm)
+            if validates and replay is None:
+                validate_and_save(at_work)
 
-        progress.seconds = time.monotonic() - clock_start
-        if interruption.asked:
-            progress.log_bytes = log.sync()
-            save_checkpoint(run, model, optimizer, progress, settings.keep_checkpoints)
+        if replay is not None:
+            save(at_work)
+        elif stop:
+            if not progress.validated:  # else it is saved
+                save(at_work)
             log.say(f"stopped at step {progress.step}, everything saved; go on with:\n  {again}")
             raise KeyboardInterrupt
-        if not progress.validated:  # the budget ended between two validations
-            validate_and_save(log, run, config, model, optimizer, prepared, progress)
-        finish(log, run, config, model, prepared, progress)
+        else:
+            if not progress.validated:  # the budget ended between two validations
+                validate_and_save(at_work)
+            finish(at_work)
 
 
-def open_run(config: RunConfig, run: RunDirectory) -> tuple[RunConfig, Prepared]:
+def begin(config: RunConfig, run: RunDirectory, ranks: Ranks) -> Training:
+    """Data, model and optimiser, at the last checkpoint where there is one."""
+    config, prepared = ranks.first("prepare", lambda: open_run(config, run, ranks))
+    torch.manual_seed(config.train.seed)
+    model = make_model(config.model).to(ranks.device)
+    optimizer = make_optimizer(model, config.train)
+    said: list[str] = []
+    checkpoint = ranks.first("checkpoint", lambda: last_sound_checkpoint(run, said.append))
+    progress = Progress() if checkpoint is None else load_training_state(checkpoint, model, optimizer)
+    gradients: Gradients | ShardedGradients
+    if config.train.shard and ranks.size > 1:
+        divide(model, optimizer, ranks)
+        gradients = ShardedGradients(model, extra=4, ranks=ranks)
+    else:
+        gradients = Gradients(list(model.parameters()), extra=4)
+    log = RunLog(run, progress.log_bytes) if ranks.leads else NoLog()
+    at_work = Training(config, run, ranks, prepared, model, optimizer, gradients, progress, log)
+    for line in said:
+        log.say(line)
+    if checkpoint is not None and progress.validated:
+        log_checkpoint(at_work, checkpoint)
+    return at_work
+
+
+def try_largest_batch(at_work: Training) -> None:
+    """An out-of-memory shows in the first seconds, and not after a night."""
+    data, progress, model = at_work.prepared.train, at_work.progress, at_work.model
+    settings = at_work.config.train
+    rows = largest_batch(data, min(settings.micro_batch_tokens, settings.batch_tokens))
+    kept = {name: buffer.clone() for name, buffer in model.named_buffers()}  # running statistics of batch norms
+    model.train()
+    while True:
+        try:
+            for part in passes(data, rows, progress.pass_tokens):
+                batch = make_batch(data, part, at_work.prepared.tokenizer).to(at_work.ranks.device)
+                hidden = model.states(batch.source, batch.target, batch.source_mask)
+                loss, _ = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.1)
+                loss.backward()  # type: ignore[no-untyped-call]
+                break  # the others are no larger
+        except (RuntimeError, MemoryError) as error:
+            make_room(at_work, error, [rows])
+        else:
+            break
+    at_work.gradients.clear()
+    for name, buffer in model.named_buffers():
+        buffer.copy_(kept[name])
+
+
+def make_room(at_work: Training, error: BaseException, rows: Sequence[np.ndarray]) -> None:
+    """Memory did not suffice: smaller passes from now on. Any other error is not for us."""
+    if not is_about_memory(error):
+        raise error
+    if at_work.config.train.shard:
+        raise DragomanError("out of memory; lower train.micro_batch_tokens (divided models cannot split a batch)")
+    progress = at_work.progress
+    at_work.gradients.clear()
+    progress.pass_tokens = smaller_passes(at_work.prepared.train, rows, progress.pass_tokens)
+    at_work.log.write("memory", progress.step, pass_tokens=progress.pass_tokens)
+    print(f"step {progress.step + 1}: out of memory; from now on in passes of at most {progress.pass_tokens:,} tokens, "
+          f"more of them to a step", file=sys.stderr)  # fmt: skip
+
+
+def skip(at_work: Training, rows: Sequence[np.ndarray], loss: float, gradient_norm: float) -> None:
+    """A loss or gradient that is not finite never reaches the weights. A few in a row, and the run goes back."""
+    progress, run, log, ranks = at_work.progress, at_work.run, at_work.log, at_work.ranks
+    at_work.gradients.clear()
+    if ranks.leads:
+        record_skipped(run, at_work.prepared.train, at_work.prepared.tokenizer, progress.step + 1, rows)
+    in_a_row = progress.skipped_in_a_row + 1
+    progress.advance()
+    progress.skipped_in_a_row = in_a_row
+    log.write("skipped", progress.step, loss=str(loss), gradient_norm=str(gradient_norm))
+    log.say(f"step {progress.step:,}: loss {loss}, gradient norm {gradient_norm}: not finite; skipped, "
+            f"its pairs are in {run.skipped_path}")  # fmt: skip
+    if in_a_row < SKIPS_BEFORE_A_SETBACK:
+        return
+    if at_work.config.train.shard:
+        raise DragomanError(f"{in_a_row} steps in a row were not finite; lower train.peak_rate in a new --out "
+                            f"(divided models cannot go back by themselves)")  # fmt: skip
+    reached, good = progress.step, Progress(validated=False)
+    if checkpoint := ranks.first(f"setback {progress.setbacks}", lambda: last_sound_checkpoint(run, log.say)):
+        good = load_training_state(checkpoint, at_work.model, at_work.optimizer)
+    else:
+        torch.manual_seed(at_work.config.train.seed)
+        at_work.model.load_state_dict(make_model(at_work.config.model).state_dict())
+        at_work.optimizer.state.clear()
+    vars(progress).update(vars(after_a_setback(progress, good, run)))
+    log.write("setback", progress.step, reached=reached, rate_factor=progress.rate_factor)
+    log.say(f"{in_a_row} steps in a row were not finite: back to step {progress.step:,}, from here on at "
+            f"{progress.rate_factor:g} of the rate")  # fmt: skip
+    ranks.gather("all have read the checkpoint")
+    save(at_work)  # what was decided is not forgotten when the run is killed now
+    if checkpoint is not None:
+        log_checkpoint(at_work, checkpoint)
+
+
+def use_threads(asked: int, ranks: Ranks) -> None:
+    """The cores, divided among the processes of this machine; torch's own choice where there is one process."""
+    if asked or ranks.local_size > 1:
+        torch.set_num_threads(asked or max(1, (os.cpu_count() or 1) // ranks.local_size))
+
+
+def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunConfig, Prepared]:
     """Prepare the data; write the configuration, or hold it against the one that this run began with."""
     if not config.data.train:
         raise ConfigError(
@@ -124,21 +279,36 @@ def open_run(config: RunConfig, run: RunDirectory) -> tuple[RunConfig, Prepared]
         raise DragomanError(
             f"{run.path}: cannot be made, as {standing} is no directory to write in; give another --out"
         )
+    if run.checkpoints() and not run.config_path.exists():
+        raise DataError(f"{run.path}: has checkpoints and no config.json; restore it, or give a new --out")
     if run.config_path.exists():
         before = RunDirectory.open(run.path).read_config()
         require_same_run(before, config, run)
         config = replace(config, model=before.model)
-    prepared = prepare(
-        config.data, config.model.vocab_size, config.train.seed, run.path, lambda line: print(line, file=sys.stderr)
-    )
+
+    def say(line: str) -> None:
+        if ranks.leads:
+            print(line, file=sys.stderr)
+
+    prepared = prepare(config.data, config.model.vocab_size, config.train.seed, run.path, say)
     config = replace(config, model=replace(config.model, vocab_size=prepared.tokenizer.vocab_size))
-    run.write_config(config)
+    if ranks.leads:
+        run.write_config(config)
     return config, prepared
 
 
 def require_same_run(before: RunConfig, now: RunConfig, run: RunDirectory) -> None:
     """Budgets and intervals may change between two stretches of a run; what makes its numbers what they are may not."""
-    may_change = {"steps", "minutes", "patience", "valid_steps", "valid_sentences", "threads"}
+    may_change = {
+        "steps",
+        "minutes",
+        "patience",
+        "valid_steps",
+        "valid_sentences",
+        "processes",
+        "threads",
+        "answer_seconds",
+    }
     may_change |= {"keep_checkpoints", "average_checkpoints"}
     for (key, old), (_, new) in zip(flatten(before), flatten(now), strict=True):
         section, name = key.split(".")
@@ -154,12 +324,17 @@ def make_optimizer(model: Transformer, settings: TrainConfig) -> torch.optim.Opt
 
 
 def steps_from(data: Dataset, settings: TrainConfig, progress: Progress) -> Iterator[Sequence[np.ndarray]]:
-    """The steps that are left of this epoch, then those of the epochs after it, without end."""
+    """The step at which the progress stands, each time anew: the loop moves it on."""
+    planned = None
     while True:
-        plan = plan_epoch(data, settings.batch_tokens, settings.micro_batch_tokens, settings.seed, progress.epoch)
-        yield from plan[progress.position :]
-        progress.epoch += 1
-        progress.position = 0
+        if planned != progress.epoch:
+            plan = plan_epoch(data, settings.batch_tokens, settings.micro_batch_tokens, settings.seed, progress.epoch)
+            planned = progress.epoch
+        if progress.position < len(plan):
+            yield plan[progress.position]
+        else:
+            progress.epoch += 1
+            progress.position = 0
 
 
 def budget_used(settings: TrainConfig, step: int, seconds: float) -> float:
@@ -168,8 +343,10 @@ def budget_used(settings: TrainConfig, step: int, seconds: float) -> float:
     return share if settings.minutes is None else max(share, seconds / (60 * settings.minutes))
 
 
-def out_of_patience(settings: TrainConfig, progress: Progress) -> bool:
-    return settings.patience > 0 and progress.stale_validations >= settings.patience
+def nothing_left(settings: TrainConfig, progress: Progress) -> bool:
+    """Of the budget, or of the patience."""
+    out_of_patience = settings.patience > 0 and progress.stale_validations >= settings.patience
+    return out_of_patience or budget_used(settings, progress.step, progress.seconds) >= 1
 
 
 def rate_at(config: RunConfig, step: int, done: float) -> float:
@@ -189,22 +366,24 @@ def seed_of(seed: int, step: int, number: int) -> int:
 
 
 class Meter:
-    """Sums since the last line of measurements."""
+    """Sums since the last line of measurements, kept in the progress and so in a checkpoint."""
 
-    def __init__(self) -> None:
-        self.loss = self.nll = 0.0
-        self.tokens = 0
-        self.since = time.monotonic()
+    def __init__(self, progress: Progress, settings: TrainConfig) -> None:
+        self.progress, self.settings = progress, settings
+        self.since, self.tokens_here = time.monotonic(), 0
 
-    def add(self, loss: Tensor, nll: Tensor, tokens: int) -> None:
-        self.loss += float(loss.detach())
-        self.nll += float(nll)
-        self.tokens += tokens
+    def add(self, loss: float, nll: float, tokens: int, rate: float) -> None:
+        if self.settings.minutes is not None:  # the clock decided it: kept, so that the step can be done again
+            self.progress.pending_rates.append(rate)
+        self.progress.pending_loss += loss
+        self.progress.pending_nll += nll
+        self.progress.pending_tokens += tokens
+        self.tokens_here += tokens
 
-    def report(self, log: RunLog, progress: Progress, rate: float, gradient_norm: float, settings: TrainConfig) -> None:
-        now = time.monotonic()
-        speed = self.tokens / max(now - self.since, 1e-9)
-        loss, nll = self.loss / self.tokens, self.nll / self.tokens
+    def report(self, log: NoLog, rate: float, gradient_norm: float) -> None:
+        progress, now = self.progress, time.monotonic()
+        speed = self.tokens_here / max(now - self.since, 1e-9)
+        loss, nll = progress.pending_loss / progress.pending_tokens, progress.pending_nll / progress.pending_tokens
         log.write(
             "train",
             progress.step,
@@ -213,71 +392,29 @@ class Meter:
             perplexity=perplexity(nll),
             rate=rate,
             gradient_norm=gradient_norm,
-            tokens=self.tokens,
+            tokens=progress.pending_tokens,
             tokens_per_second=round(speed, 1),
             seconds=round(progress.seconds, 2),
+            **({"rates": progress.pending_rates} if progress.pending_rates else {}),
         )
-        done = budget_used(settings, progress.step, progress.seconds)
+        done = budget_used(self.settings, progress.step, progress.seconds)
         left = progress.seconds / max(done, 1e-9) - progress.seconds
         log.show(
             min(1.0, done),
             f"step {progress.step:,}  loss {loss:.3f}  ppl {perplexity(nll):.2f}  rate {rate:.1e}  "
             f"{speed:,.0f} tok/s  {clock(left)} left",
         )
-        self.__init__()  # type: ignore[misc]
+        progress.pending_loss = progress.pending_nll = 0.0
+        progress.pending_tokens, progress.pending_rates = 0, []
+        self.since, self.tokens_here = now, 0
 
 
-def perplexity(nll: float) -> float:
-    return math.exp(min(nll, 700.0))
-
-
-@dataclass(frozen=True)
-class Validation:
-    """Of a model on the validation pairs: the plain loss a token, cased sacreBLEU, and one sentence to look at."""
-
-    nll: float
-    bleu: float
-    signature: str
-    source: str
-    output: str
-    reference: str
-
-
-@torch.inference_mode()
-def validate(model: Transformer, prepared: Prepared, config: RunConfig, sample: int) -> Validation:
-    """Loss over all validation pairs, BLEU of greedy translations of the first `valid_sentences` of them."""
-    model.eval()
-    nll = tokens = 0.0
-    budget = min(config.train.micro_batch_tokens, 4096)
-    for rows in (rows for step in plan_epoch(prepared.valid, budget, budget, 0, 0) for rows in step):
-        batch: Batch = make_batch(prepared.valid, rows, prepared.tokenizer).to(model.output.weight.device)
-        hidden = model.states(batch.source, batch.target, batch.source_mask)
-        _, batch_nll = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.0)
-        nll += float(batch_nll)
-        tokens += batch.tokens
-    pairs = prepared.valid_pairs[: config.train.valid_sentences]
-    search = replace(
-        config.search, beam=1, max_source_length=max(config.search.max_source_length, config.data.max_length)
-    )
-    translator = Translator(ReferenceEngine([model], prepared.tokenizer), prepared.tokenizer, search)
-    outputs = translator.translate([source for source, _ in pairs])
-    score = evaluate.bleu(outputs, [[target] for _, target in pairs])
-    shown = sample % len(pairs)
-    return Validation(nll / tokens, score.value, score.signature, pairs[shown][0], outputs[shown], pairs[shown][1])
-
-
-def validate_and_save(
-    log: RunLog,
-    run: RunDirectory,
-    config: RunConfig,
-    model: Transformer,
-    optimizer: torch.optim.Optimizer,
-    prepared: Prepared,
-    progress: Progress,
-) -> None:
+def validate_and_save(at_work: Training) -> None:
     """Measure, keep the best for translating, write a checkpoint."""
-    if len(prepared.valid):
-        result = validate(model, prepared, config, sample=progress.step // config.train.valid_steps)
+    progress, log, config, began = at_work.progress, at_work.log, at_work.config, time.monotonic()
+    if len(at_work.prepared.valid):
+        sample = progress.step // config.train.valid_steps
+        result = validate(whole_model(at_work), at_work.prepared, config, at_work.ranks, sample)
         better = result.bleu > progress.best_bleu
         log.say(
             f"step {progress.step:,}  valid loss {result.nll:.3f}  ppl {perplexity(result.nll):.2f}  "
@@ -288,15 +425,55 @@ def validate_and_save(
         )
         if better:
             progress.best_bleu, progress.best_step, progress.stale_validations = result.bleu, progress.step, 0
-            promote(run, weights_of(model), "best", [progress.step])
+            weights = weights_of(at_work.model)
+            if at_work.ranks.leads:
+                promote(at_work.run, weights, "best", [progress.step])
         else:
             progress.stale_validations += 1
         log.write("valid", progress.step, nll=result.nll, perplexity=perplexity(result.nll), bleu=result.bleu,
                   signature=result.signature, source=result.source, output=result.output, reference=result.reference,
                   seconds=round(progress.seconds, 2))  # fmt: skip
     progress.validated = True
-    progress.log_bytes = log.sync()
-    save_checkpoint(run, model, optimizer, progress, config.train.keep_checkpoints)
+    progress.seconds += time.monotonic() - began
+    save(at_work)
+    log_checkpoint(at_work, at_work.run.checkpoints_path / f"step-{progress.step:08d}")
+
+
+def whole_model(at_work: Training) -> Transformer:
+    """The model, or a copy of one that is divided among the ranks: searching takes it apart in other ways."""
+    if not isinstance(at_work.gradients, ShardedGradients):
+        return at_work.model
+    copy = make_model(at_work.config.model)
+    weights = weights_of(at_work.model)
+    for name, tensor in weights_of(copy).items():
+        tensor.copy_(weights[name])
+    return copy
+
+
+def save(at_work: Training) -> None:
+    weights, state = weights_of(at_work.model), optimizer_state_of(at_work.model, at_work.optimizer)
+    if at_work.ranks.leads:
+        at_work.progress.log_bytes = at_work.log.sync()
+        save_checkpoint(
+            at_work.run,
+            weights,
+            state,
+            at_work.progress,
+            at_work.config.train.keep_checkpoints,
+            ranks=at_work.ranks.size,
+            threads=torch.get_num_threads(),
+            torch=torch.__version__,
+            tokenizer=at_work.prepared.tokenizer.digest,
+        )
+
+
+def log_checkpoint(at_work: Training, checkpoint: Path) -> None:
+    """A link of the chain of hashes. It is written after the checkpoint, which cannot hold its own hash; a run that
+    goes on from the checkpoint writes it again."""
+    if at_work.ranks.leads:
+        link = link_of(checkpoint, at_work.progress.chain)
+        at_work.log.write("checkpoint", at_work.progress.step, **link)
+        at_work.progress.chain = link["chain"]
 
 
 def clip(text: str, most: int = 120) -> str:
@@ -304,15 +481,17 @@ def clip(text: str, most: int = 120) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def finish(
-    log: RunLog, run: RunDirectory, config: RunConfig, model: Transformer, prepared: Prepared, progress: Progress
-) -> None:
+def finish(at_work: Training) -> None:
     """Average the last checkpoints (6.1); the average translates unless the best single checkpoint did better."""
+    run, config, log, progress, ranks = at_work.run, at_work.config, at_work.log, at_work.progress, at_work.ranks
+    ranks.gather("the last checkpoint is written")
     checkpoints = run.checkpoints()[-config.train.average_checkpoints :]
-    weights = average(checkpoints)
+    weights, model = average(checkpoints), whole_model(at_work)
     for name, tensor in weights_of(model).items():
         tensor.copy_(weights[name])
-    bleu = validate(model, prepared, config, 0).bleu if len(prepared.valid) else None
+    bleu = validate(model, at_work.prepared, config, ranks, 0).bleu if len(at_work.prepared.valid) else None
+    if not ranks.leads:
+        return
     if bleu is None or bleu >= progress.best_bleu:
         kind = "average" if len(checkpoints) > 1 else "last"
         promote(run, weights, kind, [step_of(checkpoint) for checkpoint in checkpoints])
@@ -327,54 +506,27 @@ def finish(
     log.say(f"{run.model_path} has the weights of: {card['kind']}, {', '.join(f'step {s:,}' for s in card['steps'])}")
 
 
-def already_finished(run: RunDirectory, settings: TrainConfig, progress: Progress) -> bool:
-    """Whether the same command would only do the end of a run again."""
-    if budget_used(settings, progress.step, progress.seconds) < 1 and not out_of_patience(settings, progress):
+def already_finished(run: RunDirectory, config: RunConfig) -> bool:
+    """Whether the same command would only do the end of a run again; says so."""
+    if not run.checkpoints() or not run.model_card_path.exists() or not run.config_path.exists():
         return False
-    return run.model_card_path.exists() and read_json(run.model_card_path).get("finished_at") == progress.step
+    require_same_run(RunDirectory.open(run.path).read_config(), config, run)
+    progress = read_progress(run.checkpoints()[-1])
+    if not nothing_left(config.train, progress) or read_json(run.model_card_path).get("finished_at") != progress.step:
+        return False
+    if leads():
+        print(f"{run.path} is finished ({progress.step:,} steps); to go on, raise --steps or --minutes",
+              file=sys.stderr)  # fmt: skip
+    return True
 
 
-def say_start(log: RunLog, config: RunConfig, model: Transformer, data: Dataset, progress: Progress) -> None:
-    settings = config.train
+def say_start(at_work: Training) -> None:
+    config, ranks, settings = at_work.config, at_work.ranks, at_work.config.train
     budget = f"{settings.steps:,} steps" if settings.minutes is None else f"{settings.minutes:g} minutes"
-    log.say(
-        f"{count_parameters(model):,} parameters, {len(data):,} pairs, vocabulary {config.model.vocab_size:,}, "
-        f"{torch.get_num_threads()} threads, {budget}"
+    at_work.log.say(
+        f"{count_parameters(at_work.model):,} parameters, {len(at_work.prepared.train):,} pairs, "
+        f"vocabulary {config.model.vocab_size:,}, "
+        f"{f'{ranks.size} processes of ' if ranks.size > 1 else ''}{torch.get_num_threads()} threads, {budget}"
     )
-    if progress.step:
-        log.say(f"going on from step {progress.step:,}")
-
-
-class Interruption:
-    """Ctrl-C and SIGTERM ask the loop to stop after the step it is in; a second one stops at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._before: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
-
-    def __enter__(self) -> "Interruption":
-        def ask(_number: int, _frame: FrameType | None) -> None:
-            if self.asked:
-                raise KeyboardInterrupt
-            self.asked = True
-
-        try:
-            self._before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-        except ValueError:  # not the main thread: whoever runs it there has other ways to stop it
-            self._before = {}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-
-def keep_freed_memory() -> None:
-    """Tell glibc not to hand freed memory back to the system: a training step frees and takes the same sizes again,
-    and faulting the pages in anew costs a fifth of the time of a small model. Elsewhere there is nothing to tell."""
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-        libc.mallopt(-4, 0)  # M_MMAP_MAX: no block comes from mmap, which is unmapped when freed
-        libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: the top of the heap stays
-    except (OSError, AttributeError):
-        pass
+    if at_work.progress.step:
+        at_work.log.say(f"going on from step {at_work.progress.step:,}")

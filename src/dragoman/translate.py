@@ -14,10 +14,11 @@ from dragoman.engines.selection import load_engine
 from dragoman.errors import DataError, UsageError
 from dragoman.hypotheses import Hypothesis
 from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import Tokenizer
+from dragoman.tokenizer import Tokenizer, load_tokenizer
 
 # Lines that are sorted by length together when text is streamed: enough for batches of like length.
 WINDOW = 2000
+MOST_SCORED_TOKENS = 4096  # of a side: attention takes memory by the square of its length, and nothing is split here
 
 
 @dataclass(frozen=True)
@@ -59,32 +60,34 @@ class Translator:
         checkpoint: str | None = None,
         engine: EngineName = "auto",
         compute_type: ComputeType | None = None,
+        vocabulary_map: bool | None = None,
         **search: float,
     ) -> Self:
         """`Translator.load("runs/my", beam=8)`: the run's own search settings, with these in their place.
 
         `engine="auto"` is CTranslate2 where that can do it, without torch, and else the reference engine. Of
-        CTranslate2, `compute_type` chooses the numbers; None: what `dragoman quantize` kept, else float32.
+        CTranslate2, `compute_type` chooses the numbers and `vocabulary_map` whether the likely target tokens alone are
+        weighed; None: what `dragoman quantize` kept, else float32 and no map.
         """
         if not runs:
             raise UsageError("Translator.load() needs at least one run directory")
         directories = [RunDirectory.open(run) for run in runs]
-        tokenizer = Tokenizer.load(directories[0].tokenizer_path)
+        tokenizer = load_tokenizer(directories[0].path)
         for run in directories[1:]:
-            if Tokenizer.load(run.tokenizer_path).digest != tokenizer.digest:
+            if load_tokenizer(run.path).digest != tokenizer.digest:
                 raise DataError(
                     f"{run.path}: its vocabulary differs from that of {directories[0].path}; train the members of an "
                     f"ensemble with one: --tokenizer {directories[0].tokenizer_path}"
                 )
         settings = with_changes(directories[0].read_config().search, **search)
-        loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type)
+        loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)
         return cls(loaded, tokenizer, settings)
 
     def translate(self, lines: Sequence[str]) -> list[str]:
         """One translation a line, in the order given."""
         if isinstance(lines, str):  # a sequence of strings too: it would be translated letter by letter
             raise UsageError("translate() got a string; give a list of lines")
-        return [translation.text for translation in self.translate_stream(lines)]
+        return [translation.text for translation in self.translate_stream(lines, scores=False)]
 
     def translate_stream(
         self,
@@ -93,18 +96,29 @@ class Translator:
         seed: int = 0,
         window: int = WINDOW,
         warn: Callable[[str], None] = warnings.warn,
+        scores: bool = True,
+        first_line: int = 1,
     ) -> Iterator[Translation]:
-        """Translations as they come, in the order of the lines, `window` lines in memory at a time."""
-        lines, first = iter(lines), 1
+        """Translations as they come, in the order of the lines, `window` lines in memory at a time.
+
+        scores=False: only the text is wanted, which can be quicker. first_line: the number of the first of the lines,
+        for warnings and random draws.
+        """
+        lines = iter(lines)
         while chunk := list(islice(lines, window)):
-            yield from self._translate_window(chunk, first, n_best, seed, warn)
-            first += len(chunk)
+            yield from self._translate_window(chunk, first_line, n_best, seed, warn, scores)
+            first_line += len(chunk)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """The log-probability of each token of each given translation, the end symbol's last."""
         sources = self.tokenizer.encode_batch([source.strip() for source, _ in pairs])
         targets = self.tokenizer.encode_batch([target.strip() for _, target in pairs])
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+        if lengths and max(lengths) > MOST_SCORED_TOKENS:
+            number = lengths.index(max(lengths)) + 1
+            raise DataError(
+                f"pair {number}: a side of {max(lengths):,} tokens; at most {MOST_SCORED_TOKENS:,} are scored; split it"
+            )
         scores: list[list[float]] = [[] for _ in pairs]
         for batch in self._batches(lengths):
             found = self.engine.score([sources[i] for i in batch], [targets[i] for i in batch])
@@ -113,7 +127,7 @@ class Translator:
         return scores
 
     def _translate_window(
-        self, lines: Sequence[str], first_line: int, n_best: int, seed: int, warn: Callable[[str], None]
+        self, lines: Sequence[str], first_line: int, n_best: int, seed: int, warn: Callable[[str], None], scores: bool
     ) -> Iterator[Translation]:
         parts: list[list[int]] = []  # the token ids of every part of every line
         parts_of: list[range] = []
@@ -134,7 +148,7 @@ class Translator:
         found: list[list[Hypothesis]] = [[] for _ in parts]
         for batch in self._batches([len(part) for part in parts]):
             hypotheses = self.engine.translate(
-                [parts[i] for i in batch], self.search, n_best, seed + first_line + batch[0]
+                [parts[i] for i in batch], self.search, n_best, seed + first_line + batch[0], scores
             )
             for index, candidates in zip(batch, hypotheses, strict=True):
                 found[index] = candidates

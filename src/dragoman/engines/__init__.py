@@ -16,10 +16,23 @@ class Engine(Protocol):
 
     forms_batches: bool  # True: it is best given many sentences at a time, and divides them itself
 
+    @property
+    def name(self) -> str:
+        """Which engine, and with which numbers: all in it that may change a translation."""
+        ...
+
     def translate(
-        self, sources: Sequence[Sequence[int]], search: SearchConfig, n_best: int = 1, seed: int = 0
+        self,
+        sources: Sequence[Sequence[int]],
+        search: SearchConfig,
+        n_best: int = 1,
+        seed: int = 0,
+        scores: bool = True,
     ) -> list[list[Hypothesis]]:
-        """Up to n_best hypotheses of each source, best first. `seed` matters where the search draws at random."""
+        """Up to n_best hypotheses of each source, best first. `seed` matters where the search draws at random.
+
+        scores=False: nobody will look at the probabilities, which an engine may then leave approximate.
+        """
         ...
 
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:

@@ -9,15 +9,10 @@ d_k, d_v     it knows one size of a head: the smaller of the two is filled up wi
 1/sqrt(d_k)  the true scale is stored beside the weights, so the zeros do not change it either.
 """
 
-import dataclasses
-import hashlib
-import json
 import os
 import sys
-import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -29,50 +24,25 @@ from safetensors.numpy import load_file
 
 from dragoman.config import ModelConfig
 from dragoman.engines import CannotServeError, ComputeType
+from dragoman.engines.converted import VOCABULARY_MAP, Converted, converted_path, find_converted
 from dragoman.errors import ConfigError, DataError, DragomanError
-from dragoman.rundir import RunDirectory, read_json, replacing
+from dragoman.rundir import RunDirectory, replacing
 from dragoman.tokenizer import Tokenizer
 
-FORMAT = 1  # raised when the same run is to be converted otherwise than before
 LEAST_POSITIONS = 512
 
 Array = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Converted:
-    path: Path
-    positions: int  # rows of the position table: the longest sequence, its start or end symbol included
-
-
 def refusal(config: ModelConfig) -> str | None:
     """Why CTranslate2 cannot compute such a model; None: it can."""
+    if config.architecture != "transformer":
+        return f"it is no Transformer (model.architecture = {config.architecture})"
     if config.norm != "layer":
         return f"it has no {config.norm} normalisation (model.norm)"
     if not config.residual:
         return "it always has residual connections (model.residual = false)"
     return None
-
-
-def digest_of(run: RunDirectory, tokenizer: Tokenizer) -> str:
-    """Of all that a conversion depends on."""
-    try:
-        with run.model_path.open("rb") as file:
-            weights = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        # A run without it may have checkpoints, and the reference engine says what is wrong if it has none.
-        raise CannotServeError(f"{run.model_path} is not there yet, and ctranslate2 translates with no other") from None
-    model = dataclasses.asdict(run.read_config().model)
-    everything = json.dumps([FORMAT, weights, tokenizer.digest, model], sort_keys=True)
-    return hashlib.sha256(everything.encode()).hexdigest()[:16]
-
-
-def kept_compute_type(run: RunDirectory, digest: str) -> ComputeType:
-    """What `quantize` found good enough for these very weights; float32 for all others."""
-    kept = read_json(run.engine_path) if run.engine_path.is_file() else {}
-    if kept.get("digest") == digest and kept.get("compute_type") in typing.get_args(ComputeType):
-        return typing.cast(ComputeType, kept["compute_type"])
-    return "float32"
 
 
 def convert(
@@ -87,8 +57,8 @@ def convert(
             f"a model of {config.vocab_size} pieces and a tokenizer of {tokenizer.vocab_size}; "
             f"a run keeps the tokenizer it was trained with"
         )
-    path = run.converted_path / f"{compute_type}-{digest}"
-    found = _find(path)
+    path = converted_path(run, compute_type, digest)
+    found = find_converted(path)
     if found is not None and (found.positions >= positions or config.positions == "learned"):
         return found
     if not os.access(run.path, os.W_OK):
@@ -97,9 +67,13 @@ def convert(
     if config.positions != "learned":  # powers of two, so that a longer sentence does not convert again each time
         rows = max(LEAST_POSITIONS, 1 << (positions - 1).bit_length())
     weights = _Weights(run.model_path, config)
+    vocabulary_map = path / VOCABULARY_MAP
+    kept_map = vocabulary_map.read_bytes() if vocabulary_map.is_file() else None
     try:
         with _specifications() as specs, replacing(path) as directory:
             directory.mkdir()
+            if kept_map is not None:
+                (directory / VOCABULARY_MAP).write_bytes(kept_map)
             spec = _specification(specs, config, weights, tokenizer, rows)
             weights.check_all_taken()
             spec.validate()
@@ -108,17 +82,13 @@ def convert(
             spec.save(str(directory))
     except DragomanError:
         # Another process may have converted the same weights at the same time, and been quicker.
-        found = _find(path)
+        found = find_converted(path)
         if found is None or found.positions < rows:
             raise
     for other in run.converted_path.iterdir():  # of weights that are no longer the run's
-        if not other.name.endswith(digest) and not other.name.startswith("."):
+        if other.is_dir() and not other.name.endswith(digest) and not other.name.startswith("."):
             rmtree(other, ignore_errors=True)
     return Converted(path, rows)
-
-
-def _find(path: Path) -> Converted | None:
-    return Converted(path, int(read_json(path / "config.json")["positions"])) if path.is_dir() else None
 
 
 @contextmanager

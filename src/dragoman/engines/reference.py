@@ -30,6 +30,7 @@ class _States(NamedTuple):
 class ReferenceEngine:
     """Exact, and able to do all that the search and the model can: constraints, the recorded beam, interventions."""
 
+    name = "reference"
     forms_batches = False
 
     def __init__(self, models: Sequence[Transformer], tokenizer: Tokenizer) -> None:
@@ -50,6 +51,7 @@ class ReferenceEngine:
         search: SearchConfig,
         n_best: int = 1,
         seed: int = 0,
+        scores: bool = True,  # noqa: ARG002 the protocol's; here they are always exact
         *,
         constrain: Constrain | None = None,
         recorder: Recorder | None = None,

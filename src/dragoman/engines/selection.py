@@ -18,6 +18,7 @@ def load_engine(
     checkpoint: str | None = None,
     engine: EngineName = "auto",
     compute_type: ComputeType | None = None,
+    vocabulary_map: bool | None = None,
 ) -> Engine:
     """Who names an engine or a compute type gets it, or a CannotServeError that says why not."""
     for name, value, kind in (("engine", engine, EngineName), ("compute type", compute_type, ComputeType)):
@@ -27,7 +28,7 @@ def load_engine(
         raise UsageError(f"compute type {compute_type}: the reference engine has float32 only; use ctranslate2 for it")
     if engine != "reference":
         try:
-            return _load_ctranslate2(runs, tokenizer, search, checkpoint, compute_type)
+            return _load_ctranslate2(runs, tokenizer, search, checkpoint, compute_type, vocabulary_map)
         except CannotServeError:
             if engine == "ctranslate2" or compute_type is not None:
                 raise
@@ -43,6 +44,7 @@ def _load_ctranslate2(
     search: SearchConfig,
     checkpoint: str | None,
     compute_type: ComputeType | None,
+    vocabulary_map: bool | None,
 ) -> Engine:
     if importlib.util.find_spec("ctranslate2") is None:
         raise CannotServeError("ctranslate2 is not installed; pip install ctranslate2, or use the reference engine")
@@ -54,4 +56,4 @@ def _load_ctranslate2(
         )
     from dragoman.engines.ctranslate2 import CTranslate2Engine
 
-    return CTranslate2Engine(runs[0], tokenizer, search, compute_type)
+    return CTranslate2Engine(runs[0], tokenizer, search, compute_type, vocabulary_map)

@@ -1,0 +1,74 @@
+"""Constrained decoding: what may follow a prefix, so that the search can only end in a tree over exactly the words.
+
+Nothing is repaired afterwards. The length limit is part of it: a bracket may open only while there is room left to
+place the remaining words and to close everything, so every prefix that is allowed can be finished. Punctuation is
+tagged as such and nothing else is: EVALB deletes words by their tags, and would find other words than the sentence's.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dragoman.parsing.linearise import Kind, Shape
+from dragoman.search import Constrain
+
+_PUNCTUATION_TAGS = {",", ":", "``", "''", "."}
+_ALWAYS_PUNCTUATION = re.compile(r"[,.;:?!…\"“”]+|``|''|--+|—")
+_PERHAPS_PUNCTUATION = re.compile(r"[-–'‘’*•+]+|\[[.…]+\]")
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The symbols of trees among a vocabulary's ids."""
+
+    meaning: Mapping[int, tuple[Kind, str]]
+    opens: tuple[int, ...]
+    words: tuple[int, ...]
+    closes: Mapping[str, int]  # by label
+
+    @classmethod
+    def of(cls, meaning: Mapping[int, tuple[Kind, str]]) -> "Symbols":
+        closes = {label: i for i, (kind, label) in meaning.items() if kind == "close"}
+        return cls(
+            meaning,
+            # A label that was never seen closed could not be closed here either.
+            tuple(i for i, (kind, label) in meaning.items() if kind == "open" and label in closes),
+            tuple(i for i, (kind, _) in meaning.items() if kind == "word"),
+            closes,
+        )
+
+    def tags_for(self, word: str) -> tuple[int, ...]:
+        """Of a comma those of punctuation, of most words all others; a dash and a single quote may be either."""
+        if _ALWAYS_PUNCTUATION.fullmatch(word):
+            fitting = tuple(i for i in self.words if self.meaning[i][1] in _PUNCTUATION_TAGS)
+        elif _PERHAPS_PUNCTUATION.fullmatch(word):
+            fitting = self.words
+        else:
+            fitting = tuple(i for i in self.words if self.meaning[i][1] not in _PUNCTUATION_TAGS)
+        return fitting or self.words  # a small treebank may have no tag of the kind
+
+
+def well_formed(
+    symbols: Symbols, eos_id: int, sentences: Sequence[Sequence[str]], max_lengths: Sequence[int]
+) -> Constrain:
+    """For the search: output i is a tree over the words of sentences[i], of at most max_lengths[i] symbols."""
+    tags = [[symbols.tags_for(word) for word in words] for words in sentences]
+
+    def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int]:
+        shape = Shape()
+        for token in prefix:
+            shape.add(*symbols.meaning[token])
+        words_left = len(tags[sentence]) - shape.words
+        room = max_lengths[sentence] - len(prefix) - len(shape.open) - words_left
+        allowed: list[int] = []
+        if words_left:
+            allowed += tags[sentence][shape.words]
+            if room >= 2:  # the bracket and its end
+                allowed += symbols.opens
+        if shape.open and not shape.empty:
+            allowed.append(symbols.closes[shape.open[-1]])
+        if not shape.open and not words_left:
+            allowed.append(eos_id)
+        return allowed
+
+    return constrain

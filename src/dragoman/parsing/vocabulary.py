@@ -1,0 +1,145 @@
+"""The vocabulary of a parser, as the same kind of tokenizer that a translator has: a sentencepiece model.
+
+A symbol of a tree is always one token. A word is one token too, rare words sharing one for all of the same look
+(`<rare:Xx:ing>`); or, the other way, it is spelt in subwords. Both are kept whole in tokenizer.model.
+"""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import sentencepiece
+
+from dragoman.errors import DataError
+from dragoman.parsing.constraint import Symbols
+from dragoman.parsing.linearise import linearise, read_symbol
+from dragoman.parsing.trees import Tree, escape_word
+from dragoman.tokenizer import Tokenizer
+
+Units = Literal["words", "subwords"]
+
+_RAREST = "<rare>"  # what no other class of rare words fits
+_SPECIAL = 4  # padding, unknown, start, end
+_BYTES = 256
+_SUFFIXES = (
+    *("ability", "ation", "ments", "ness", "ions", "ment", "able", "less", "ings", "ical", "ists", "ally"),
+    *("ing", "ion", "ers", "est", "ful", "ous", "ive", "ity", "ial", "ist", "ize", "ise", "ies", "ish", "ate"),
+    *("ed", "er", "ly", "al", "ic", "es", "or", "an", "en", "th", "y", "s", "e"),
+)
+
+
+class Vocabulary:
+    """A tokenizer, with the symbols of trees found in it."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        pieces = {i: tokenizer.piece(i).removeprefix("▁") for i in range(tokenizer.vocab_size)}
+        self.symbols = Symbols.of({i: read for i, piece in pieces.items() if (read := read_symbol(piece))})
+        if not self.symbols.words or not self.symbols.opens:
+            raise DataError("the vocabulary has no brackets: not a parser's run; make one with `dragoman parse train`")
+        self._names = {i: pieces[i] for i in self.symbols.meaning}
+        self._known = set(pieces.values()) if _RAREST in pieces.values() else None  # None: words are spelt
+
+    @property
+    def units(self) -> Units:
+        return "subwords" if self._known is None else "words"
+
+    def source_text(self, words: Iterable[str]) -> str:
+        """The sentence as a line for the tokenizer: words it does not know give way to their class."""
+        known = self._known
+        escaped = map(escape_word, words)  # no word is a symbol
+        return " ".join(escaped if known is None else (_shown(word, known) for word in escaped))
+
+    def names(self, ids: Iterable[int]) -> list[str]:
+        """The symbols of an output; what is none stays as it is, and no tree can be made of it."""
+        return [self._names.get(i) or self.tokenizer.piece(i) for i in ids]
+
+
+def learn_vocabulary(trees: Sequence[Tree], units: Units, size: int, least_count: int = 2) -> Tokenizer:
+    """All symbols of the trees and, of their words, as many as fit into `size`.
+
+    As a word, one seen less than `least_count` times teaches its class: else the classes would never be seen.
+    """
+    symbols = sorted({symbol for tree in trees for symbol in linearise(tree)})
+    counts = Counter(word for tree in trees for word in tree.words())
+    match units:
+        case "words":
+            room = size - _SPECIAL - len(symbols) - 1
+            words = [word for word, count in counts.most_common(room * 9 // 10) if count >= least_count]
+            classes: Counter[str] = Counter()
+            for word in counts.keys() - set(words):
+                for name in word_classes(word):
+                    classes[name] += counts[word]
+            # A class that is hardly ever met teaches nothing: its words fall into a wider one.
+            kept = sorted(name for name, count in classes.most_common(room - len(words)) if count >= 3)
+            kept = [name for name in kept if name != _RAREST]
+            return Tokenizer(_word_model([_RAREST, *kept, *symbols, *words]))
+        case "subwords":
+            sentences = [" ".join(tree.words()) for tree in trees]
+            return Tokenizer(_subword_model(sentences, symbols, max(size, _SPECIAL + _BYTES + len(symbols) + 200)))
+
+
+def _shown(word: str, known: set[str]) -> str:
+    if word in known:
+        return word
+    return next((name for name in word_classes(word) if name in known), _RAREST)
+
+
+def word_classes(word: str) -> list[str]:
+    """The classes that a rare word falls into by its look, narrowest first."""
+    shape = _shape(word)
+    lowered = word.lower()
+    suffix = next((s for s in _SUFFIXES if lowered.endswith(s) and len(word) > len(s) + 1), "")
+    narrow = [f"<rare:{shape}:{suffix}>"] if suffix and shape.isalpha() else []
+    return [*narrow, f"<rare:{shape}>", _RAREST]
+
+
+def _shape(word: str) -> str:
+    """Xx a capital first, X all capitals, x small, 0 digits; a hyphen or another sign inside is marked."""
+    if re.fullmatch(r"[\d.,:/]*\d[\d.,:/]*", word):
+        return "0"
+    if not any(c.isalnum() for c in word):
+        return "."
+    letters = [c for c in word if c.isalpha()]
+    case = "0" if not letters else "x" if not any(c.isupper() for c in letters) else "Xx"
+    if case == "Xx" and len(letters) > 1 and all(c.isupper() for c in letters):
+        case = "X"
+    elif case == "Xx" and not word[0].isupper():
+        case = "xX"
+    sign = "-" if "-" in word else "@" if re.search(r"@|www|://|\.\w{2,}", word) else ""
+    return case + ("0" if letters and any(c.isdigit() for c in word) else "") + sign
+
+
+def _word_model(words: Sequence[str]) -> bytes:
+    return _sentencepiece(words, model_type="word", vocab_size=len(words) + _SPECIAL)
+
+
+def _subword_model(sentences: Sequence[str], symbols: Sequence[str], size: int) -> bytes:
+    return _sentencepiece(
+        sentences,
+        model_type="bpe",
+        vocab_size=size,
+        byte_fallback=True,
+        user_defined_symbols=[f"▁{symbol}" for symbol in symbols],
+    )
+
+
+def _sentencepiece(lines: Iterable[str], **settings: Any) -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        hard_vocab_limit=False,
+        character_coverage=1.0,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=2,
+        **settings,
+    )
+    return model.getvalue()

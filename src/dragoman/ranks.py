@@ -1,0 +1,253 @@
+"""Several processes, one training: torch.distributed, under torchrun or started here for the cores of one machine.
+
+A rank computes its share of each step's micro-batches; gradients are summed over ranks, and as the loss is already
+divided by the tokens of the whole step, the sum is the mean over tokens. Alone, everything here does nothing, so that
+the training loop reads the same for one process and for hundreds.
+"""
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.rendezvous import rendezvous
+
+from dragoman.checkpoint import whole
+from dragoman.errors import DragomanError
+from dragoman.model import Transformer
+
+Item = TypeVar("Item")
+
+
+class LostRankError(DragomanError):
+    """Another process of this training ended or hangs."""
+
+
+class Ranks:
+    """This process among those of the training."""
+
+    def __init__(self, answer_seconds: float = 600.0) -> None:
+        self.answer_seconds = answer_seconds
+        self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+        self.local_size = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+        self.leads = leads()
+        self.device = torch.device("cpu")
+        if torch.cuda.is_available():
+            self.device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+            torch.cuda.set_device(self.device)
+        if self.size > 1 and not dist.is_initialized():
+            self._join(timedelta(seconds=answer_seconds))
+
+    def _join(self, timeout: timedelta) -> None:
+        """A group that torchrun starts again meets in a place of its own: the old one has the addresses of the dead."""
+        store, rank, size = next(iter(rendezvous("env://", timeout=timeout)))
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        dist.init_process_group(
+            "nccl" if self.device.type == "cuda" else "gloo",
+            store=dist.PrefixStore(f"dragoman/{attempt}", store),  # type: ignore[attr-defined]
+            rank=rank,
+            world_size=size,
+            timeout=timeout,
+        )
+
+    def share(self, items: Sequence[Item]) -> Sequence[Item]:
+        """This rank's part of what all of them have to do."""
+        return items[self.rank :: self.size]
+
+    def share_evenly(self, items: Sequence[Item]) -> Iterator[tuple[int, Item, float]]:
+        """The number, item and weight of each: as many on every rank, some of weight 0 where items run out. Ranks that
+        hold parts of the weights for each other have to pass through the model together."""
+        for first in range(0, len(items), self.size):
+            number = first + self.rank
+            yield (number, items[number], 1.0) if number < len(items) else (0, items[0], 0.0)
+
+    def first(self, name: str, work: Callable[[], Item]) -> Item:
+        """Rank 0 does it before the others do, who then find it done; however long that takes."""
+        if self.size == 1:
+            return work()
+        store = dist.distributed_c10d._get_default_store()  # no public name; a collective would run into its timeout
+        if not self.leads:
+            store.wait([name], timedelta(days=7))
+            return work()
+        result = work()
+        store.set(name, "done")
+        return result
+
+    def sum(self, values: Tensor, step: int) -> Tensor:
+        """In place, over all ranks."""
+        if self.size > 1:
+            try:
+                dist.all_reduce(values)
+            except RuntimeError as error:
+                raise LostRankError(self._who_is_missing(step, error)) from None
+        return values
+
+    def gather(self, value: Any) -> list[Any]:
+        """What each rank holds, in their order, on every rank."""
+        if self.size == 1:
+            return [value]
+        values: list[Any] = [None] * self.size
+        dist.all_gather_object(values, value)
+        return values
+
+    def _who_is_missing(self, step: int, error: RuntimeError) -> str:
+        """Those that are well come here at the same time and say so; whoever does not is the one."""
+        again = "the same command goes on from the last checkpoint"
+        try:
+            store = dist.distributed_c10d._get_default_store()
+            store.set(f"waits/{step}/{self.rank}", "yes")
+            time.sleep(2)
+            missing = [rank for rank in range(self.size) if not store.check([f"waits/{step}/{rank}"])]
+        except (RuntimeError, AttributeError):  # the store went with the rank that held it
+            missing = [0]
+        who = ", ".join(map(str, missing)) or "unknown"
+        hung = "timed out" in str(error).lower() or "timeout" in str(error).lower()
+        what = f"did not answer within {self.answer_seconds:g} s" if hung else "ended"
+        return f"step {step}: rank {who} of {self.size} {what}; {again}"
+
+
+class Gradients:
+    """The gradients of all parameters as one buffer, so that one sum over ranks, one norm, one check does for all.
+
+    Some room at its end carries the sums of the step's measurements along.
+    """
+
+    factor = 1.0  # what a loss is multiplied with so that the sum over ranks is a sum
+
+    def __init__(self, parameters: Sequence[nn.Parameter], extra: int) -> None:
+        sizes = [parameter.numel() for parameter in parameters]
+        self._buffer = torch.zeros(sum(sizes) + extra, device=parameters[0].device)
+        self._values = self._buffer[: sum(sizes)]
+        self.extra = self._buffer[sum(sizes) :]
+        for parameter, part in zip(parameters, torch.split(self._values, sizes), strict=True):
+            parameter.grad = part.view_as(parameter)
+
+    def sum_over(self, ranks: Ranks, step: int) -> None:
+        ranks.sum(self._buffer, step)
+
+    def norm(self) -> float:
+        return float(torch.linalg.vector_norm(self._values))
+
+    def clear(self) -> None:
+        self._buffer.zero_()
+
+
+class ShardedGradients:
+    """The same where FSDP divides everything among the ranks: it sums the gradients itself, as a mean over ranks."""
+
+    def __init__(self, model: nn.Module, extra: int, ranks: Ranks) -> None:
+        self._parameters = list(model.parameters())
+        self.extra = torch.zeros(extra, device=ranks.device)
+        self.factor = float(ranks.size)
+
+    def sum_over(self, ranks: Ranks, step: int) -> None:
+        ranks.sum(self.extra, step)
+
+    def norm(self) -> float:
+        return float(whole(nn.utils.get_total_norm([p.grad for p in self._parameters if p.grad is not None])))
+
+    def clear(self) -> None:
+        self.extra.zero_()
+        for parameter in self._parameters:
+            parameter.grad = None
+
+
+def divide(model: Transformer, optimizer: torch.optim.Optimizer, ranks: Ranks) -> None:
+    """Weights and optimiser state among the ranks (FSDP2). A unit is gathered when its turn comes: an encoder layer, a
+    decoder layer's feed-forward. The rest stays together, as all decoder layers' keys and values are one product."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    mesh = init_device_mesh(ranks.device.type, (ranks.size,))
+    states = [dict(optimizer.state[parameter]) for parameter in model.parameters()]
+    for unit in (*model.encoder, *(layer.feed_forward for layer in model.decoder)):
+        fully_shard(unit, mesh=mesh)
+    fully_shard(model, mesh=mesh, reshard_after_forward=False)
+    register_fsdp_forward_method(model, "states")
+    parameters = list(model.parameters())
+    optimizer.param_groups[0]["params"] = parameters
+    optimizer.state.clear()
+    for parameter, state in zip(parameters, states, strict=True):
+        assert isinstance(parameter, DTensor)
+        for name, value in state.items():
+            if value.dim():
+                state[name] = distribute_tensor(value, parameter.device_mesh, parameter.placements)
+        if state:
+            optimizer.state[parameter] = state
+
+
+def leads() -> bool:
+    """One of the ranks talks, logs and saves: the first."""
+    return int(os.environ.get("RANK", 0)) == 0
+
+
+def started_by_torchrun() -> bool:
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def processes_for(asked: int, micro_batches: int) -> int:
+    """How many processes to train with; 0 asks for as many as there are cores (or GPUs) and work for them in a step.
+
+    Threads that share one small product wait for each other more than processes that share a step.
+    """
+    if asked:
+        return asked
+    available = torch.cuda.device_count() or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else "1")
+    return max(1, min(available, micro_batches))
+
+
+def launch(processes: int, work: Callable[..., None], *arguments: Any) -> None:
+    """`work(*arguments)` in so many processes of this machine, by torchrun's launcher; their failure is ours."""
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # the ranks say themselves what is wrong
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=processes,
+        run_id=f"dragoman-{os.getpid()}",
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        shutdown_timeout=600,  # what was asked to stop finishes its step and saves
+    )
+    try:
+        elastic_launch(config, _as_rank)(work, *arguments)
+    except ChildFailedError as error:
+        codes = [failure.exitcode for failure in error.failures.values()]
+        code = next((code for code in codes if code > 1), 1)
+        if min(codes) < 0:
+            raise LostRankError(f"a process of this training was killed (signal {-min(codes)}); "
+                                f"the same command goes on from the last checkpoint") from None  # fmt: skip
+        raise SystemExit(code) from None
+    except SignalException:
+        raise KeyboardInterrupt from None
+
+
+def _as_rank(work: Callable[..., None], *arguments: Any) -> None:
+    """A rank's whole life. It prints its own one line, as the command line does for a single process."""
+    os.setpgrp()  # Ctrl-C reaches the launcher alone, which passes it on once
+    try:
+        work(*arguments)
+    except LostRankError as error:
+        # The rank that was lost had more to say, unless it was killed.
+        if os.environ["RANK"] == "0":
+            print(f"dragoman: {error}", file=sys.stderr)
+        sys.exit(1)
+    except DragomanError as error:
+        print(f"dragoman: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()

@@ -1,0 +1,1 @@
+"""The service: HTTP over Translator and Explainer, and the page. Everything here needs the extra `serve`."""

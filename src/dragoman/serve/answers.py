@@ -1,0 +1,101 @@
+"""What both APIs answer with when it is not a translation, and how an answer is given up when nobody waits for it."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from dragoman.errors import DataError, DragomanError, UsageError
+from dragoman.serve.batcher import OverloadedError
+from dragoman.serve.security import RefusedError
+
+T = TypeVar("T")
+
+
+class Problem(BaseModel):
+    error: str
+
+
+_STATUSES = {
+    400: "Invalid request",
+    401: "An API key is needed",
+    403: "Refused",
+    404: "Not found",
+    408: "The request arrived too slowly",
+    413: "The request is too large",
+    421: "Another host was meant",
+    422: "A value is missing or not allowed",
+    429: "Too many requests; Retry-After says when to come again",
+    500: "An error of this service",
+    503: "Too much is waiting; Retry-After says when to come again",
+}
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": description} for status, description in _STATUSES.items()
+}
+
+
+class ClientLeftError(Exception):
+    pass
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """The result, unless the client leaves first: then the work is cancelled, and what waits leaves the queue."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientLeftError
+        return working.result()
+    finally:
+        for task in (working, leaving):
+            if not task.done():
+                task.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Every error is {"error": one sentence}. What a client sent is not repeated to it beyond names and sizes."""
+
+    def problem(status: int, error: str, headers: dict[str, str] | None = None) -> JSONResponse:
+        return JSONResponse({"error": error}, status, headers)
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> JSONResponse:
+        return problem(error.status_code, str(error.detail), dict(error.headers or {}))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"] if part != "body")
+        said = str(first["msg"]).encode(errors="replace").decode()
+        return problem(422, f"Invalid request: {where + ': ' if where else ''}{said}")
+
+    @app.exception_handler(OverloadedError)
+    async def overloaded(_: Request, error: OverloadedError) -> JSONResponse:
+        return problem(503, f"Too busy: {error}", {"retry-after": str(error.retry_after)})
+
+    @app.exception_handler(RefusedError)
+    async def refused(_: Request, error: RefusedError) -> JSONResponse:
+        return problem(error.status, error.error, {name.decode(): value.decode() for name, value in error.headers})
+
+    @app.exception_handler(ClientLeftError)
+    async def left(_: Request, __: ClientLeftError) -> JSONResponse:
+        return problem(499, "The client left")
+
+    @app.exception_handler(DragomanError)
+    async def explained(_: Request, error: DragomanError) -> JSONResponse:
+        return problem(400 if isinstance(error, UsageError | DataError) else 500, str(error))
+
+    @app.exception_handler(Exception)
+    async def unexpected(_: Request, __: Exception) -> JSONResponse:
+        return problem(500, "Cannot translate text: an error of this service; its operator finds it in the log")

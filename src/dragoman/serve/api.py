@@ -1,0 +1,331 @@
+"""Our own API, /api/v1: translations with their tokens and scores, and everything that explains them."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from dragoman.config import SearchConfig
+from dragoman.serve.answers import ERRORS, while_connected
+from dragoman.serve.batcher import OverloadedError
+from dragoman.serve.pairs import Pair, language_name
+from dragoman.serve.security import Keys
+from dragoman.serve.segments import Segment
+from dragoman.serve.service import Service, check_text
+from dragoman.serve.settings import Settings
+from dragoman.translate import Translation
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
+
+
+Text = Annotated[str, Field(min_length=1, description="At most so many characters as /api/v1/service says")]
+Language = Annotated[str, Field(min_length=1, max_length=16, examples=["en"])]
+Tokens = Annotated[list[str], Field(max_length=1024, description="Pieces of the vocabulary, as answers name them")]
+Beam = Annotated[int | None, Field(ge=1, description="Beam size; null: the run's own")]
+Alpha = Annotated[float | None, Field(ge=0, le=5, description="Length penalty; null: the run's own")]
+
+
+class _Question(_Model):
+    text: Text
+    source: Language
+    target: Language
+
+    def check(self, settings: Settings) -> None:
+        """The limits that can be set. Whatever of them a question does not have is within them."""
+        check_text(self.text)
+        for name, value, limit in (
+            ("text", len(self.text), settings.character_limit),
+            ("beam", getattr(self, "beam", None) or 0, settings.beam_limit),
+            ("n_best", getattr(self, "n_best", 1) - 1, settings.alternatives_limit),
+            ("alternatives", getattr(self, "alternatives", 0), settings.alternatives_limit),
+        ):
+            if value > limit:
+                raise HTTPException(422, f"Invalid request: {name}: {value}; at most {limit}")
+
+
+class TranslateQuestion(_Question):
+    source: Annotated[str, Field(min_length=1, max_length=16, description="A language code, or auto")]
+    n_best: Annotated[int, Field(ge=1)] = 1
+    beam: Beam = None
+    alpha: Alpha = None
+
+
+class SearchQuestion(_Question):
+    prefix: Tokens = []
+    beam: Beam = None
+    alpha: Alpha = None
+
+    def search(self) -> dict[str, float]:
+        values = {"beam": self.beam, "alpha": self.alpha}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class ExplainQuestion(SearchQuestion):
+    translation: Tokens | None = None
+    alternatives: Annotated[int, Field(ge=1)] = 5
+
+
+class AlternativesQuestion(_Question):
+    prefix: Tokens = []
+    alternatives: Annotated[int, Field(ge=1)] = 6
+
+
+class PairInfo(_Model):
+    source: str
+    target: str
+    source_name: str
+    target_name: str
+    beam: int
+    alpha: float
+    max_source_length: int
+
+
+class ServiceInfo(_Model):
+    pairs: list[PairInfo]
+    key_required: bool
+    character_limit: int
+    alternatives_limit: int
+    beam_limit: int
+
+
+class CandidateAnswer(_Model):
+    text: str
+    score: float
+    log_probability: float
+    tokens: list[str]
+
+
+class SegmentAnswer(_Model):
+    start: int
+    end: int
+    source: str
+    candidates: list[CandidateAnswer]
+
+
+class DetectedAnswer(_Model):
+    language: str
+    confidence: float
+
+
+class TranslateAnswer(_Model):
+    text: str
+    source: str
+    target: str
+    detected: DetectedAnswer | None
+    segments: list[SegmentAnswer]
+
+
+class WordAnswer(_Model):
+    text: str
+    start: int
+    end: int
+    first_token: int
+    last_token: int
+
+
+class AlternativeAnswer(_Model):
+    token: str
+    probability: float
+
+
+class PositionAnswer(_Model):
+    token: str
+    probability: float
+    alternatives: list[AlternativeAnswer]
+
+
+class ExplainAnswer(_Model):
+    source: str
+    target: str
+    source_words: list[WordAnswer]
+    target_words: list[WordAnswer]
+    tokens: list[str]
+    positions: list[PositionAnswer]
+    alignment: list[list[float]]
+    links: list[tuple[int, int]]
+    log_probability: float
+    score: float
+
+
+class WordChoiceAnswer(_Model):
+    text: str
+    tokens: list[str]
+    probability: float
+
+
+class BeamCandidateAnswer(_Model):
+    parent: int
+    row: int | None
+    token: str
+    text: str
+    token_probability: float
+    log_probability: float
+    length: int
+    score: float
+    fate: str
+
+
+class BeamAnswer(_Model):
+    beam: int
+    alpha: float
+    steps: list[list[BeamCandidateAnswer]]
+    finished: list[BeamCandidateAnswer]
+    target: str
+    tokens: list[str]
+    score: float
+
+
+def make_router(service: Service, keys: Keys) -> APIRouter:
+    settings = service.settings
+
+    async def require_key(request: Request) -> None:
+        if not keys.required:
+            return
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not given:
+            raise HTTPException(401, "An API key is needed: Authorization: Bearer KEY", {"www-authenticate": "Bearer"})
+        if not keys.holds(given.strip()):
+            raise HTTPException(403, "Invalid API key")
+
+    def pair_of(source: str, target: str) -> Pair:
+        pair = service.pair(source, target)
+        if pair is None:
+            raise HTTPException(404, f"{source}-{target} is not served; served: {', '.join(service.pairs)}")
+        return pair
+
+    def source_of(question: TranslateQuestion) -> tuple[str, DetectedAnswer | None]:
+        question.check(settings)
+        if question.source != "auto":
+            return question.source, None
+        # Among the languages that can be translated so: to say that German text is German would help nobody.
+        detected = service.detect([question.text])[0]
+        found = DetectedAnswer(language=detected.language, confidence=detected.confidence)
+        if service.pair(detected.language, question.target) is None:
+            sources = [pair.source for pair in service.pairs.values() if pair.target == question.target]
+            return (sources[0] if sources else detected.language), found
+        return detected.language, found
+
+    router = APIRouter(prefix="/api/v1", tags=["Dragoman"], responses=ERRORS)
+    locked = [Depends(require_key)]
+
+    @router.get("/service")
+    async def about() -> ServiceInfo:
+        """What is served, and within which limits."""
+        return ServiceInfo(
+            pairs=[_pair_info(pair, service.translators[pair.name].search) for pair in service.pairs.values()],
+            key_required=keys.required,
+            character_limit=settings.character_limit,
+            alternatives_limit=settings.alternatives_limit,
+            beam_limit=settings.beam_limit,
+        )
+
+    @router.post("/translate", dependencies=locked)
+    async def translate(question: TranslateQuestion, request: Request) -> TranslateAnswer:
+        """A text, with the tokens and scores of each sentence."""
+        source, detected = source_of(question)
+        pair = pair_of(source, question.target)
+        done = await while_connected(
+            request,
+            service.translate(pair, [question.text], question.n_best, question.beam, question.alpha),
+        )
+        shown = [_segment(*both) for both in zip(done[0].parts, done[0].translations, strict=True)]
+        return TranslateAnswer(
+            text=done[0].text, source=source, target=question.target, detected=detected, segments=shown
+        )
+
+    @router.post(
+        "/translate/stream",
+        dependencies=locked,
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {}}, "description": "One event a sentence, then `done`"}},
+    )
+    async def stream(question: TranslateQuestion) -> StreamingResponse:
+        """The same, sentence by sentence as server-sent events."""
+        source, detected = source_of(question)
+        pair = pair_of(source, question.target)
+
+        async def events() -> AsyncIterator[str]:
+            try:
+                translations = service.stream(pair, question.text, question.n_best, question.beam, question.alpha)
+                async for part, translation in translations:
+                    yield _event("segment", _segment(part, translation).model_dump())
+            except OverloadedError as error:
+                yield _event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
+                return
+            last = {"source": source, "target": question.target, "detected": detected and detected.model_dump()}
+            yield _event("done", last)
+
+        return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+    @router.post("/explain", dependencies=locked)
+    async def explain(question: ExplainQuestion, request: Request) -> ExplainAnswer:
+        """One sentence: every token's probability, the model's alternatives there, and which words belong together.
+
+        Of `translation`, if its tokens are given; else of the best translation that begins with `prefix`."""
+        question.check(settings)
+        changes = question.search()
+        found = await while_connected(
+            request,
+            service.explain(
+                pair_of(question.source, question.target),
+                lambda explainer: explainer.explain(
+                    question.text, question.translation, question.prefix, question.alternatives, **changes
+                ),
+            ),
+        )
+        return ExplainAnswer.model_validate(found)
+
+    @router.post("/alternatives", dependencies=locked)
+    async def alternatives(question: AlternativesQuestion, request: Request) -> list[WordChoiceAnswer]:
+        """The words that the model would put after a beginning, most probable first."""
+        question.check(settings)
+        found = await while_connected(
+            request,
+            service.explain(
+                pair_of(question.source, question.target),
+                lambda explainer: explainer.alternatives(question.text, question.prefix, question.alternatives),
+            ),
+        )
+        return [WordChoiceAnswer.model_validate(choice) for choice in found]
+
+    @router.post("/beam", dependencies=locked)
+    async def beam(question: SearchQuestion, request: Request) -> BeamAnswer:
+        """One sentence's beam search, step by step: what was kept, what ended and what was pruned."""
+        question.check(settings)
+        changes = question.search()
+        found = await while_connected(
+            request,
+            service.explain(
+                pair_of(question.source, question.target),
+                lambda explainer: explainer.beam(question.text, question.prefix, **changes),
+            ),
+        )
+        return BeamAnswer.model_validate(found)
+
+    return router
+
+
+def _pair_info(pair: Pair, search: SearchConfig) -> PairInfo:
+    return PairInfo(
+        source=pair.source,
+        target=pair.target,
+        source_name=language_name(pair.source),
+        target_name=language_name(pair.target),
+        beam=search.beam,
+        alpha=search.alpha,
+        max_source_length=search.max_source_length,
+    )
+
+
+def _segment(part: Segment, translation: Translation) -> SegmentAnswer:
+    candidates = [CandidateAnswer.model_validate(candidate) for candidate in translation.candidates]
+    return SegmentAnswer(start=part.start, end=part.end, source=part.text, candidates=candidates)
+
+
+def _event(name: str, data: Any) -> str:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

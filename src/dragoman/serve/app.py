@@ -1,0 +1,142 @@
+"""The service as one ASGI application, and the process that runs it."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, NoReturn
+
+import h11
+import uvicorn
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import PlainTextResponse
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from dragoman.errors import DragomanError
+from dragoman.serve import api, libretranslate, pages
+from dragoman.serve.answers import answer_errors
+from dragoman.serve.metrics import CONTENT_TYPE
+from dragoman.serve.security import App, Guard, Keys, RateLimiter
+from dragoman.serve.service import Service
+from dragoman.serve.settings import Settings
+
+
+def make_app(service: Service) -> App:
+    settings = service.settings
+    keys, limiter = Keys(settings.api_keys), RateLimiter(settings.rate_limit)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        yield
+        await service.close()
+
+    app = FastAPI(
+        title="Dragoman",
+        description="Translation by runs of Dragoman: the API of LibreTranslate, and one that explains.",
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # its page would come from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
+    answer_errors(app)
+    app.include_router(libretranslate.make_router(service, keys, limiter))
+    app.include_router(api.make_router(service, keys))
+    app.include_router(pages.make_router(service.expect_explanations))
+
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics(request: Request) -> PlainTextResponse:
+        if not settings.metrics:
+            raise HTTPException(404, "Not Found")
+        if keys.required and not keys.holds(request.headers.get("authorization", "").removeprefix("Bearer ")):
+            raise HTTPException(403, "Invalid API key")
+        return PlainTextResponse(service.metrics.text(), media_type=CONTENT_TYPE)
+
+    return Guard(app, settings, service.metrics, limiter)
+
+
+class Connection(H11Protocol):
+    """A connection whose requests must arrive: uvicorn would wait for the end of their headers for ever."""
+
+    def __init__(self, header_seconds: float, **given: Any) -> None:
+        super().__init__(**given)
+        self._header_seconds = header_seconds
+        self._given_up: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._given_up is not None:
+            self._given_up.cancel()
+        super().connection_lost(exc)
+
+    def _await_headers(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            if self._given_up is not None:
+                self._given_up.cancel()
+                self._given_up = None
+        elif self._given_up is None:
+            self._given_up = self.loop.call_later(self._header_seconds, self.transport.close)
+
+
+class Server(uvicorn.Server):
+    """uvicorn, that says where it listens as soon as it does."""
+
+    def __init__(self, app: App, settings: Settings, ready: Callable[[str], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                host=settings.host,
+                port=settings.port,
+                http=partial(Connection, settings.header_seconds),  # type: ignore[arg-type]
+                log_level="critical",  # the guard says what fails; uvicorn would say with what text
+                access_log=False,  # addresses of requests hold text
+                server_header=False,
+                date_header=True,
+                proxy_headers=False,  # a client could say what it likes
+                limit_concurrency=settings.connection_limit,
+                timeout_keep_alive=30,
+                ws="none",
+                lifespan="on",
+            )
+        )
+        self._ready = ready
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        for server in self.servers:
+            for listening in server.sockets:
+                host, port = listening.getsockname()[:2]
+                self._ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
+                return
+
+
+def run(service: Service, say: Callable[[str], None]) -> None:
+    """Until it is told to stop; then what was accepted is answered first."""
+
+    def stop(*_: object) -> NoReturn:
+        sys.exit(0)
+
+    settings = service.settings
+    service.warm_up()
+    served = ", ".join(f"{pair.name} ({pair.run})" for pair in service.pairs.values())
+    server = Server(make_app(service), settings, lambda address: say(f"serving {served} at {address}"))
+    # uvicorn handles the signal itself, finishes, and then raises it again for whoever was there before.
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        server.run()
+    except SystemExit as left:
+        if left.code not in (0, None):
+            raise DragomanError(
+                f"serve: {settings.host} port {settings.port} cannot be used; is it taken? give another --port"
+            ) from None
+        raise

@@ -1,0 +1,216 @@
+"""What every request passes before the service sees it, and the headers that every answer carries.
+
+Plain ASGI, outermost: the Host is checked, then where a browser says the request came from, the rate, and the body,
+which is read here once, whole, within its limits of size and time.
+"""
+
+import asyncio
+import hmac
+import json
+import sys
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from dragoman.serve.metrics import Metrics
+from dragoman.serve.settings import Settings
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+
+
+class RefusedError(Exception):
+    def __init__(self, status: int, error: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        super().__init__(error)
+        self.status = status
+        self.error = error
+        self.headers = headers
+
+
+class RateLimiter:
+    """So many a minute from one address, evenly: what is left of the allowance grows back all the time."""
+
+    MOST_ADDRESSES = 10_000  # the one unheard of the longest is forgotten
+
+    def __init__(self, a_minute: int) -> None:
+        self._a_minute = a_minute
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address: (allowance, when)
+
+    def charge(self, address: str, cost: int = 1) -> None:
+        if self._a_minute == 0:
+            return
+        cost = min(cost, self._a_minute)  # what can never be paid is the whole allowance
+        now = time.monotonic()
+        allowance, before = self._left.pop(address, (float(self._a_minute), now))
+        allowance = min(float(self._a_minute), allowance + (now - before) * self._a_minute / 60)
+        enough = allowance >= cost
+        self._left[address] = (allowance - cost if enough else allowance), now
+        if len(self._left) > self.MOST_ADDRESSES:
+            self._left.popitem(last=False)
+        if not enough:
+            seconds = max(1, round((cost - allowance) * 60 / self._a_minute))
+            retry = ((b"retry-after", str(seconds).encode()),)
+            raise RefusedError(429, f"Slowdown: {self._a_minute} per 1 minute", retry)
+
+
+class Keys:
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._keys = [key.encode() for key in keys]
+
+    @property
+    def required(self) -> bool:
+        return bool(self._keys)
+
+    def holds(self, given: str) -> bool:
+        """Every key is compared, each in constant time: how long it takes says nothing."""
+        return sum(hmac.compare_digest(given.encode(errors="surrogatepass"), key) for key in self._keys) > 0
+
+
+class Guard:
+    def __init__(self, app: App, settings: Settings, metrics: Metrics, limiter: RateLimiter) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+        self._limiter = limiter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # websockets are not spoken here
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        began = time.monotonic()
+        status = 500
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        try:
+            headers = _headers(scope)
+            self._check_host(headers)
+            if scope["method"] not in _SAFE_METHODS:
+                _check_origin(scope, headers)
+                self._limiter.charge(address_of(scope))
+            body = await self._read(headers, receive)
+            await self._app(scope, _replay(body, receive), send_guarded)
+        except RefusedError as refused:
+            await _refuse(refused, send_guarded)
+        except _LeftError:
+            self._metrics.counters["left"] += 1
+            status = 499
+        except Exception as error:  # answered already; an error's message may hold text, so only where it was is said
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            print(f"dragoman: {type(error).__name__} at {last.filename}:{last.lineno}", file=sys.stderr)
+        route = getattr(scope.get("route"), "path", "other")
+        self._metrics.answered(route, status, time.monotonic() - began)
+
+    def _check_host(self, headers: dict[bytes, list[bytes]]) -> None:
+        given = headers.get(b"host", [])
+        if len(given) != 1 or not self._settings.allows_host(given[0].decode("latin-1")):
+            raise RefusedError(
+                421, "Host is not one of this service; call it by its own name, or start it with --allowed-host NAME"
+            )
+
+    async def _read(self, headers: dict[bytes, list[bytes]], receive: Receive) -> bytes:
+        limit = self._settings.body_limit
+        declared = headers.get(b"content-length", [b""])[0]
+        if declared.isdigit() and int(declared) > limit:
+            raise _too_large(limit)
+        try:
+            async with asyncio.timeout(self._settings.body_seconds):
+                parts, size, more = [], 0, True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise _LeftError
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > limit:
+                        raise _too_large(limit)
+                    more = message.get("more_body", False)
+                return b"".join(parts)
+        except TimeoutError:
+            seconds = self._settings.body_seconds
+            raise RefusedError(
+                408,
+                f"The request took longer than {seconds:g} s to arrive; send it faster",
+                ((b"connection", b"close"),),
+            ) from None
+
+
+class _LeftError(Exception):
+    """The client went away before it had asked anything."""
+
+
+def address_of(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def _check_origin(scope: Scope, headers: dict[bytes, list[bytes]]) -> None:
+    """A browser says which page a request comes from; only our own may change or cost anything. Other programs say
+    nothing, and nothing is asked of them."""
+    site = headers.get(b"sec-fetch-site", [b"none"])[-1]
+    if site not in (b"same-origin", b"none"):
+        raise RefusedError(403, "Requests from pages of other sites are refused")
+    for origin in headers.get(b"origin", []):
+        parts = urlsplit(origin.decode("latin-1"))
+        own = headers[b"host"][0].decode("latin-1")
+        if parts.scheme not in ("http", "https") or parts.netloc.lower() != own.lower():
+            raise RefusedError(403, "Requests from pages of other sites are refused")
+    del scope
+
+
+def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
+    found: dict[bytes, list[bytes]] = {}
+    for name, value in scope["headers"]:
+        found.setdefault(name.lower(), []).append(value)
+    return found
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, then whatever comes: that the client leaves."""
+    told = False
+
+    async def replayed() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+def _too_large(limit: int) -> RefusedError:
+    return RefusedError(413, f"Invalid request: the body exceeds {limit} bytes", ((b"connection", b"close"),))
+
+
+async def _refuse(refused: RefusedError, send: Send) -> None:
+    body = json.dumps({"error": refused.error}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *refused.headers]
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

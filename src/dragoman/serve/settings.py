@@ -1,0 +1,104 @@
+"""What the service allows: each limit, its default, and what it protects."""
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman.errors import UsageError
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True)
+class Settings:
+    host: str = "127.0.0.1"
+    port: int = 5000
+    allowed_hosts: tuple[str, ...] = ()  # names by which the service may be called, besides those of `host`
+    api_keys: tuple[str, ...] = ()
+    without_key: bool = False  # serve a network without a key, on purpose
+    # one request
+    body_limit: int = 1 << 20  # bytes
+    body_seconds: float = 10.0  # a body that takes longer to arrive is given up
+    header_seconds: float = 10.0  # likewise headers
+    character_limit: int = 5000  # a text
+    batch_limit: int = 64  # texts
+    alternatives_limit: int = 8
+    beam_limit: int = 16
+    # all requests
+    rate_limit: int = 1200  # texts a minute from one address; 0: any number
+    queue_limit: int = 1024  # sentences that wait; more are answered 503
+    explain_limit: int = 16  # explanations that wait
+    connection_limit: int = 1024
+    workers: int = 2
+    batch_tokens: int = 2048  # source tokens translated together, padding included
+    batch_wait: float = 0.002  # seconds that a sentence waits for company when a worker is free
+    cache_characters: int = 4_000_000  # kept of sentences and their translations; 0: no cache
+    file_bytes: int = 16 << 20  # translated files kept for download
+    file_seconds: float = 1200.0
+    metrics: bool = False
+
+    def __post_init__(self) -> None:
+        at_least_one = ("body_limit", "character_limit", "batch_limit", "beam_limit", "queue_limit", "explain_limit")
+        for name in (*at_least_one, "connection_limit", "workers", "batch_tokens"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"serve: {name.replace('_', ' ')} {getattr(self, name)}; must be at least 1")
+        for name in ("alternatives_limit", "rate_limit", "cache_characters", "batch_wait"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"serve: {name.replace('_', ' ')} {getattr(self, name)}; must be at least 0")
+        if not 0 <= self.port <= 65535:
+            raise UsageError(f"serve: port {self.port}; must be 0 (any that is free) to 65535")
+        if not self.is_loopback and not self.api_keys and not self.without_key:
+            raise UsageError(
+                f"serve: --host {self.host} opens the service to a network; give --api-key-file FILE, "
+                f"or --without-key to serve everyone"
+            )
+
+    @property
+    def is_loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def allows_host(self, header: str) -> bool:
+        """Whether a Host header names this service. A page of another site can make its own name lead here, but it
+        cannot make a browser send another name than its own: that is what this stops."""
+        name = _without_port(header).lower()
+        if name in self.allowed_hosts or name == self.host.lower() or name == f"[{self.host.lower()}]":
+            return True
+        if self.is_loopback:
+            return name in LOOPBACK_NAMES
+        # Numbers cannot be made to lead elsewhere, so on a network every number of this machine is as good.
+        return name in LOOPBACK_NAMES or _is_number(name.strip("[]"))
+
+
+def read_keys(path: Path | None) -> tuple[str, ...]:
+    """One a line. A file, because everyone on a machine can read the commands that run there."""
+    if path is None:
+        return ()
+    try:
+        keys = tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    except OSError as error:
+        raise UsageError(f"serve: --api-key-file {path} cannot be read ({error.strerror}); check the path") from None
+    short = min(map(len, keys), default=0)
+    if short < 16:
+        raise UsageError(
+            f"serve: --api-key-file {path} holds {f'a key of {short} characters' if keys else 'no key'}; give keys of "
+            f"16 or more, one a line, for example from: openssl rand -hex 16"
+        )
+    return keys
+
+
+def _without_port(header: str) -> str:
+    name, colon, port = header.rpartition(":")
+    return name if colon and port.isdecimal() and (":" not in name or name.endswith("]")) else header
+
+
+def _is_number(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

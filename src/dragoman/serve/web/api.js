@@ -1,0 +1,66 @@
+// The service, as the views see it. Every failure is an ApiError whose message can be shown as it is.
+
+export class ApiError extends Error {
+  constructor(message, status = 0, retryAfter = 0) {
+    super(message);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
+const KEY = "dragoman-key";
+
+export const key = {
+  get: () => sessionStorage.getItem(KEY) ?? "",
+  set: (value) => sessionStorage.setItem(KEY, value),
+};
+
+async function ask(path, body, signal) {
+  const headers = { "content-type": "application/json" };
+  if (key.get()) headers.authorization = `Bearer ${key.get()}`;
+  const options = body === undefined ? { signal } : { method: "POST", headers, body: JSON.stringify(body), signal };
+  let response;
+  try {
+    response = await fetch(`/api/v1/${path}`, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError("The service does not answer. Is “dragoman serve” still running?");
+  }
+  if (response.ok) return response;
+  const answer = await response.json().catch(() => ({}));
+  throw new ApiError(inWords(response.status, answer.error), response.status, Number(response.headers.get("retry-after")));
+}
+
+function inWords(status, error) {
+  if (status === 401) return "This service asks for a key.";
+  if (status === 403 && error === "Invalid API key") return "The service does not know this key.";
+  if (status === 429) return "That was too much for a minute.";
+  if (status === 503) return "The service is busy.";
+  return (error ?? "Something went wrong in the service.").replace(/^Invalid request: /, "");
+}
+
+export const service = async () => (await ask("service")).json();
+export const explain = async (question, signal) => (await ask("explain", question, signal)).json();
+export const alternatives = async (question, signal) => (await ask("alternatives", question, signal)).json();
+export const beam = async (question, signal) => (await ask("beam", question, signal)).json();
+
+// Sentence by sentence, as they are done: `onSegment` for each, and the last event as the result.
+export async function translate(question, signal, onSegment) {
+  const response = await ask("translate/stream", question, signal);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let waiting = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) throw new ApiError("The answer ended in the middle.");
+    waiting += value;
+    const events = waiting.split("\n\n");
+    waiting = events.pop();
+    for (const event of events) {
+      const [, name, data] = event.match(/^event: (\w+)\ndata: (.*)$/s) ?? [];
+      const values = JSON.parse(data ?? "null");
+      if (name === "segment") onSegment(values);
+      else if (name === "error") throw new ApiError(inWords(503), 503, values.retry_after);
+      else if (name === "done") return values;
+    }
+  }
+}

@@ -1,0 +1,64 @@
+// The shell: the name, the views' tabs, the theme; the view that the address names is put inside.
+
+import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
+import { readAddress } from "./router.js";
+import { views } from "./views.js";
+
+const THEMES = { auto: "as the system", light: "light", dark: "dark" };
+
+function readTheme() {
+  try {
+    return localStorage.getItem("dragoman-theme") ?? "auto";
+  } catch {
+    return "auto"; // storage is switched off
+  }
+}
+
+function ThemeButton() {
+  const [theme, setTheme] = useState(readTheme);
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+    try {
+      localStorage.setItem("dragoman-theme", theme);
+    } catch {
+      // it lasts until the page is closed
+    }
+  }, [theme]);
+  const names = Object.keys(THEMES);
+  const next = names[(names.indexOf(theme) + 1) % names.length];
+  return html`<button type="button" class="quiet" onClick=${() => setTheme(next)}
+    aria-label=${`Colours: ${THEMES[theme]}. Change to ${THEMES[next]}`} title=${`Colours: ${THEMES[theme]}`}>
+    <span class=${`theme-icon ${theme}`} aria-hidden="true"></span>
+  </button>`;
+}
+
+function Tabs({ current }) {
+  if (views.length < 2) return null;
+  return html`<nav aria-label="Views">
+    ${views.map(({ id, title }) => html`<a href=${`#/${id}`} aria-current=${id === current ? "page" : undefined}>${title}</a>`)}
+  </nav>`;
+}
+
+function Shell() {
+  const [address, setAddress] = useState(readAddress);
+  useEffect(() => {
+    const changed = () => setAddress(readAddress());
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  const view = views.find(({ id }) => id === address.view) ?? views[0];
+  return html`
+    <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>
+      To the translation
+    </a>
+    <header class="bar">
+      <div class="name"><img src="/web/icon.svg" alt="" width="28" height="28" />Dragoman</div>
+      <${Tabs} current=${view.id} />
+      <${ThemeButton} />
+    </header>
+    <main id="main" tabindex="-1"><${view.View} key=${view.id} values=${address.values} /></main>
+    <footer class="foot">Your text goes to this service and nowhere else. Nothing on this page comes from elsewhere.</footer>
+  `;
+}
+
+render(html`<${Shell} />`, document.getElementById("app"));

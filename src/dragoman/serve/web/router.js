@@ -1,0 +1,17 @@
+// The address after # says which view is shown and with what: #/translate?from=en&to=de&text=...
+// It never leaves the browser, so neither does the text in it.
+
+export function readAddress() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  return { view: path || "translate", values: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+export function addressOf(view, values) {
+  const kept = Object.entries(values).filter(([, value]) => value !== "" && value != null);
+  const query = new URLSearchParams(kept).toString();
+  return `#/${view}${query ? `?${query}` : ""}`;
+}
+
+export function replaceAddress(view, values) {
+  history.replaceState(null, "", addressOf(view, values));
+}

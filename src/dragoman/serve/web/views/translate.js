@@ -1,0 +1,100 @@
+// Two panes: what is typed on the left, its translation on the right, and below it how the translation was found.
+
+import { html, useCallback, useEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
+import * as api from "../api.js";
+import { addressOf, readAddress, replaceAddress } from "../router.js";
+import { BeamPanel } from "./translate/beam.js";
+import { Languages } from "./translate/languages.js";
+import { CopyButton, Snippets } from "./translate/copying.js";
+import { SourcePane } from "./translate/source.js";
+import { TargetPane } from "./translate/target.js";
+import { useTranslation } from "./translate/translation.js";
+
+export function TranslateView({ values }) {
+  const [about, setAbout] = useState(null);
+  const [failure, setFailure] = useState("");
+  useEffect(() => {
+    api.service().then(setAbout, (error) => setFailure(error.message));
+  }, []);
+  if (failure) return html`<p class="problem" role="alert">${failure}</p>`;
+  return about && html`<${Translator} about=${about} values=${values} />`;
+}
+
+function Translator({ about, values }) {
+  const [text, setText] = useState(values.text ?? "");
+  const [languages, setLanguages] = useState(() => chooseLanguages(about, values.from, values.to));
+  const [pointed, setPointed] = useState(null); // {side, segment, word}: what the pointer, focus or caret is on
+  const translation = useTranslation(about, text, languages);
+  const source = useRef(null);
+
+  useEffect(() => {
+    replaceAddress("translate", { from: languages.source, to: languages.target, text });
+  }, [text, languages]);
+  useEffect(() => { // the address was changed by hand, or by the browser's way back
+    const { values: wanted } = readAddress();
+    if (wanted.text !== undefined && wanted.text !== text) setText(wanted.text);
+    if (wanted.from || wanted.to) setLanguages(chooseLanguages(about, wanted.from, wanted.to));
+  }, [values.text, values.from, values.to]);
+  useEffect(() => setPointed(null), [translation.segments]);
+
+  const lit = useMemo(() => litWords(translation.segments, pointed), [translation.segments, pointed]);
+  const swap = useCallback(() => {
+    setText(translation.text || text);
+    setLanguages(chooseLanguages(about, languages.target, languages.source));
+    source.current?.focus();
+  }, [translation.text, text, languages]);
+  const clear = () => {
+    setText("");
+    source.current?.focus();
+  };
+  const link = () => location.origin + location.pathname + addressOf("translate", { from: languages.source, to: languages.target, text });
+  const asked = { text, source: languages.source, target: languages.target };
+
+  return html`
+    <h1 class="unseen">Translate</h1>
+    <section class="sheet" aria-label="Translate">
+      <${Languages} about=${about} chosen=${languages} detected=${translation.detected}
+        onChoose=${(from, to) => setLanguages(chooseLanguages(about, from, to))} onSwap=${swap} />
+      <div class="panes">
+        <${SourcePane} text=${text} limit=${about.character_limit} language=${languages.source} segments=${translation.segments}
+          lit=${lit} onText=${setText} onPoint=${setPointed} onClear=${clear} input=${source} />
+        <${TargetPane} translation=${translation} lit=${lit} language=${languages.target} onPoint=${setPointed}>
+          <${CopyButton} what="Copy" done="Copied" content=${() => translation.text} disabled=${!translation.text} />
+          <${CopyButton} what="Copy link" done="Link copied" content=${link} disabled=${!text} />
+          <${Snippets} asked=${asked} keyRequired=${about.key_required} />
+        </${TargetPane}>
+      </div>
+    </section>
+    <${BeamPanel} about=${about} translation=${translation} />
+  `;
+}
+
+// A pair that is served, as near to the wish as there is.
+function chooseLanguages(about, source, target) {
+  const { pairs } = about;
+  const sources = new Set(pairs.map((pair) => pair.source));
+  if (source === "auto" && sources.size > 1) {
+    const wanted = pairs.find((pair) => pair.target === target) ?? pairs[0];
+    return { source: "auto", target: wanted.target };
+  }
+  const pair =
+    pairs.find((one) => one.source === source && one.target === target) ??
+    pairs.find((one) => one.source === source) ??
+    pairs.find((one) => one.target === target) ??
+    pairs[0];
+  return { source: pair.source, target: pair.target };
+}
+
+// The pointed word itself, and those it is linked to, on both sides of its sentence.
+function litWords(segments, pointed) {
+  const lit = { segment: -1, source: new Map(), target: new Map() };
+  const explanation = pointed && segments[pointed.segment]?.explanation;
+  if (!explanation || pointed.word < 0) return lit;
+  lit.segment = pointed.segment;
+  lit[pointed.side].set(pointed.word, "own");
+  for (const [target, source] of explanation.links) {
+    if (pointed.side === "target" && target === pointed.word) lit.source.set(source, explanation.alignment[target][source]);
+    if (pointed.side === "source" && source === pointed.word) lit.target.set(target, explanation.alignment[target][source]);
+  }
+  return lit;
+}

@@ -1,0 +1,113 @@
+// The translation, word by word: pointing at one lights what it came from, choosing one opens its alternatives.
+
+import { html, useEffect, useRef, useState } from "../../vendor/htm-preact.js";
+import * as api from "../../api.js";
+import { Alternatives } from "./alternatives.js";
+import { lightOf, percent } from "./words.js";
+
+const UNSURE = 0.5;
+
+export function TargetPane({ translation, lit, language, onPoint, children }) {
+  const [open, setOpen] = useState(null); // {segment, word, element}
+  const [current, setCurrent] = useState({ segment: 0, word: 0 }); // the one word that Tab reaches
+  const area = useRef(null);
+  const { segments, state, problem } = translation;
+  useEffect(() => setOpen(null), [segments.length, state]);
+
+  const words = segments.flatMap((segment, at) =>
+    (segment.explanation?.target_words ?? []).map((_, word) => ({ segment: at, word })),
+  );
+  const reached = words.find((one) => same(one, current)) ?? words[0];
+  const move = (from, step) => {
+    const at = words.findIndex((one) => same(one, from));
+    const to = words[Math.min(words.length - 1, Math.max(0, at + step))];
+    setCurrent(to);
+    elementOf(area.current, to)?.focus();
+  };
+  const onKey = (event, one) => {
+    const steps = { ArrowRight: 1, ArrowLeft: -1, Home: -words.length, End: words.length };
+    if (event.key in steps) move(one, steps[event.key]);
+    else if (event.key === "Enter" || event.key === " " || event.key === "ArrowDown") setOpen(one);
+    else return;
+    event.preventDefault();
+  };
+  const close = (back = true) => {
+    if (open && back) elementOf(area.current, open)?.focus();
+    setOpen(null);
+  };
+
+  const word = (segment, at, entry, index) => {
+    const one = { segment: at, word: index };
+    const probability = segment.explanation.positions[entry.first_token].probability;
+    const classes = ["word", lit.segment === at ? lightOf(lit.target, index) : "", probability < UNSURE ? "unsure" : ""];
+    return html`<span role="button" class=${classes.filter(Boolean).join(" ")} tabindex=${same(one, reached) ? 0 : -1}
+      data-segment=${at} data-word=${index} aria-haspopup="listbox" aria-expanded=${same(one, open) ? "true" : "false"}
+      title=${`${percent(probability)}; choose another`}
+      onMouseEnter=${() => onPoint({ side: "target", ...one })} onMouseLeave=${() => onPoint(null)}
+      onFocus=${() => { setCurrent(one); onPoint({ side: "target", ...one }); }} onBlur=${() => onPoint(null)}
+      onClick=${() => setOpen(same(one, open) ? null : one)} onKeyDown=${(event) => onKey(event, one)}
+      >${entry.text}</span>`;
+  };
+  const sentence = (segment, at) => {
+    if (!segment.explanation) return html`<span class="plain" onMouseEnter=${() => translation.look(at)}>${segment.text}</span>`;
+    const pieces = [];
+    let position = 0;
+    segment.explanation.target_words.forEach((entry, index) => {
+      pieces.push(segment.text.slice(position, entry.start), word(segment, at, entry, index));
+      position = entry.end;
+    });
+    return [...pieces, segment.text.slice(position)];
+  };
+
+  const gaps = gapsBetween(translation);
+  return html`<div class="pane target">
+    <div class=${state === "working" ? "reading working" : "reading"} ref=${area} lang=${language} dir="auto"
+      role="group" aria-label="Translation" aria-busy=${state === "working" ? "true" : "false"}>
+      ${segments.map((segment, at) => [gaps[at], sentence(segment, at)])}
+      ${!segments.length && state !== "failed" && html`<span class="placeholder">${state === "working" ? "Translating …" : "Translation"}</span>`}
+      ${open && html`<${Alternatives} key=${`${open.segment}.${open.word}`} area=${area} open=${open} translation=${translation} onClose=${close} />`}
+    </div>
+    <div class="unseen" aria-live="polite">${state === "done" ? translation.text : ""}</div>
+    ${problem && html`<${Failure} problem=${problem} retry=${translation.retry} />`}
+    <div class="actions">
+      ${translation.changed && html`<button type="button" class="quiet" onClick=${translation.undo}>Undo choice</button>`}
+      ${children}
+    </div>
+  </div>`;
+}
+
+const same = (one, other) => Boolean(one && other && one.segment === other.segment && one.word === other.word);
+
+function elementOf(area, { segment, word }) {
+  return area?.querySelector(`[role=button][data-segment="${segment}"][data-word="${word}"]`);
+}
+
+// What stood between the sentences of the source, to stand between their translations.
+function gapsBetween({ segments, original }) {
+  let position = segments[0]?.start ?? 0;
+  return segments.map((segment) => {
+    const gap = original.slice(position, segment.start);
+    position = segment.end;
+    return /^\s*$/.test(gap) ? gap || (segment === segments[0] ? "" : " ") : ` ${gap.trim()} `;
+  });
+}
+
+function Failure({ problem, retry }) {
+  const [given, setGiven] = useState("");
+  if (problem.status === 401 || problem.message.includes("key")) {
+    const save = (event) => {
+      event.preventDefault();
+      api.key.set(given.trim());
+      retry();
+    };
+    return html`<form class="problem" role="alert" onSubmit=${save}>
+      <label>${problem.message} <input type="password" autocomplete="off" value=${given} onInput=${(event) => setGiven(event.target.value)} /></label>
+      <button type="submit">Use it</button>
+    </form>`;
+  }
+  const again = problem.status === 503 || problem.status === 429;
+  return html`<p class="problem" role="alert">
+    ${problem.message} ${again ? `It is tried again in ${problem.retryAfter || 2} s.` : ""}
+    <button type="button" onClick=${retry}>Try again</button>
+  </p>`;
+}

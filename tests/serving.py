@@ -1,0 +1,78 @@
+"""A real server on a free port of this machine, in a thread, for tests that talk to it as anyone would."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from dragoman.serve.app import Server, make_app
+from dragoman.serve.pairs import Pair
+from dragoman.serve.service import Service
+from dragoman.serve.settings import Settings
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Running:
+    url: str
+    service: Service
+    server: Server
+    thread: threading.Thread
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or 0
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+        """Raw HTTP: anything but bytes and text goes as JSON."""
+        connection = self.connect()
+        given = dict(headers or {})
+        if body is not None and not isinstance(body, str | bytes):
+            body = json.dumps(body)
+            given.setdefault("Content-Type", "application/json")
+        connection.request(method, path, body, given)
+        response = connection.getresponse()
+        found = {name.lower(): value for name, value in response.getheaders()}
+        answer = Answer(response.status, found, response.read())
+        connection.close()
+        return answer
+
+    def post(self, path: str, body: Any, **headers: str) -> Answer:
+        return self.ask("POST", path, body, headers)
+
+
+@contextmanager
+def running(service: Service) -> Iterator[Running]:
+    ready, where = threading.Event(), []
+    server = Server(make_app(service), service.settings, lambda url: (where.append(url), ready.set()))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    assert ready.wait(60)
+    try:
+        yield Running(where[0], service, server, thread)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def service_of(run: Path, **settings: Any) -> Service:
+    """English to Esperanto, without a limit on the rate: tests ask more than people do."""
+    return Service([Pair("en", "eo", run)], Settings(**{"port": 0, "rate_limit": 0, "metrics": True, **settings}))

@@ -1,0 +1,439 @@
+"""Parsing: trees to sequences and back, the constraint, and a small grammar learned through the real command line."""
+
+import json
+import random
+import re
+import xml.etree.ElementTree
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from dragoman.errors import DataError
+from dragoman.hypotheses import paper_length_penalty
+from dragoman.parsing.constraint import Symbols, well_formed
+from dragoman.parsing.draw import draw_svg, draw_text, place
+from dragoman.parsing.evalb import Summary, score_lines
+from dragoman.parsing.linearise import linearise, read_symbol, rebuild
+from dragoman.parsing.trees import (
+    Leaf,
+    Tree,
+    parse_brackets,
+    read_stripped,
+    right_branching,
+    strip_tree,
+    write,
+    write_indented,
+)
+from dragoman.parsing.vocabulary import Vocabulary, learn_vocabulary, word_classes
+from dragoman.parsing.words import split_words
+from dragoman.search import beam_search, sample
+from dragoman.tokenizer import Tokenizer
+
+SENTENCE = "(TOP (S (NP (DT the) (NN dog)) (VP (VBZ runs) (ADVP (RB away))) (. .)))"
+
+LABELS = ["S", "NP", "VP", "PP", "ADVP", "WHNP"]
+LEAVES = [Leaf("NN", "a"), Leaf("DT", "Ä"), Leaf("-LRB-", "-LRB-"), Leaf("PRP$", "b"), Leaf(",", ","), Leaf("``", "``")]
+
+
+def random_trees(count: int, seed: int) -> list[Tree]:
+    """Of every form: one child or several, brackets beside words, more than one child of the root."""
+    draw = random.Random(seed)
+
+    def children(depth: int) -> Iterator[Tree | Leaf]:
+        for _ in range(draw.randint(1, 3)):
+            bracket = depth and draw.random() < 0.6
+            yield Tree(draw.choice(LABELS), tuple(children(depth - 1))) if bracket else draw.choice(LEAVES)
+
+    return [Tree("TOP", tuple(children(draw.randint(1, 5)))) for _ in range(count)]
+
+
+def read_one(text: str) -> Tree:
+    (tree,) = parse_brackets(text.splitlines())
+    return tree
+
+
+# Brackets.
+
+
+def test_trees_survive_writing_on_one_line_on_many_and_with_none_between() -> None:
+    found = random_trees(100, seed=1)
+    for text in ("\n".join(map(write, found)), "\n".join(map(write_indented, found)), "".join(map(write, found))):
+        assert list(parse_brackets(text.splitlines())) == found
+
+
+def test_a_deep_tree_is_read_written_and_drawn() -> None:
+    depth = 399
+    tree = read_one("(X " * depth + "(NN a)" + ")" * depth)
+    assert write(tree).count("(X ") == depth
+    rooted = strip_tree(tree)
+    assert rooted is not None
+    assert write(rebuild(linearise(rooted), rooted.words()) or tree) == f"(TOP {write(tree)})"
+    assert draw_text(tree).count("\n") == depth
+    assert draw_svg(tree).count("<text") == depth + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("(S (NN dog)\n(", r"input:1: 2 brackets of the tree that begins here are never closed"),
+        ("(NN a)\n\n(S (NN dog)))", r"input:3: a closing bracket without its opening one"),
+        ("dog (NN dog)", r"input:1: 'dog' outside brackets"),
+        ("(S (NN dog) dog)", r"input:1: the word 'dog' beside brackets"),
+        ("(S\n (NP a b))", r"input:2: the bracket \(NP a b\) is neither"),
+        ("(S (NP))", r"input:1: the bracket \(NP\) is neither"),
+        ("()", r"input:1: the bracket \(\) is neither"),
+        ("(X " * 500, r"more than 400 deep"),
+    ],
+)
+def test_a_fault_is_named_by_file_and_line(text: str, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        list(parse_brackets(text.splitlines()))
+
+
+@pytest.mark.parametrize(
+    ("given_", "stripped"),
+    [
+        ("( (S (NP-SBJ-1 (PRP it)) (VP (VBZ works))))", "(TOP (S (NP (PRP it)) (VP (VBZ works))))"),
+        ("(ROOT (NP=2 (NN a)))", "(TOP (NP (NN a)))"),
+        ("(S (NP (NN a)))", "(TOP (S (NP (NN a))))"),
+        (
+            "(S1 (VP (VBD said) (SBAR (-NONE- 0) (S (-NONE- *T*-1))) (-LRB- -LRB-) (PRP$ its)))",
+            "(TOP (VP (VBD said) (-LRB- -LRB-) (PRP$ its)))",
+        ),
+        ("(ROOT (PRN (-LRB- -LRB-) (NN x)))", "(TOP (PRN (-LRB- -LRB-) (NN x)))"),
+        ("(NN dog)", "(TOP (NN dog))"),
+    ],
+)
+def test_stripping(given_: str, stripped: str) -> None:
+    assert write(strip_tree(read_one(given_)) or Tree("none", ())) == stripped
+
+
+def test_a_tree_of_nothing_but_traces_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "trees.mrg"
+    file.write_text("(ROOT (NP (-NONE- *)))\n(ROOT\n  (NN a))\n")
+    assert list(map(write, read_stripped(file))) == ["(TOP (NN a))"]
+
+
+def test_right_branching_is_one_bracket_after_another() -> None:
+    assert write(right_branching(Leaf("X", w) for w in "abcd")) == "(TOP (S (X a) (VP (X b) (VP (X c) (X d)))))"
+    assert write(right_branching([Leaf("X", "a")])) == "(TOP (S (X a)))"
+
+
+# Sequences.
+
+
+def test_a_tree_survives_its_sequence() -> None:
+    for tree in random_trees(100, seed=2):
+        assert rebuild(linearise(tree), tree.words()) == tree
+
+
+def test_a_sequence_is_readable() -> None:
+    expected = "(S (NP (DT) (NN) )NP (VP (VBZ) (ADVP (RB) )ADVP )VP (.) )S"
+    assert " ".join(linearise(read_one(SENTENCE))) == expected
+
+
+@pytest.mark.parametrize(
+    "symbols",
+    [
+        "",
+        "(S (NN)",  # never closed
+        "(S (NN) )NP",  # closed with another label
+        "(S )S (NN)",  # an empty bracket
+        "(NN) )S",
+        "(S (NN) (NN) )S",  # a word too many
+        "dog",
+        "(S (NN) </s> )S",
+    ],
+)
+def test_what_is_no_tree_is_none_and_not_repaired(symbols: str) -> None:
+    assert rebuild(symbols.split(), ["dog"]) is None
+
+
+@pytest.mark.parametrize("text", ["dog", "-LRB-", "(", ")", "()", "(a)b", "((a", ""])
+def test_no_word_is_a_symbol(text: str) -> None:
+    assert read_symbol(text) is None
+
+
+# The constraint.
+
+_INVENTORY = ["(S", ")S", "(NP", ")NP", "(NN)", "(DT)", "(X"]  # (X has no end: it must never be opened
+_EOS = len(_INVENTORY)
+SYMBOLS = Symbols.of({i: read for i, symbol in enumerate(_INVENTORY) if (read := read_symbol(symbol))})
+
+
+class Noise:
+    """A step function without a state: every sentence's next symbol is drawn from the same random numbers."""
+
+    def select(self, sentences: Tensor, beams: Tensor) -> "Noise":  # noqa: ARG002
+        return self
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_the_model_says_the_search_ends_in_trees_over_the_words(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    sizes = [(1, 0), (1, 5), (4, 0), (4, 1), (5, 2), (6, 9)]  # words, and symbols beyond them
+
+    def step(ids: Tensor, state: Noise) -> tuple[Tensor, Noise]:
+        logits = 4 * torch.randn(*ids.shape, _EOS + 1, generator=generator)
+        return logits.log_softmax(-1), state
+
+    words = [[f"w{i}" for i in range(count)] for count, _ in sizes]
+    limits = [count + extra for count, extra in sizes]
+    settings = {"start_id": 0, "eos_id": _EOS, "max_lengths": limits}
+    constrain = well_formed(SYMBOLS, _EOS, words, limits)
+    searched = beam_search(
+        step, Noise(), beam=3, n_best=2, length_penalty=paper_length_penalty(0.3), constrain=constrain, **settings
+    )
+    drawn = sample(step, Noise(), num_samples=3, generator=generator, constrain=constrain, **settings)
+    for found in (searched, drawn):
+        for hypotheses, sentence, limit in zip(found, words, limits, strict=True):
+            assert hypotheses
+            for hypothesis in hypotheses:
+                tree = rebuild([_INVENTORY[i] for i in hypothesis.ids], sentence)
+                assert tree is not None
+                assert tree.words() == sentence
+                assert len(hypothesis.ids) <= limit
+
+
+def test_the_constraint_forbids_no_tree_that_has_room() -> None:
+    symbols = ["(S", "(NP", "(NP", "(DT)", "(NN)", ")NP", "(NN)", ")NP", ")S", "(NN)"]
+    ids = [_INVENTORY.index(s) for s in symbols]
+    constrain = well_formed(SYMBOLS, _EOS, [["a"] * 4], [len(ids)])
+    for position, token in enumerate(ids):
+        assert token in (constrain(0, ids[:position]) or ())
+    assert constrain(0, ids) == [_EOS]
+    tighter = well_formed(SYMBOLS, _EOS, [["a"] * 4], [len(ids) - 1])
+    assert any(token not in (tighter(0, ids[:position]) or ()) for position, token in enumerate(ids))
+
+
+def test_punctuation_and_nothing_else_is_tagged_as_such() -> None:
+    symbols = Symbols.of({i: ("word", tag) for i, tag in enumerate(["NN", "HYPH", ",", ".", ":", "``"])})
+    for word in ("dog", "1,000", "n't", "a.m.", "-LRB-", "[", "%"):
+        assert symbols.tags_for(word) == (0, 1)
+    for word in (",", "...", "?!", "``", "--", '"'):
+        assert symbols.tags_for(word) == (2, 3, 4, 5)
+    for word in ("-", "'"):
+        assert symbols.tags_for(word) == (0, 1, 2, 3, 4, 5)
+    assert SYMBOLS.tags_for(",") == SYMBOLS.words  # where there is no such tag
+
+
+# Words.
+
+
+def grammar_trees(count: int, seed: int) -> Iterator[Tree]:
+    """`with` belongs to the verb, `of` to the noun: what a bracket spans depends on a word."""
+    draw = random.Random(seed)
+
+    def noun_phrase(depth: int) -> Tree:
+        middle = [Leaf("JJ", draw.choice(["red", "old"]))] if draw.random() < 0.4 else []
+        noun = Tree("NP", (Leaf("DT", "the"), *middle, Leaf("NN", draw.choice(["dog", "cat", "king", "saw"]))))
+        if depth and draw.random() < 0.5:
+            return Tree("NP", (noun, Tree("PP", (Leaf("IN", "of"), noun_phrase(depth - 1)))))
+        return noun
+
+    for _ in range(count):
+        verb: list[Tree | Leaf] = [Leaf("VBZ", draw.choice(["sees", "saw", "likes"])), noun_phrase(1)]
+        if draw.random() < 0.5:
+            verb.append(Tree("PP", (Leaf("IN", "with"), noun_phrase(0))))
+        yield Tree("ROOT", (Tree("S", (noun_phrase(1), Tree("VP", tuple(verb)), Leaf(".", "."))),))
+
+
+@pytest.mark.parametrize("units", ["words", "subwords"])
+def test_symbols_are_one_token_each_and_words_are_told_apart(units: str) -> None:
+    found = [strip_tree(tree) for tree in grammar_trees(200, 1)]
+    bank = [tree for tree in found if tree is not None]
+    tokenizer = learn_vocabulary(bank, units, 600)  # type: ignore[arg-type]
+    vocabulary = Vocabulary(Tokenizer(tokenizer.model_bytes))
+    assert vocabulary.units == units
+    for tree in bank[:50]:
+        symbols = linearise(tree)
+        ids = tokenizer.encode(" ".join(symbols))
+        assert len(ids) == len(symbols)
+        assert vocabulary.names(ids) == symbols
+        assert tokenizer.unk_id not in tokenizer.encode(vocabulary.source_text(tree.words()))
+    texts = {vocabulary.source_text([word]) for word in ("dog", "cat", "NN", "sees")}
+    assert len({tuple(tokenizer.encode(text)) for text in texts}) == len(texts)
+    unknown = tokenizer.encode(vocabulary.source_text(["Frabbling", "(NP"]))
+    assert not set(unknown) & vocabulary.symbols.meaning.keys()
+
+
+@pytest.mark.parametrize(
+    ("word", "narrowest"),
+    [
+        ("frabbling", "<rare:x:ing>"),
+        ("Frabbled", "<rare:Xx:ed>"),
+        ("UNESCO", "<rare:X>"),
+        ("1,234.5", "<rare:0>"),
+        ("mid-1990s", "<rare:x0->"),
+        ("a.b@c.org", "<rare:x@>"),
+        ("iPod", "<rare:xX>"),
+        ("***", "<rare:.>"),
+    ],
+)
+def test_a_rare_word_falls_into_a_class_by_its_look(word: str, narrowest: str) -> None:
+    classes = word_classes(word)
+    assert classes[0] == narrowest
+    assert classes[-1] == "<rare>"
+
+
+def test_a_translators_vocabulary_is_refused(tiny_run: Path) -> None:
+    with pytest.raises(DataError, match="not a parser's run"):
+        Vocabulary(Tokenizer.load(tiny_run / "tokenizer.model"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It doesn't work (yet).", "It does n't work -LRB- yet -RRB- ."),
+        ('"Stop!" he said, paying $1,000.', "`` Stop ! '' he said , paying $ 1,000 ."),
+        ("The dogs' owner's car can't", "The dogs ' owner 's car ca n't"),
+        ("Mr. Smith's -- no, Dr. No", "Mr. Smith 's -- no , Dr. No"),
+        ("I cannot...", "I can not ..."),
+        ("", ""),
+    ],
+)
+def test_raw_text_becomes_words_as_treebanks_have_them(text: str, words: str) -> None:
+    assert split_words(text) == words.split()
+
+
+# Drawings.
+
+
+def test_a_drawing_in_the_terminal() -> None:
+    assert draw_text(read_one(SENTENCE)).splitlines() == [
+        "TOP",
+        "└─ S",
+        "   ├─ NP",
+        "   │  ├─ DT the",
+        "   │  └─ NN dog",
+        "   ├─ VP",
+        "   │  ├─ VBZ runs",
+        "   │  └─ ADVP",
+        "   │     └─ RB away",
+        "   └─ . .",
+    ]
+
+
+def test_a_picture_has_every_label_its_lines_and_no_overlap() -> None:
+    tree = read_one("(TOP (S (NP (DT <b>) (NN R&D)) (VP (VBZ runs))))")
+    picture = xml.etree.ElementTree.fromstring(draw_svg(tree))
+    name = "{http://www.w3.org/2000/svg}"
+    texts = [element.text for element in picture.iter(f"{name}text")]
+    assert texts == ["TOP", "S", "NP", "DT", "<b>", "NN", "R&D", "VP", "VBZ", "runs"]
+    assert len(list(picture.iter(f"{name}line"))) == len(texts) - 1
+    words = [placed for placed in place(tree) if placed.kind == "word"]
+    assert [p.text for p in sorted(words, key=lambda p: p.x)] == tree.words()
+    assert len({p.row for p in words}) == 1
+
+
+# The command line: a small grammar, learned.
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("trees")
+    found = list(dict.fromkeys(grammar_trees(900, 2)))
+    (directory / "train.mrg").write_text("\n".join(write_indented(tree) for tree in found[60:]))
+    (directory / "valid.mrg").write_text("".join(f"{tree}\n" for tree in found[:60]))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def parser_run(cli: Callable[..., object], bank: Path, tiny_settings: list[str]) -> Path:
+    changes = ["model.d_model=64", "model.d_ff=128", "model.num_heads=4", "model.decoder_layers=2"]
+    changes += [
+        "train.micro_batch_tokens=270",
+        "train.warmup_steps=40",
+        "train.peak_rate=0.01",
+        "train.schedule=linear",
+    ]
+    changes += ["train.label_smoothing=0.0", "train.valid_steps=300", "search.beam=2", "search.max_extra_length=60"]
+    ran = cli(
+        *("parse", "train", "--trees", bank / "train.mrg", "--valid-trees", bank / "valid.mrg"),
+        *(
+            "--out",
+            bank / "run",
+            "--steps",
+            "300",
+            *tiny_settings,
+            *(part for value in changes for part in ("--set", value)),
+        ),
+    )
+    assert ran.code == 0, ran.stderr  # type: ignore[attr-defined]
+    return bank / "run"
+
+
+def test_a_grammar_is_learned(cli: Callable[..., object], parser_run: Path, bank: Path) -> None:
+    ran = cli("parse", "evaluate", parser_run, "--trees", bank / "valid.mrg", "--compare", "--json")
+    scores = json.loads(ran.stdout)  # type: ignore[attr-defined]
+    assert scores["constrained"]["f1"] > 85
+    assert (scores["constrained"]["errors"], scores["constrained"]["skipped"]) == (0, 0)
+    assert scores["constrained"]["f1"] > scores["right-branching"]["f1"] + 30
+    assert scores["constrained"]["f1_of_all"] >= scores["unconstrained"]["f1_of_all"] - 3
+
+
+def test_parses_go_from_one_command_to_the_next(cli: Callable[..., object], parser_run: Path, bank: Path) -> None:
+    gold = read_stripped(bank / "valid.mrg")
+    text = "".join(" ".join(tree.words()) + "\n" for tree in gold)
+    ran = cli("parse", "run", parser_run, stdin=text)
+    lines = ran.stdout.splitlines()  # type: ignore[attr-defined]
+    assert [read_one(line).words() for line in lines] == [tree.words() for tree in gold]
+    (bank / "parsed.mrg").write_text(ran.stdout)  # type: ignore[attr-defined]
+    scored = cli("parse", "evaluate", "--trees", bank / "valid.mrg", "--hypotheses", bank / "parsed.mrg", "--json")
+    summary = Summary.of(score_lines(map(str, gold), lines))
+    assert json.loads(scored.stdout)["hypotheses"]["f1"] == summary.f1  # type: ignore[attr-defined]
+
+
+def test_a_sentence_like_none_before_still_gets_a_tree(cli: Callable[..., object], parser_run: Path) -> None:
+    text = "Frabbling (wombats) zig-zag!\n\ndog\n" + "the dog " * 60 + "\n"
+    ran = cli("parse", "run", parser_run, "--raw", "--form", "json", stdin=text)
+    found = [json.loads(line) for line in ran.stdout.splitlines()]  # type: ignore[attr-defined]
+    assert found.pop(1) == {"words": [], "symbols": [], "log_probability": 0.0, "tree": None}
+    assert found[0]["words"] == ["Frabbling", "-LRB-", "wombats", "-RRB-", "zig-zag", "!"]
+    for parse in found:
+        assert read_one(parse["tree"]).words() == parse["words"]
+
+
+def test_trees_are_drawn(cli: Callable[..., object], parser_run: Path, tmp_path: Path) -> None:
+    command = ("parse", "run", parser_run, "--form", "drawing", "--svg", tmp_path / "drawn")
+    ran = cli(*command, stdin="the dog sees the cat .\n")
+    assert ran.stdout.startswith("TOP\n└─ ")  # type: ignore[attr-defined]
+    assert re.search(r">cat</text>", (tmp_path / "drawn" / "1.svg").read_text())
+
+
+def test_an_ensemble_and_silver_trees(
+    cli: Callable[..., object], parser_run: Path, bank: Path, tiny_settings: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_text("the dog sees the cat .\n" * 3)
+    silver = cli("parse", "run", parser_run, parser_run, "--input", tmp_path / "text")
+    (tmp_path / "silver.mrg").write_text(silver.stdout)  # type: ignore[attr-defined]
+    ran = cli(
+        *("parse", "train", "--trees", bank / "train.mrg", "--valid-trees", bank / "valid.mrg", "--limit", "50"),
+        *("--silver", tmp_path / "silver.mrg", "--silver-weight", "0.5", "--out", tmp_path / "run", "--steps", "2"),
+        *tiny_settings,
+    )
+    assert ran.code == 0, ran.stderr  # type: ignore[attr-defined]
+    assert "53 pairs" in ran.stderr  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["parse", "evaluate", "--trees", "x"], "give RUN to parse with, or --hypotheses"),
+        (["parse", "train", "--trees", "no.mrg", "--valid-trees", "no.mrg", "--out", "o"], "no.mrg"),
+        (["parse", "run", "nowhere"], "nowhere: no such run directory"),
+    ],
+)
+def test_a_wrong_command_is_one_line(cli: Callable[..., object], arguments: list[str], said: str) -> None:
+    ran = cli(*arguments)
+    assert ran.code in (2, 3)  # type: ignore[attr-defined]
+    assert said in ran.stderr  # type: ignore[attr-defined]
+    assert ran.stderr.count("\n") == 1  # type: ignore[attr-defined]
+
+
+def test_a_translator_is_not_a_parser(cli: Callable[..., object], tiny_run: Path) -> None:
+    ran = cli("parse", "run", tiny_run, stdin="the dog\n")
+    assert (ran.code, "not a parser's run" in ran.stderr) == (3, True)  # type: ignore[attr-defined]

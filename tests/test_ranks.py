@@ -1,0 +1,138 @@
+"""Several processes, one training: the same curve as one process, and every share in the right hands."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from conftest import lexicon_pairs
+from safetensors.torch import load_file
+from torch import nn
+
+from dragoman.ranks import Gradients, Ranks, processes_for
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ranks") / "pairs.tsv"
+    path.write_text("".join(f"{s}\t{t}\n" for s, t in lexicon_pairs(600, seed=3)), encoding="utf-8")
+    return path
+
+
+def settings(processes: int, steps: int) -> list[str]:
+    values = {
+        "model.vocab_size": 300, "model.encoder_layers": 1, "model.decoder_layers": 1, "model.d_model": 32,
+        "model.d_ff": 64, "model.num_heads": 4, "model.dropout": 0.1, "data.hold_out": 30, "train.batch_tokens": 400,
+        "train.micro_batch_tokens": 100, "train.peak_rate": 1e-3, "train.warmup_steps": 10, "train.valid_steps": 10,
+        "train.schedule": "paper", "train.threads": 1, "train.processes": processes, "train.steps": steps,
+    }  # fmt: skip
+    return [part for key, value in values.items() for part in ("--set", f"{key}={value}")]
+
+
+def logged(run: Path, event: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if line["event"] == event]
+
+
+@pytest.fixture(scope="module")
+def one_and_two(pairs: Path, tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Any]) -> tuple[Path, Path]:
+    base = tmp_path_factory.mktemp("runs")
+    for processes in (1, 2):
+        ran = cli("train", "--pairs", pairs, "--out", base / str(processes), *settings(processes, 30))
+        assert ran.code == 0, ran.stderr
+    return base / "1", base / "2"
+
+
+def test_two_ranks_learn_as_one_does(one_and_two: tuple[Path, Path]) -> None:
+    one, two = one_and_two
+    for event, names in (("train", ("loss", "perplexity", "gradient_norm", "rate", "tokens", "epoch")),
+                         ("valid", ("nll", "bleu"))):  # fmt: skip
+        curves = [[[line[name] for name in names] for line in logged(run, event)] for run in (one, two)]
+        assert len(curves[0]) == len(curves[1]) > 2
+        for mine, theirs in zip(*curves, strict=True):
+            assert mine == pytest.approx(theirs, rel=2e-4)
+    weights = [load_file(run / "checkpoints/step-00000030/model.safetensors") for run in (one, two)]
+    for name, tensor in weights[0].items():
+        torch.testing.assert_close(tensor, weights[1][name], rtol=1e-3, atol=1e-4)
+
+
+def test_a_divided_model_learns_as_a_whole_one_does(
+    pairs: Path, one_and_two: tuple[Path, Path], tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    """FSDP2 over two processes: a part of the way, and the rest from its checkpoint."""
+    for steps in (20, 30):
+        ran = cli(
+            "train", "--pairs", pairs, "--out", tmp_path / "run", *settings(2, steps), "--set", "train.shard=true"
+        )
+        assert ran.code == 0, ran.stderr
+    for event, name in (("train", "loss"), ("train", "gradient_norm"), ("valid", "nll")):
+        curves = [[line[name] for line in logged(run, event)] for run in (tmp_path / "run", one_and_two[0])]
+        assert curves[0] == pytest.approx(curves[1], rel=2e-4)
+    weights = [
+        load_file(run / "checkpoints/step-00000030/model.safetensors") for run in (tmp_path / "run", one_and_two[0])
+    ]
+    for name, tensor in weights[0].items():
+        torch.testing.assert_close(tensor, weights[1][name], rtol=1e-3, atol=1e-4)
+    translated = [
+        cli("translate", run, stdin="the old dog sees\n").stdout for run in (tmp_path / "run", one_and_two[0])
+    ]
+    assert translated[0] == translated[1]
+
+
+def test_a_run_goes_on_with_another_number_of_ranks(
+    pairs: Path, one_and_two: tuple[Path, Path], tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    for processes, steps in ((2, 10), (1, 20), (2, 30)):
+        assert cli("train", "--pairs", pairs, "--out", tmp_path / "run", *settings(processes, steps)).code == 0
+    losses = [[line["loss"] for line in logged(run, "train")] for run in (tmp_path / "run", one_and_two[0])]
+    assert losses[0] == pytest.approx(losses[1], rel=2e-4)
+
+
+def test_a_fault_in_the_data_is_one_line_from_one_rank(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from conftest import run_in_process
+
+    bad = tmp_path / "bad.tsv"
+    bad.write_text("no tab here\n", encoding="utf-8")
+    ran = run_in_process(["train", "--pairs", bad, "--out", tmp_path / "run", *settings(2, 10)])
+    said = [line for line in (ran.stderr + capfd.readouterr().err).splitlines() if line.strip()]
+    assert ran.code == 3
+    assert len([line for line in said if line.startswith("dragoman: ")]) == 1
+    assert not any("Traceback" in line for line in said)
+
+
+def test_the_share_of_each_rank() -> None:
+    ranks = Ranks()
+    assert ranks.share([1, 2, 3]) == [1, 2, 3]
+    assert list(ranks.share_evenly("abc")) == [(0, "a", 1.0), (1, "b", 1.0), (2, "c", 1.0)]
+    ranks.size = 3
+    shares, even = [], []
+    for ranks.rank in range(3):
+        shares += ranks.share(list(range(10)))
+        even.append(list(ranks.share_evenly(range(10))))
+    assert sorted(shares) == list(range(10))
+    assert {len(share) for share in even} == {4}
+    assert sorted(item for share in even for _, item, weight in share if weight) == list(range(10))
+    assert all(number == item for share in even for number, item, weight in share if weight)
+
+
+def test_processes_are_as_many_as_cores_and_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    assert processes_for(0, micro_batches=4) == 4
+    assert processes_for(0, micro_batches=40) == 8
+    assert processes_for(3, micro_batches=1) == 3
+
+
+def test_one_buffer_holds_the_gradients_of_all() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+    plain = [torch.autograd.grad(model(torch.ones(5, 3)).square().sum(), p)[0] for p in model.parameters()]
+    gradients = Gradients(list(model.parameters()), extra=2)
+    for _ in range(2):  # what is summed twice was cleared between
+        gradients.clear()
+        model(torch.ones(5, 3)).square().sum().backward()
+    for parameter, expected in zip(model.parameters(), plain, strict=True):
+        torch.testing.assert_close(parameter.grad, expected)
+    assert gradients.norm() == pytest.approx(float(nn.utils.get_total_norm(plain)), rel=1e-6)
+    assert gradients.extra.tolist() == [0, 0]

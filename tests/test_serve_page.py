@@ -1,0 +1,380 @@
+"""The page in a real browser: what a person sees and does, by mouse, by keyboard and by phone."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import axe_playwright_python
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from serving import Running, running, service_of
+
+from dragoman.explain import Explainer, Explanation
+from dragoman.serve.pages import WEB
+from dragoman.serve.pairs import Pair
+from dragoman.serve.service import Service
+from dragoman.serve.settings import Settings
+from dragoman.translate import Translator
+
+SENTENCE = "the old dog sees the red house"
+AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+PATIENCE = 30_000  # milliseconds: a busy machine is not a failure
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    assert chromium, "no Chromium to test the page in: apt-get install chromium, or CHROMIUM=/path/to/it"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A page that is open, and everything about it that must not happen."""
+
+    page: Page
+    server: Running
+    elsewhere: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def type(self, text: str) -> None:
+        self.page.get_by_label("Text to translate").fill(text)
+        expect(self.words.first).to_be_visible(timeout=PATIENCE)
+
+    @property
+    def words(self) -> Any:
+        return self.page.locator(".reading .word")
+
+    @property
+    def output(self) -> Any:
+        return self.page.get_by_role("group", name="Translation")
+
+    def lit(self, side: str) -> list[int]:
+        inside = ".behind" if side == "source" else ".reading"
+        found = self.page.locator(f"{inside} .lit:not(.own)").all()
+        return [int(element.get_attribute("data-word")) for element in found]
+
+
+def open_page(browser: Browser, server: Running, address: str = "", **context: Any) -> Iterator[Visit]:
+    permissions = {"permissions": ["clipboard-read", "clipboard-write"]}
+    within = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **permissions, **context})
+    visit = Visit(page := within.new_page(), server)
+    page.on("request", lambda r: visit.elsewhere.append(r.url) if not r.url.startswith(server.url) else None)
+    page.on("console", lambda m: visit.errors.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: visit.errors.append(str(error)))
+    page.add_init_script(
+        "window.violations = []; addEventListener('securitypolicyviolation', e => window.violations.push(e.blockedURI))"
+    )
+    page.goto(server.url + address)
+    yield visit
+    assert page.evaluate("window.violations") == []
+    assert (visit.elsewhere, visit.errors) == ([], [])
+    within.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, served: Running) -> Iterator[Visit]:
+    yield from open_page(browser, served)
+
+
+@pytest.fixture(scope="module")
+def explainer(served_run: Path) -> Explainer:
+    return Explainer.load(served_run)
+
+
+@pytest.fixture(scope="module")
+def translator(served_run: Path) -> Translator:
+    return Translator.load(served_run)
+
+
+@pytest.fixture(scope="module")
+def shown(translator: Translator, explainer: Explainer) -> Explanation:
+    """Of what the page shows for the sentence: the service's translation, which its quick engine found."""
+    (translation,) = translator.translate_stream([SENTENCE])
+    return explainer.explain(SENTENCE, translation=translation.candidates[0].tokens)
+
+
+def test_a_translation_appears_as_one_types(visit: Visit, translator: Translator) -> None:
+    field = visit.page.get_by_label("Text to translate")
+    expect(field).to_be_focused()
+    field.press_sequentially("the dog")
+    expect(visit.output).to_have_text(translator.translate(["the dog"])[0], timeout=PATIENCE)
+    field.fill("a cat\n\nthe red house")
+    first, second = translator.translate(["a cat", "the red house"])
+    expect(visit.output).to_have_text(f"{first}\n\n{second}", timeout=PATIENCE, use_inner_text=True)
+    visit.page.get_by_role("button", name="Clear").click()
+    expect(field).to_have_value("")
+    expect(visit.words).to_have_count(0)
+    expect(field).to_be_focused()
+
+
+def test_an_old_answer_never_takes_the_place_of_a_new_one(visit: Visit, translator: Translator) -> None:
+    page, late = visit.page, []
+
+    def hold_back_the_first(route: Any) -> None:
+        if json.loads(route.request.post_data)["text"] == "the dog":
+            late.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/api/v1/translate/stream", hold_back_the_first)
+    field = page.get_by_label("Text to translate")
+    field.fill("the dog")
+    while not late:
+        page.wait_for_timeout(20)
+    field.fill("the river")
+    expected = translator.translate(["the river"])[0]
+    expect(visit.output).to_have_text(expected, timeout=PATIENCE)
+    late[0].continue_()
+    page.wait_for_timeout(500)
+    expect(visit.output).to_have_text(expected)
+
+
+def test_highlights_are_the_alignment_of_the_python_api(visit: Visit, shown: Explanation) -> None:
+    visit.type(SENTENCE)
+    assert visit.words.all_inner_texts() == [word.text for word in shown.target_words]
+    for target in range(len(shown.target_words)):
+        visit.words.nth(target).hover()
+        visit.page.wait_for_selector(f".reading .own[data-word='{target}']")
+        assert visit.lit("source") == [source for word, source in shown.links if word == target]
+    for source in range(len(shown.source_words)):
+        box = visit.page.locator(f".behind [data-word='{source}']").bounding_box()
+        visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        visit.page.wait_for_selector(f".behind .own[data-word='{source}']")
+        assert visit.lit("target") == [word for word, linked in shown.links if linked == source]
+    assert visit.page.locator(".behind [data-word]").all_inner_texts() == [word.text for word in shown.source_words]
+
+
+def test_another_word_is_chosen_and_the_rest_follows(visit: Visit, explainer: Explainer, shown: Explanation) -> None:
+    visit.type(SENTENCE)
+    first = visit.output.inner_text()
+    word = shown.target_words[2]
+    before = shown.tokens[: word.first_token]
+    expected = explainer.alternatives(SENTENCE, before)
+    visit.words.nth(2).click()
+    options = visit.page.locator(".option")
+    expect(options).to_have_count(len(expected), timeout=PATIENCE)
+    assert [text.split(" · ")[0] for text in visit.page.locator(".option .said").all_inner_texts()] == [
+        choice.text for choice in expected
+    ]
+    other = next(index for index, choice in enumerate(expected) if choice.text != word.text)
+    options.nth(other).click()
+    wanted = explainer.explain(SENTENCE, prefix=[*before, *expected[other].tokens])
+    expect(visit.output).to_have_text(wanted.target, timeout=PATIENCE)
+    assert wanted.target != first
+    visit.page.get_by_role("button", name="Undo choice").click()
+    expect(visit.output).to_have_text(first)
+    expect(visit.words.first).to_be_visible(timeout=PATIENCE)  # and it is explained again
+
+
+def test_the_beam_step_by_step(visit: Visit, explainer: Explainer) -> None:
+    visit.type(SENTENCE)
+    visit.page.get_by_text("How it was found").click()
+    record = explainer.beam(SENTENCE)
+    rows = visit.page.locator("table.steps tbody tr")
+    expect(visit.page.get_by_role("heading", name=f"Step 1 of {len(record.steps)}")).to_be_visible(timeout=PATIENCE)
+    for step in record.steps[:3]:
+        fates = [text.split()[-1] for text in visit.page.locator("table.steps .fate").all_inner_texts()]
+        assert fates == [{"finished": "ended"}.get(candidate.fate, candidate.fate) for candidate in step]
+        assert all(rows.locator(".why").all_inner_texts())
+        visit.page.get_by_role("button", name="Next step").click()
+
+    def ranked(alpha: float) -> list[str]:
+        def score(candidate: Any) -> float:
+            return float(candidate.log_probability / ((5 + candidate.length) / 6) ** alpha)
+
+        return [c.text for c in sorted(record.finished, key=score, reverse=True)]
+
+    # At once: the service is not asked before the ranking changes.
+    visit.page.route("**/api/v1/beam", lambda route: route.abort())
+    finished = visit.page.get_by_role("region", name="What ended").locator("tbody .said")
+    for alpha in (0.0, 2.0):
+        visit.page.get_by_role("slider", name="Length penalty").fill(str(alpha))
+        expect(finished).to_have_text([text or "nothing" for text in ranked(alpha)])
+    visit.page.unroute("**/api/v1/beam")
+    visit.page.wait_for_timeout(400)
+    visit.errors.clear()  # the requests that were kept from it
+
+
+def test_everything_by_keyboard(visit: Visit, explainer: Explainer, shown: Explanation) -> None:
+    page = visit.page
+    page.get_by_label("Text to translate").press_sequentially(SENTENCE)
+    expect(visit.words.first).to_be_visible(timeout=PATIENCE)
+    page.keyboard.press("Home")  # the caret lights what the first word became
+    page.wait_for_selector(".behind .own[data-word='0']")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Clear")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(visit.words.nth(0)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(visit.words.nth(2)).to_be_focused()
+    page.wait_for_selector(".reading .own[data-word='2']")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("listbox")).to_be_focused()
+    expect(page.locator(".option").nth(1)).to_be_visible(timeout=PATIENCE)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("listbox")).to_have_count(0)
+    expect(visit.words.nth(2)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".option").nth(1)).to_be_visible(timeout=PATIENCE)
+    before = shown.tokens[: shown.target_words[2].first_token]
+    choices = explainer.alternatives(SENTENCE, before)
+    other = next(index for index, choice in enumerate(choices) if choice.text != shown.target_words[2].text)
+    for _ in range(other):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    wanted = explainer.explain(SENTENCE, prefix=[*before, *choices[other].tokens])
+    expect(visit.output).to_have_text(wanted.target, timeout=PATIENCE)
+    expect(visit.words.nth(2)).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Undo choice")).to_be_focused()
+    page.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("table.steps")).to_be_visible(timeout=PATIENCE)
+
+
+def test_copies(visit: Visit, translator: Translator) -> None:
+    page = visit.page
+    awkward = 'it\'s "the" dog\\'
+    visit.type(awkward)
+    expected = translator.translate([awkward])[0]
+
+    def copied(name: str) -> str:
+        page.get_by_role("button", name=name, exact=True).click()
+        return str(page.evaluate("navigator.clipboard.readText()"))
+
+    assert copied("Copy") == expected.strip()
+    link = copied("Copy link")
+    assert copied("Copy as curl").startswith(f"curl {visit.server.url}translate ")
+    said = subprocess.run(["bash", "-c", copied("Copy as curl") + " -s"], capture_output=True, text=True, check=True)
+    assert json.loads(said.stdout) == {"translatedText": expected}
+    said = subprocess.run([sys.executable, "-c", copied("Copy as Python")], capture_output=True, text=True, check=True)
+    assert said.stdout == f"{expected}\n"
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.get_by_label("Text to translate")).to_have_value(awkward)
+    expect(visit.output).to_have_text(expected, timeout=PATIENCE)
+    visit.elsewhere.clear()  # about:blank
+
+
+def test_languages_and_swap(browser: Browser, served_run: Path, translator: Translator) -> None:
+    pairs = [Pair("en", "eo", served_run), Pair("eo", "en", served_run), Pair("en", "fr", served_run)]
+    with running(Service(pairs, Settings(port=0, rate_limit=0))) as server:
+        for visit in open_page(browser, server):
+            visit.type("the dog")
+            there = translator.translate(["the dog"])[0]
+            expect(visit.output).to_have_text(there, timeout=PATIENCE)
+            visit.page.get_by_role("button", name="Swap languages").click()
+            expect(visit.page.get_by_role("combobox", name="From")).to_have_value("eo")
+            expect(visit.page.get_by_role("combobox", name="To", exact=True)).to_have_value("en")
+            expect(visit.page.get_by_label("Text to translate")).to_have_value(there)
+            expect(visit.output).to_have_text(translator.translate([there])[0], timeout=PATIENCE)
+            visit.page.get_by_role("combobox", name="From").select_option("en")
+            visit.page.get_by_role("combobox", name="To", exact=True).select_option("fr")
+            expect(visit.page.get_by_role("button", name="Swap languages")).to_be_disabled()
+            visit.page.get_by_role("combobox", name="From").select_option("auto")
+            visit.page.get_by_label("Text to translate").fill("the cat is sleeping on the sofa")
+            expect(visit.page.get_by_role("option", name="Detected: English")).to_be_attached(timeout=PATIENCE)
+
+
+def answer_busy(route: Any) -> None:
+    route.fulfill(status=503, json={"error": "Too busy"}, headers={"retry-after": "1"})
+
+
+def test_errors_are_told_where_they_belong(browser: Browser, served_run: Path) -> None:
+    key = "0123456789abcdef"
+    with running(service_of(served_run, api_keys=(key,), character_limit=40)) as server:
+        for visit in open_page(browser, server):
+            page = visit.page
+            field = page.get_by_label("Text to translate")
+            field.fill("x" * 45)
+            expect(page.locator("#source-note")).to_have_text(
+                "45 characters; at most 40 are translated at once: leave out 5"
+            )
+            assert field.get_attribute("aria-invalid") == "true"
+            field.fill("the dog")
+            asked = page.get_by_label("This service asks for a key.")
+            expect(asked).to_be_visible(timeout=PATIENCE)
+            asked.fill("wrong-key-of-16-characters")
+            page.get_by_role("button", name="Use it").click()
+            again = page.get_by_label("The service does not know this key.")
+            expect(again).to_be_visible(timeout=PATIENCE)
+            again.fill(key)
+            page.get_by_role("button", name="Use it").click()
+            expect(visit.words.first).to_be_visible(timeout=PATIENCE)
+            page.route("**/api/v1/translate/stream", lambda route: route.abort())
+            field.fill("a cat")
+            expect(page.get_by_role("alert")).to_contain_text("Is “dragoman serve” still running?", timeout=PATIENCE)
+            page.unroute("**/api/v1/translate/stream")
+            page.get_by_role("button", name="Try again").click()
+            expect(page.get_by_role("alert")).to_have_count(0, timeout=PATIENCE)
+            page.route("**/api/v1/translate/stream", answer_busy, times=1)
+            field.fill("the river")
+            expect(page.get_by_role("alert")).to_contain_text("The service is busy. It is tried again in 1 s.")
+            expect(page.get_by_role("alert")).to_have_count(0, timeout=PATIENCE)
+            expect(visit.words.first).to_be_visible(timeout=PATIENCE)
+            visit.errors.clear()  # the browser's own report of the answers above
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_axe_finds_nothing(browser: Browser, served: Running, scheme: str, width: int) -> None:
+    size = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
+    for visit in open_page(browser, served, **size):
+        page = visit.page
+
+        def check() -> None:
+            violations = page.evaluate("async () => (await axe.run()).violations")  # noqa: B023
+            assert [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in violations] == []
+            # Nothing is wider than the window.
+            assert page.evaluate("document.documentElement.scrollWidth") <= width  # noqa: B023
+
+        expect(page.get_by_label("Text to translate")).to_be_visible()
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        check()
+        visit.type(f"{SENTENCE}. A cat.")
+        visit.page.get_by_text("How it was found").click()
+        expect(page.locator("table.steps")).to_be_visible(timeout=PATIENCE)
+        visit.words.nth(1).hover()
+        check()
+        visit.words.nth(1).click()
+        expect(page.locator(".option").nth(2)).to_be_visible(timeout=PATIENCE)
+        check()
+
+
+def test_a_link_holds_the_text_and_markup_in_it_is_text(browser: Browser, served: Running) -> None:
+    text = "<img src=x onerror=alert(1)> & dog"
+    for visit in open_page(browser, served, f"#/translate?from=en&to=eo&text={quote(text)}"):
+        expect(visit.page.get_by_label("Text to translate")).to_have_value(text)
+        expect(visit.words.first).to_be_visible(timeout=PATIENCE)
+        assert visit.page.locator("main img").count() == 0
+
+
+def test_what_is_vendored_is_what_was_pinned() -> None:
+    vendor = WEB / "vendor"
+    pinned = dict(reversed(line.split("  ")) for line in (vendor / "SHA256SUMS").read_text().splitlines())  # type: ignore[misc]
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in vendor.iterdir()}
+    about = {"SHA256SUMS", "README.md"}
+    assert {name: digest for name, digest in found.items() if name not in about} == pinned
+    assert {"htm-preact.js", "LICENSE.htm", "LICENSE.preact"} == set(pinned)
+
+
+def test_no_file_of_the_page_names_another_host() -> None:
+    allowed = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml", "http://www.w3.org/1998/Math/MathML"}
+    for path in WEB.rglob("*"):
+        if path.suffix in (".js", ".css", ".html", ".svg"):
+            named = set(re.findall(r"https?://[\w./-]+", path.read_text(encoding="utf-8")))
+            assert named <= allowed, path.name

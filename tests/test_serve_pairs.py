@@ -1,0 +1,156 @@
+"""Which run serves which languages, what the settings refuse, and what is said when there is nothing to serve."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dragoman.errors import DataError, UsageError
+from dragoman.rundir import RunDirectory
+from dragoman.serve.pairs import LanguageDetector, Pair, languages_of, pair_of, pairs_to_serve
+from dragoman.serve.settings import Settings, read_keys
+
+
+def test_a_named_pair() -> None:
+    assert pair_of("en-DE=runs/my") == Pair("en", "de", Path("runs/my"))
+    for wrong in ("en-de", "runs/my", "en=runs/my", "en-de=", "e-de=x", "auto-de=x"):
+        with pytest.raises(UsageError):
+            pair_of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("train", "languages"),
+    [
+        ({"source": "data/train.en.gz", "target": "data/train.de.gz"}, ("en", "de")),
+        ({"source": "a.fr", "target": "a.en"}, ("fr", "en")),
+        ({"pairs": "tatoeba/eng-fra/train.tsv"}, ("en", "fr")),
+        ({"pairs": "my.en-de.tsv"}, ("en", "de")),
+    ],
+)
+def test_training_files_tell_their_languages(
+    tiny_run: Path, tmp_path: Path, train: dict[str, str], languages: tuple[str, str]
+) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    config = json.loads((tiny_run / "config.json").read_text())
+    config["data"]["train"] = [{"pairs": None, "source": None, "target": None, "weight": 1.0, **train}]
+    (run / "config.json").write_text(json.dumps(config))
+    assert languages_of(RunDirectory(run)) == languages
+
+
+def test_a_run_may_say_its_languages_itself(tiny_run: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    with pytest.raises(UsageError, match=f"does not say its languages; name them: dragoman serve --pair en-de={run}"):
+        languages_of(RunDirectory(run))
+    (run / "languages.json").write_text('{"source": "en", "target": "eo"}')
+    assert pairs_to_serve([run], [], None, None) == [Pair("en", "eo", run)]
+    (run / "languages.json").write_text('{"source": "en"}')
+    with pytest.raises(DataError, match="'target' is missing"):
+        languages_of(RunDirectory(run))
+
+
+def test_pairs_are_told_apart(tiny_run: Path) -> None:
+    one = pairs_to_serve([tiny_run], ["eo-en=other"], "en", "eo")
+    assert [pair.name for pair in one] == ["eo-en", "en-eo"]
+    with pytest.raises(UsageError, match="both translate en-eo"):
+        pairs_to_serve([], ["en-eo=a", "en-eo=b"], None, None)
+    with pytest.raises(UsageError, match="give two languages"):
+        pairs_to_serve([], ["en-en=a"], None, None)
+    with pytest.raises(UsageError, match="go together"):
+        pairs_to_serve([tiny_run], [], "en", None)
+
+
+def test_without_a_model_it_says_how_to_get_one(
+    cli: Callable[..., "object"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = cli("serve")
+    assert (ran.code, ran.stdout) == (2, "")
+    assert ran.stderr.count("\n") == 1
+    assert "dragoman demo" in ran.stderr
+    assert "dragoman serve runs/demo" in ran.stderr
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    (tmp_path / "runs" / "mine" / "config.json").write_text("{}")
+    assert cli("serve").stderr == "dragoman: serve: which run? dragoman serve runs/mine\n"
+    assert "no such run directory" in cli("serve", "nowhere").stderr
+
+
+def test_without_the_extra_it_says_what_to_install(
+    cli: Callable[..., "object"], monkeypatch: pytest.MonkeyPatch, served_run: Path
+) -> None:
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "fastapi" else find(name, *rest)
+    )
+    ran = cli("serve", served_run)
+    assert (ran.code, ran.stderr) == (2, "dragoman: serve: fastapi is not installed; pip install 'dragoman[serve]'\n")
+
+
+def test_languages_are_detected_among_those_served() -> None:
+    detector = LanguageDetector(["de", "en", "fr", "xq"])
+    german = detector.detect(["Die Katze schläft heute auf dem Sofa im Wohnzimmer."])
+    assert german[0].language == "de"
+    assert 50 < german[0].confidence <= 100
+    mixed = detector.detect(["the cat is sleeping on the sofa, as it does every day", "ja"])
+    assert mixed[0].language == "en"
+    assert [d.confidence for d in mixed] == sorted((d.confidence for d in mixed), reverse=True)
+    assert detector.detect(["123 ..."])[0].confidence == 0
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "example.org"])
+def test_a_network_needs_a_key_or_a_word(host: str) -> None:
+    with pytest.raises(UsageError, match="--api-key-file FILE, or --without-key"):
+        Settings(host=host)
+    assert not Settings(host=host, api_keys=("secret",)).is_loopback
+    assert Settings(host=host, without_key=True).host == host
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "localhost"])
+def test_this_machine_needs_none(host: str) -> None:
+    assert Settings(host=host).is_loopback
+
+
+@pytest.mark.parametrize(
+    ("header", "here", "network", "named"),
+    [
+        ("localhost", True, True, True),
+        ("127.0.0.1:5000", True, True, True),
+        ("[::1]:5000", True, True, True),
+        ("LOCALHOST:80", True, True, True),
+        ("192.0.2.1:5000", False, True, True),
+        ("evil.example", False, False, False),
+        ("my.example:5000", False, False, True),
+        ("localhost.evil.example", False, False, False),
+        ("", False, False, False),
+        ("localhost:80@evil.example", False, False, False),
+    ],
+)
+def test_hosts(header: str, here: bool, network: bool, named: bool) -> None:
+    assert Settings().allows_host(header) is here
+    assert Settings(host="0.0.0.0", without_key=True).allows_host(header) is network
+    wide = Settings(host="0.0.0.0", without_key=True, allowed_hosts=("my.example",))
+    assert wide.allows_host(header) is named
+
+
+def test_limits_are_checked() -> None:
+    for wrong in ({"body_limit": 0}, {"port": 70000}, {"rate_limit": -1}, {"workers": 0}):
+        with pytest.raises(UsageError, match="must be"):
+            Settings(**wrong)  # type: ignore[arg-type]
+
+
+def test_keys_come_from_a_file_and_are_long(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text("0123456789abcdef\n\n fedcba9876543210 \n")
+    assert read_keys(file) == ("0123456789abcdef", "fedcba9876543210")
+    file.write_text("short\n")
+    with pytest.raises(UsageError, match="holds a key of 5 characters"):
+        read_keys(file)
+    file.write_text("\n")
+    with pytest.raises(UsageError, match="holds no key"):
+        read_keys(file)
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_keys(tmp_path / "none")
