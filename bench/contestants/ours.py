@@ -1,0 +1,54 @@
+"""Dragoman: the body of the loop of train.py, made of the same functions."""
+
+from collections.abc import Iterable
+
+import torch
+
+from contestants.batches import Step
+from dragoman.batching import make_batch
+from dragoman.config import TrainConfig
+from dragoman.dataset import Prepared
+from dragoman.loss import smoothed_cross_entropy
+from dragoman.model import Transformer
+from dragoman.ranks import Gradients, Ranks
+from dragoman.train import make_optimizer, seed_of
+from shapes import Shape
+
+
+class Contestant:
+    def __init__(self, shape: Shape, text: Prepared) -> None:
+        torch.manual_seed(1)
+        self.text = text
+        self.ranks = Ranks()
+        self.model = Transformer(shape.model_config(text.tokenizer.vocab_size)).train()
+        self.settings = TrainConfig()
+        self.optimizer = make_optimizer(self.model, self.settings)
+        self.gradients = Gradients(list(self.model.parameters()), extra=4)
+        self.step = 0
+        self.rate = 1e-4
+
+    def train(self, steps: Iterable[Step]) -> int:
+        """Train on these; the number of real target tokens that they had."""
+        return sum(map(self.train_step, steps))
+
+    def train_step(self, step: Step) -> int:
+        data, gradients = self.text.train, self.gradients
+        tokens = int(sum(data.target_lengths[rows].sum() + len(rows) for rows in step))
+        for number, rows, weight in self.ranks.share_evenly(step):
+            torch.manual_seed(seed_of(self.settings.seed, self.step, number))
+            batch = make_batch(data, rows, self.text.tokenizer)
+            hidden = self.model.states(batch.source, batch.target, batch.source_mask)
+            loss, nll = smoothed_cross_entropy(
+                batch.real_states(hidden), self.model.output.weight, batch.labels, self.settings.label_smoothing
+            )
+            (loss * (weight * gradients.factor / tokens)).backward()
+            gradients.extra[:2] += weight * torch.stack((loss.detach(), nll))
+        gradients.sum_over(self.ranks, self.step)
+        gradients.extra.tolist()  # what the log is told
+        gradients.norm()
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate
+        self.optimizer.step()
+        gradients.clear()
+        self.step += 1
+        return tokens
