@@ -1,6 +1,5 @@
 """Translator: strings in, strings out. Nothing outside ever sees a token unless it asks."""
 
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from dragoman.engines.selection import load_engine
 from dragoman.errors import DataError, UsageError
 from dragoman.hypotheses import Hypothesis
 from dragoman.rundir import RunDirectory
+from dragoman.sentences import split_text
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 
 # Lines that are sorted by length together when text is streamed: enough for batches of like length.
@@ -191,29 +191,3 @@ def with_changes(search: SearchConfig, **changes: float) -> SearchConfig:
     if unknown := ", ".join(changes.keys() - known.keys()):
         raise UsageError(f"unknown search setting {unknown}; known: {', '.join(known)}")
     return replace(search, **changes)  # type: ignore[arg-type]
-
-
-# Where a line that is too long may be cut, best first: after a sentence, after a clause, between words.
-_CUTS = (r"(?<=[.!?…。！？])\s+", r"(?<=[,;:—])\s+", r"\s+")
-
-
-def split_text(text: str, fits: Callable[[str], bool]) -> list[str]:
-    """Parts that fit, cut at the best places there are; a word that does not fit is cut in half."""
-    if fits(text):
-        return [text]
-    for cut in _CUTS:
-        pieces = re.split(cut, text)
-        if len(pieces) > 1:
-            break
-    else:
-        middle = len(text) // 2
-        return [*split_text(text[:middle], fits), *split_text(text[middle:], fits)] if middle else [text]
-    parts: list[str] = []
-    for piece in pieces:
-        if parts and fits(f"{parts[-1]} {piece}"):
-            parts[-1] = f"{parts[-1]} {piece}"
-        elif fits(piece):
-            parts.append(piece)
-        else:
-            parts.extend(split_text(piece, fits))
-    return [part for part in parts if part]

@@ -9,11 +9,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dragoman.errors import UsageError
+from dragoman.sentences import Segment, join, segments
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
 from dragoman.serve.pairs import Detected, LanguageDetector, Pair
-from dragoman.serve.segments import Segment, join, segments
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation, Translator, with_changes
 
@@ -110,7 +110,7 @@ class Service:
             # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
             return len(part.encode()) < limit or len(translator.tokenizer.encode(part)) <= limit
 
-        return segments(text, fits)
+        return segments(text, fits, pair.source)
 
     async def translate(
         self, pair: Pair, texts: Sequence[str], n_best: int = 1, beam: int | None = None, alpha: float | None = None
