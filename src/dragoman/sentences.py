@@ -87,17 +87,22 @@ def unwrapped(text: str) -> str:
 
 def wrapped(text: str, column: int, wrap: Wrap) -> str:
     """A text that begins at this column, broken between words as the paragraph was."""
-    if wrap.width <= 0:
-        return text
-    lines, line = [], ""
-    for word in text.split(" "):
-        longer = f"{line} {word}" if line else word
-        if column + len(longer) > wrap.width and (line or (column > len(wrap.prefix) and lines)):
-            lines.append(line)
-            column, line = len(wrap.prefix), word
+    pieces: list[str] = []
+    space = ""
+    for part in re.findall(r" +|[^ ]+", text):
+        if part.startswith(" "):
+            space = part
+            continue
+        if space and column + len(space) + len(part) > wrap.width and column > len(wrap.prefix):
+            pieces.append(wrap.newline + wrap.prefix)
+            column = len(wrap.prefix)
         else:
-            line = longer
-    return (wrap.newline + wrap.prefix).join([*lines, line])
+            pieces.append(space)
+            column += len(space)
+        pieces.append(part)
+        column += len(part)
+        space = ""
+    return "".join([*pieces, space])
 
 
 def paragraphs(text: str) -> list[Paragraph]:

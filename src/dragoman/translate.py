@@ -110,6 +110,12 @@ class Translator:
         """The same engines with other search settings."""
         return Translator(self.engine, self.tokenizer, with_changes(self.search, **changes), self._load_reference)
 
+    def fits(self, text: str) -> bool:
+        """Whether a sentence is translated as one."""
+        limit = self.search.max_source_length
+        # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
+        return len(text.encode()) < limit or len(self.tokenizer.encode(text)) <= limit
+
     def translate(self, lines: Sequence[str], required: Requirements | None = None) -> list[str]:
         """One translation a line, in the order given. `required`: what each must hold, as `Glossary(...).required`."""
         if isinstance(lines, str):  # a sequence of strings too: it would be translated letter by letter

@@ -5,6 +5,7 @@ them) at places of that text. A flow falls into sentences; a mark belongs to the
 the gap between two. What a translation gives back for a sentence is again text and marks: each mark once.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ class Flow:
     wrap: Wrap | None = None
     sound: Callable[[str], bool] = lambda _: True  # whether what came out is still what the format takes for the same
     whole_lines: bool = False  # each line of the text is by itself
+    finish: Callable[[str], str] = str  # of all of it, at the end
+    strict_escape: Callable[[str], str] | None = None  # where what came out is not sound
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Se
     edges = [0, *breaks, len(flow.text)]
     spans = [
         span
-        for first, last in zip(edges, edges[1:], strict=False)
+        for first, last in itertools.pairwise(edges)
         for span in fitting_sentences(flow.text, first, last, fits, language)
     ]
     spaces = _QUOTED_SPACES if flow.wrap is not None and ">" in flow.wrap.prefix else _SPACES
@@ -103,7 +106,8 @@ def assemble(flow: Flow, sentences: Sequence[Sentence], said: Sequence[Sequence[
 def render(flow: Flow, items: Sequence[Item], column: int = 0, wrap: bool = True) -> "Iterator[str | Flow]":
     """As the format writes it. Text in marks is left as flows, to be rendered in turn."""
     open_elements: list[int | None] = [None]
-    for item in items:
+    divided = False
+    for number, item in enumerate(items):
         if isinstance(item, int):
             mark = flow.marks[item]
             yield from mark.raw
@@ -112,7 +116,15 @@ def render(flow: Flow, items: Sequence[Item], column: int = 0, wrap: bool = True
             elif mark.element in open_elements:
                 open_elements.remove(mark.element)
             column += sum(len(raw) for raw in mark.raw if isinstance(raw, str))
-        elif item:
+            divided = mark.divides
+            continue
+        if divided:
+            item, column = item.lstrip(" "), 0
+        following = items[number + 1] if number + 1 < len(items) else None
+        if isinstance(following, int) and flow.marks[following].divides:
+            item = item.rstrip(" ")
+        divided = divided and not item
+        if item:
             styled = (element for element in reversed(open_elements) if element in flow.styles)
             before, after = flow.styles.get(next(styled, None), ("", ""))
             text = flow.escape(item)

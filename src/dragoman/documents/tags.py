@@ -175,10 +175,7 @@ def _place_children(
             allowed = [max(lowest, first)]
         before = shares.before(point.start)
         # Words before the gap that come from after the mark, and words after it that come from before.
-        costs = {
-            gap: sum(1 - share for share in before[first:gap]) + sum(before[gap:last])
-            for gap in allowed
-        }
+        costs = {gap: sum(1 - share for share in before[first:gap]) + sum(before[gap:last]) for gap in allowed}
         gap = min(allowed, key=lambda at: (costs[at], at))
         intervals[id(point)] = (gap, gap)
         lowest = gap
@@ -207,9 +204,7 @@ def _best_stretch(values: Sequence[float], free: Sequence[bool]) -> tuple[float,
 
 
 class _Writer:
-    def __init__(
-        self, flow: Flow, target: str, words: Sequence[Placed], intervals: dict[int, tuple[int, int]]
-    ) -> None:
+    def __init__(self, flow: Flow, target: str, words: Sequence[Placed], intervals: dict[int, tuple[int, int]]) -> None:
         self.flow, self.target, self.words, self.intervals = flow, target, words, intervals
 
     def write(self, node: _Node, start: int, end: int) -> Iterator[Item]:
@@ -246,11 +241,11 @@ class _Writer:
 
 def _tree(flow: Flow, sentence: Sentence) -> _Node:
     """The elements of a sentence as they nest. Open at its begin or its end: the other half is elsewhere."""
-    place = _places(sentence)
+    place = places_in(sentence)
     root = _Node(0, len(sentence.text))
     inner = set(sentence.marks)
     opened_here = {flow.marks[i].element for i in inner if flow.marks[i].opens}
-    closed_here = {flow.marks[i].element for i in inner if flow.marks[i].element is not None and not flow.marks[i].opens}
+    closed_here = {flow.marks[i].element for i in inner if not flow.marks[i].opens} - {None}
     stack = [root]
     # What was opened before and closes here, the last to close outermost.
     for i in reversed(sentence.marks):
@@ -278,7 +273,7 @@ def _tree(flow: Flow, sentence: Sentence) -> _Node:
     return root
 
 
-def _places(sentence: Sentence) -> Callable[[int], int]:
+def places_in(sentence: Sentence) -> Callable[[int], int]:
     """From a place in the flow to one in the sentence's text."""
     found = {origin: index for index, origin in reversed(list(enumerate(sentence.origin)))}
 

@@ -112,14 +112,7 @@ class Service:
         return self.detector.detect(texts)
 
     def segments(self, pair: Pair, text: str) -> list[Segment]:
-        translator = self.translators[pair.name]
-        limit = translator.search.max_source_length
-
-        def fits(part: str) -> bool:
-            # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
-            return len(part.encode()) < limit or len(translator.tokenizer.encode(part)) <= limit
-
-        return segments(text, fits, pair.source)
+        return segments(text, self.translators[pair.name].fits, pair.source)
 
     async def translate(
         self, pair: Pair, texts: Sequence[str], n_best: int = 1, wishes: Wishes | None = None
