@@ -23,6 +23,7 @@ ORDER = [
     "corpus",
     "cleaning",
     "tokenizer",
+    "augment",
     "dataset",
     "batching",
     # the model
@@ -76,6 +77,7 @@ WITHOUT_TORCH = [
     "corpus",
     "cleaning",
     "tokenizer",
+    "augment",
     "dataset",
     "rundir",
     "hypotheses",
