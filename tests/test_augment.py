@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 import sentencepiece
+from conftest import LEXICON
 
 import dragoman.dataset
 from dragoman.augment import misspelt, require_bpe, rewrite, title_case, with_typos
 from dragoman.cleaning import check_corpora
 from dragoman.config import CorpusConfig, DataConfig
+from dragoman.corpus import read_pairs
 from dragoman.dataset import Dataset, Prepared, encode_view, prepare
 from dragoman.errors import ConfigError, DataError
+from dragoman.phrases import learn_lexicon, phrase_of
 from dragoman.tokenizer import Tokenizer
 
 ODD = "née ▁␛ \u2028 𝄞 it's naïveté — 東京"
@@ -88,13 +91,13 @@ def test_a_view_does_not_depend_on_the_number_of_processes(
     tokenizer = Tokenizer.learn((side for corpus in checked.train for pair in corpus.pairs() for side in pair), 600)
     found = []
     for processes in (1, 3):  # and the whole in one chunk, below
-        encode_view(checked.train, tokenizer, tmp_path / str(processes), config, 1, 1, processes)
+        encode_view(checked.train, tokenizer, {}, tmp_path / str(processes), config, 1, 1, processes)
         found.append(ids(Dataset.open(tmp_path / str(processes), [1.0])))
     assert found[0] == found[1]
     monkeypatch.setattr(dragoman.dataset, "_CHUNK", 1000)
-    encode_view(checked.train, tokenizer, tmp_path / "one chunk", config, 1, 1)
+    encode_view(checked.train, tokenizer, {}, tmp_path / "one chunk", config, 1, 1)
     assert ids(Dataset.open(tmp_path / "one chunk", [1.0])) == found[0]
-    encode_view(checked.train, tokenizer, tmp_path / "other", config, 2, 1)
+    encode_view(checked.train, tokenizer, {}, tmp_path / "other", config, 2, 1)
     assert ids(Dataset.open(tmp_path / "other", [1.0])) != found[0]
 
 
@@ -146,7 +149,7 @@ def test_settings_that_make_no_sense_are_refused(values: dict[str, float], messa
 def test_each_change_has_its_share() -> None:
     pair = ("don't move the piano", "ne bouge pas le piano")
     config = DataConfig(views=2, upper_case=0.2, title_case=0.1, typos=0.3)
-    written = [rewrite(pair, config, random.Random(i)) for i in range(3000)]
+    written = [rewrite(pair, {}, config, random.Random(i)) for i in range(3000)]
     upper = written.count(("DON'T MOVE THE PIANO", "NE BOUGE PAS LE PIANO"))
     title = written.count(("Don't Move The Piano", "Ne Bouge Pas Le Piano"))
     unchanged = written.count(pair)
@@ -177,14 +180,31 @@ def test_resumed_equals_uninterrupted_across_views(
         assert ran.code == 0, ran.stderr
         return tmp_path / name
 
-    whole = train("whole", 15)
+    whole = train("whole", 10)
     epochs = [json.loads(line).get("epoch") for line in (whole / "metrics.jsonl").read_text().splitlines()]
     assert max(e for e in epochs if e is not None) >= 3  # all views, and the first one again
     train("parts", 5)
-    parts = train("parts", 15)
+    parts = train("parts", 10)
     for name in ("model.safetensors", "optimizer.safetensors"):
-        last = f"checkpoints/step-00000015/{name}"
+        last = f"checkpoints/step-00000010/{name}"
         assert (whole / last).read_bytes() == (parts / last).read_bytes()
     verified = cli("verify", parts)
     assert verified.code == 0, verified.stderr
     assert "the same to the bit" in verified.stdout
+
+
+def test_short_phrases_are_translations_of_each_other(tiny_text: Path) -> None:
+    pairs = list(read_pairs(tiny_text / "train.tsv"))
+    lexicon = learn_lexicon(pairs)
+    assert {word: LEXICON[word] for word in lexicon} == lexicon
+    assert len(lexicon) == len(LEXICON)
+    draw = random.Random(1)
+    found = [phrase_of(pair, lexicon, draw) for pair in pairs]
+    assert all(target == " ".join(LEXICON[word] for word in source.split()) for source, target in found)
+    assert {len(source.split()) for source, _ in found} >= {1, 2, 3, 4}
+    assert max(len(s.split()) for (s, _), pair in zip(found, pairs, strict=True) if s != pair[0]) == 4
+    # In another order, capitals and punctuation as they are; a word that is there twice is not linked.
+    assert phrase_of(("The RED house.", "La domo ruĝa."), {"red": "ruĝa", "house": "domo"}, random.Random(0)) in (
+        ("RED", "ruĝa"), ("house", "domo"), ("RED house", "domo ruĝa"))  # fmt: skip
+    assert phrase_of(("red, red", "ruĝa, ruĝa"), {"red": "ruĝa"}, draw) == ("red, red", "ruĝa, ruĝa")
+    assert learn_lexicon([]) == {}

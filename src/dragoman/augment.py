@@ -1,4 +1,4 @@
-"""Other ways to write a training pair: cut into other pieces, in capitals, with slips of the pen.
+"""Other ways to write a training pair: cut into other pieces, in capitals, a phrase of it, with slips of the pen.
 
 A view is the whole training text written anew. View 0 is the text as it is; what becomes of a pair in another view
 depends on (seed, view, row) alone, so that views can be made once, before training, and on any number of cores.
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from dragoman.config import DataConfig
 from dragoman.errors import DataError
+from dragoman.phrases import Lexicon, Pair, phrase_of
 from dragoman.tokenizer import Tokenizer
 
-Pair = tuple[str, str]
 _VARIANTS = 16  # of each word in a view
 _LETTERS_TO_ERR_IN = 4  # shorter words become other words too easily
 _ERR_IN_ONE_OF = 5  # words of a sentence that has typos
@@ -28,12 +28,14 @@ class Chunk:
     pairs: Sequence[Pair]
 
 
-def encode_chunk(chunk: Chunk, tokenizer: Tokenizer, config: DataConfig, seed: int, view: int) -> list[list[int]]:
+def encode_chunk(
+    chunk: Chunk, tokenizer: Tokenizer, lexicon: Lexicon, config: DataConfig, seed: int, view: int
+) -> list[list[int]]:
     """Source and target ids in turn. Where they would be too long or none, the pair is left as it is."""
     draws = [
         random.Random(f"{seed} {view} {row}") for row in range(chunk.first_row, chunk.first_row + len(chunk.pairs))
     ]
-    written = [rewrite(pair, config, draw) for pair, draw in zip(chunk.pairs, draws, strict=True)]
+    written = [rewrite(pair, lexicon, config, draw) for pair, draw in zip(chunk.pairs, draws, strict=True)]
     texts = [side for pair in written for side in pair]
     if config.bpe_dropout:
         subwords = BpeDropout(tokenizer, config.bpe_dropout, f"{seed} {view}")
@@ -108,7 +110,7 @@ def require_bpe(tokenizer: Tokenizer, texts: Sequence[str]) -> None:
         )
 
 
-def rewrite(pair: Pair, config: DataConfig, draw: random.Random) -> Pair:
+def rewrite(pair: Pair, lexicon: Lexicon, config: DataConfig, draw: random.Random) -> Pair:
     """At most one change to the text, each with the share of pairs that the configuration gives it."""
     source, target = pair
     lot = draw.random()
@@ -116,6 +118,8 @@ def rewrite(pair: Pair, config: DataConfig, draw: random.Random) -> Pair:
         return source.upper(), target.upper()
     if (lot := lot - config.title_case) < 0:
         return title_case(source), title_case(target)
+    if (lot := lot - config.short_phrases) < 0:
+        return phrase_of(pair, lexicon, draw)
     if lot - config.typos < 0:
         return with_typos(source, draw), target  # read with them, written without
     return pair

@@ -24,7 +24,7 @@ Norm = Literal["layer", "batch"]
 Positions = Literal["sinusoidal", "learned", "index", "none"]
 AttentionScale = Literal["1/sqrt(d_k)", "1/d_k", "1"]
 Schedule = Literal["paper", "linear"]
-TEXT_CHANGES = ("upper_case", "title_case", "typos")  # of [data]: shares of the pairs of a view
+TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # of [data]: shares of the pairs of a view
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,7 @@ class DataConfig:
     bpe_dropout: float = 0.0  # of the merges of subwords, left out at random on both sides (Provilkov et al. 2020)
     upper_case: float = 0.0  # this share of the pairs, both sides
     title_case: float = 0.0  # this share of the pairs, both sides
+    short_phrases: float = 0.0  # this share of the pairs: one to four words of them that translate each other
     typos: float = 0.0  # this share of the pairs, in the source
 
     def __post_init__(self) -> None:

@@ -25,6 +25,7 @@ from dragoman.config import TEXT_CHANGES, CorpusConfig, DataConfig
 from dragoman.corpus import CleaningReport, Corpus, Verdict, file_digest
 from dragoman.errors import DataError, DragomanError
 from dragoman.parallel import map_on_all_cores
+from dragoman.phrases import Lexicon, learn_lexicon
 from dragoman.tokenizer import Tokenizer, choose_vocab_size, load_tokenizer
 
 FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew
@@ -149,11 +150,11 @@ def prepare(
             encode_corpora(corpora, tokenizer, unfinished / name, config.max_length, keep_text=name == "valid")
         require_pairs(checked.train)
         if config.bpe_dropout:
-            some = itertools.chain.from_iterable(corpus.pairs() for corpus in checked.train)
-            require_bpe(tokenizer, [side for pair in itertools.islice(some, _CHUNK) for side in pair])
+            require_bpe(tokenizer, [side for pair in itertools.islice(_pairs(checked.train), _CHUNK) for side in pair])
+        lexicon = learn_lexicon(_pairs(checked.train)) if config.short_phrases else {}
         for view in range(1, config.views):
             say(f"writing the training text anew: view {view + 1} of {config.views}")
-            encode_view(checked.train, tokenizer, unfinished / _view_name(view), config, seed, view)
+            encode_view(checked.train, tokenizer, lexicon, unfinished / _view_name(view), config, seed, view)
         report = checked.report()
         write_record(report)
         unfinished.replace(directory)
@@ -220,6 +221,7 @@ def encode_corpora(
 def encode_view(
     corpora: Sequence[Corpus],
     tokenizer: Tokenizer,
+    lexicon: Lexicon,
     directory: Path,
     config: DataConfig,
     seed: int,
@@ -229,14 +231,17 @@ def encode_view(
     """The pairs that `encode_corpora` kept, row by row, as this view writes them."""
     directory.mkdir(parents=True)
     dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
-    texts = _chunks(itertools.chain.from_iterable(corpus.pairs() for corpus in corpora))
-    chunks = (Chunk(number * _CHUNK, pairs) for number, pairs in enumerate(texts))
-    encode = partial(encode_chunk, tokenizer=tokenizer, config=config, seed=seed, view=view)
+    chunks = (Chunk(number * _CHUNK, pairs) for number, pairs in enumerate(_chunks(_pairs(corpora))))
+    encode = partial(encode_chunk, tokenizer=tokenizer, lexicon=lexicon, config=config, seed=seed, view=view)
     with _SideWriter(directory, "source", dtype) as source_side, _SideWriter(directory, "target", dtype) as target_side:
         for ids in map_on_all_cores(encode, chunks, processes):
             source_side.add(ids[::2])
             target_side.add(ids[1::2])
     _write_json(directory / "about.json", {"dtype": dtype.name, "counts": [len(corpus) for corpus in corpora]})
+
+
+def _pairs(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
+    return itertools.chain.from_iterable(corpus.pairs() for corpus in corpora)
 
 
 def _view_name(view: int) -> str:
