@@ -180,13 +180,13 @@ def test_resumed_equals_uninterrupted_across_views(
         assert ran.code == 0, ran.stderr
         return tmp_path / name
 
-    whole = train("whole", 10)
+    whole = train("whole", 15)
     epochs = [json.loads(line).get("epoch") for line in (whole / "metrics.jsonl").read_text().splitlines()]
     assert max(e for e in epochs if e is not None) >= 3  # all views, and the first one again
     train("parts", 5)
-    parts = train("parts", 10)
+    parts = train("parts", 15)
     for name in ("model.safetensors", "optimizer.safetensors"):
-        last = f"checkpoints/step-00000010/{name}"
+        last = f"checkpoints/step-00000015/{name}"
         assert (whole / last).read_bytes() == (parts / last).read_bytes()
     verified = cli("verify", parts)
     assert verified.code == 0, verified.stderr
