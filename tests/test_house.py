@@ -23,6 +23,8 @@ ORDER = [
     "corpus",
     "cleaning",
     "tokenizer",
+    "phrases",
+    "augment",
     "dataset",
     "batching",
     # the model
@@ -76,6 +78,8 @@ WITHOUT_TORCH = [
     "corpus",
     "cleaning",
     "tokenizer",
+    "phrases",
+    "augment",
     "dataset",
     "rundir",
     "hypotheses",
