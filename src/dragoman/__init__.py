@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dragoman.config import DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
     from dragoman.errors import DragomanError
+    from dragoman.glossary import Glossary, Required
     from dragoman.model import Transformer
     from dragoman.tokenizer import Tokenizer
     from dragoman.translate import Translator
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = [
     "DataConfig",
     "DragomanError",
+    "Glossary",
     "ModelConfig",
+    "Required",
     "RunConfig",
     "SearchConfig",
     "Tokenizer",
@@ -31,7 +34,9 @@ __all__ = [
 _HOME = {
     "DataConfig": "dragoman.config",
     "DragomanError": "dragoman.errors",
+    "Glossary": "dragoman.glossary",
     "ModelConfig": "dragoman.config",
+    "Required": "dragoman.glossary",
     "RunConfig": "dragoman.config",
     "SearchConfig": "dragoman.config",
     "Tokenizer": "dragoman.tokenizer",

@@ -18,7 +18,21 @@ from dragoman import config as configuration
 from dragoman.config import RunConfig
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
-from dragoman.options import Alpha, Beam, Changes, Checkpoint, EngineChoice, Minutes, Numbers, Out, Runs, Seed, Steps
+from dragoman.options import (
+    Alpha,
+    Beam,
+    Changes,
+    Checkpoint,
+    EngineChoice,
+    GlossaryFile,
+    Keep,
+    Minutes,
+    Numbers,
+    Out,
+    Runs,
+    Seed,
+    Steps,
+)
 from dragoman.parsing.cli import parse_commands
 from dragoman.serve.cli import serve
 
@@ -117,6 +131,8 @@ def translate(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    glossary: GlossaryFile = None,
+    keep: Keep = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate lines of text.
@@ -124,6 +140,7 @@ def translate(
     The output has a line for each line of the input, in its order; empty lines stay empty.
     """
     from dragoman.corpus import read_lines
+    from dragoman.glossary import Glossary, requirements
     from dragoman.translate import WINDOW, Translation, Translator
 
     changes = {"beam": beam, "alpha": alpha, "temperature": temperature, "top_k": top_k, "top_p": top_p}
@@ -148,6 +165,8 @@ def translate(
         return "".join(f"{candidate.score:.4f}\t{candidate.text}\n" for candidate in translation.candidates)
 
     scores = as_json or n_best > 1
+    terms = None if glossary is None else Glossary.load(glossary)
+    required = requirements(terms, keep or ())
     translator = Translator.load(
         *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, **given
     )
@@ -155,7 +174,7 @@ def translate(
     if input_ is not None and output is not None:
         from dragoman.resumable import identity_of, translate_file
 
-        identity = [*identity_of(runs, checkpoint), translator.engine.name, as_json]
+        identity = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep]
         translate_file(
             translator,
             input_,
@@ -165,13 +184,16 @@ def translate(
             n_best=n_best,
             seed=seed,
             scores=scores,
+            required=required,
             say=_say,
         )
         return
     lines = read_lines(sys.stdin.buffer if input_ is None else input_)
     # A person who types wants each answer at once; a file is sorted by length in windows.
     window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
-    for translation in translator.translate_stream(lines, n_best, seed, window, warn=_say, scores=scores):
+    for translation in translator.translate_stream(
+        lines, n_best, seed, window, warn=_say, scores=scores, required=required
+    ):
         _print(text_of(translation).removesuffix("\n"))
 
 

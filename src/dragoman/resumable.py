@@ -24,6 +24,7 @@ from typing import BinaryIO
 
 from dragoman.corpus import read_lines
 from dragoman.errors import DragomanError, UsageError
+from dragoman.glossary import Requirements
 from dragoman.rundir import RunDirectory, read_json, write_atomically
 from dragoman.translate import WINDOW, Translation, Translator
 
@@ -45,6 +46,7 @@ def translate_file(
     n_best: int = 1,
     seed: int = 0,
     scores: bool = True,
+    required: Requirements | None = None,
     say: Callable[[str], None],
     window: int = WINDOW,
 ) -> None:
@@ -66,7 +68,14 @@ def translate_file(
         try:
             while chunk := list(islice(lines, window)):
                 translations = translator.translate_stream(
-                    chunk, n_best, seed, window, warn=meter.warn, scores=scores, first_line=done.lines + 1
+                    chunk,
+                    n_best,
+                    seed,
+                    window,
+                    warn=meter.warn,
+                    scores=scores,
+                    first_line=done.lines + 1,
+                    required=required,
                 )
                 file.write("".join(map(write, translations)).encode())
                 _to_disk(file)
