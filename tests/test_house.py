@@ -53,6 +53,7 @@ ORDER = [
     "verify",
     # further uses of the same blocks
     "options",
+    "adapt",
     "parsing",
     "languages",
     "vision",

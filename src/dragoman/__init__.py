@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dragoman.adapt.finetune import FineTuned, finetune
     from dragoman.config import DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
     from dragoman.errors import DragomanError
     from dragoman.model import Transformer
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DataConfig",
     "DragomanError",
+    "FineTuned",
     "ModelConfig",
     "RunConfig",
     "SearchConfig",
@@ -26,11 +28,14 @@ __all__ = [
     "Transformer",
     "Translator",
     "__version__",
+    "finetune",
 ]
 
 _HOME = {
     "DataConfig": "dragoman.config",
     "DragomanError": "dragoman.errors",
+    "FineTuned": "dragoman.adapt.finetune",
+    "finetune": "dragoman.adapt.finetune",
     "ModelConfig": "dragoman.config",
     "RunConfig": "dragoman.config",
     "SearchConfig": "dragoman.config",
