@@ -34,6 +34,7 @@ ORDER = [
     "trace",
     # what is kept
     "rundir",
+    "language_codes",
     "checkpoint",
     "runlog",
     "ranks",

@@ -19,6 +19,7 @@ from dragoman.adapt.cli import add_adapting_commands, corpus_from
 from dragoman.config import CorpusConfig, RunConfig
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
+from dragoman.export.cli import add_exporting_commands
 from dragoman.options import (
     Alpha,
     AsJson,
@@ -55,6 +56,7 @@ config_app = typer.Typer(help="Look at configurations.", no_args_is_help=True, r
 app.add_typer(config_app, name="config")
 app.add_typer(parse_commands(lambda line: _print(line)), name="parse")
 add_adapting_commands(app, lambda line: _print(line))
+add_exporting_commands(app, lambda line: _print(line))
 
 References = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")

@@ -9,9 +9,10 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.config import SearchConfig
+from dragoman.language_codes import language_name
 from dragoman.serve.answers import ERRORS, while_connected
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.pairs import Pair, language_name
+from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
 from dragoman.serve.segments import Segment
 from dragoman.serve.service import Service, check_text
