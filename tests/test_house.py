@@ -36,6 +36,7 @@ ORDER = [
     "trace",
     # what is kept
     "rundir",
+    "language_codes",
     "checkpoint",
     "runlog",
     "ranks",
@@ -60,6 +61,7 @@ ORDER = [
     "verify",
     # further uses of the same blocks
     "options",
+    "adapt",
     "parsing",
     "languages",
     "vision",
