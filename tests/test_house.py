@@ -54,6 +54,7 @@ ORDER = [
     # further uses of the same blocks
     "options",
     "parsing",
+    "inspection",
     "languages",
     "vision",
     "documents",
