@@ -63,6 +63,7 @@ ORDER = [
     "options",
     "adapt",
     "parsing",
+    "inspection",
     "languages",
     "vision",
     "documents",

@@ -21,6 +21,7 @@ from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
 from dragoman.export.cli import add_exporting_commands
+from dragoman.inspection.cli import inspect_command
 from dragoman.options import (
     Alpha,
     AsJson,
@@ -402,6 +403,7 @@ def demo(
 
 app.command("translate-file")(translate_file_command(lambda line: _print(line)))
 app.command()(serve)
+app.command()(inspect_command(lambda line: _print(line)))
 
 
 def main() -> NoReturn:
