@@ -23,6 +23,8 @@ ORDER = [
     "corpus",
     "cleaning",
     "tokenizer",
+    "excerpts",
+    "augment",
     "dataset",
     "batching",
     # the model
@@ -34,6 +36,7 @@ ORDER = [
     "trace",
     # what is kept
     "rundir",
+    "language_codes",
     "checkpoint",
     "runlog",
     "ranks",
@@ -58,7 +61,9 @@ ORDER = [
     "verify",
     # further uses of the same blocks
     "options",
+    "adapt",
     "parsing",
+    "inspection",
     "languages",
     "vision",
     "documents",
@@ -81,6 +86,8 @@ WITHOUT_TORCH = [
     "corpus",
     "cleaning",
     "tokenizer",
+    "excerpts",
+    "augment",
     "dataset",
     "rundir",
     "glossary",

@@ -1,7 +1,7 @@
 """Our own API, /api/v1: translations with their tokens and scores, and everything that explains them."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Request
@@ -10,17 +10,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.config import SearchConfig
 from dragoman.glossary import Glossary, Kept
+from dragoman.language_codes import language_name
 from dragoman.sentences import Segment
 from dragoman.serve.answers import ERRORS, while_connected
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.pairs import Pair, language_name
+from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service, Wishes, check_text
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation
 
 
-class _Model(BaseModel):
+class ApiModel(BaseModel):
     model_config = ConfigDict(extra="forbid", from_attributes=True)
 
 
@@ -31,7 +32,7 @@ Beam = Annotated[int | None, Field(ge=1, description="Beam size; null: the run's
 Alpha = Annotated[float | None, Field(ge=0, le=5, description="Length penalty; null: the run's own")]
 
 
-class _Question(_Model):
+class Question(ApiModel):
     text: Text
     source: Language
     target: Language
@@ -49,12 +50,12 @@ class _Question(_Model):
                 raise HTTPException(422, f"Invalid request: {name}: {value}; at most {limit}")
 
 
-class TermQuestion(_Model):
+class TermQuestion(ApiModel):
     source: Annotated[str, Field(min_length=1, max_length=200)]
     target: Annotated[str, Field(max_length=1000, description="Allowed forms, separated by |; none: not translated")]
 
 
-class TranslateQuestion(_Question):
+class TranslateQuestion(Question):
     source: Annotated[str, Field(min_length=1, max_length=16, description="A language code, or auto")]
     n_best: Annotated[int, Field(ge=1)] = 1
     beam: Beam = None
@@ -68,7 +69,7 @@ class TranslateQuestion(_Question):
         return Wishes(self.beam, self.alpha, terms, tuple(self.keep))
 
 
-class SearchQuestion(_Question):
+class SearchQuestion(Question):
     prefix: Tokens = []
     beam: Beam = None
     alpha: Alpha = None
@@ -83,12 +84,12 @@ class ExplainQuestion(SearchQuestion):
     alternatives: Annotated[int, Field(ge=1)] = 5
 
 
-class AlternativesQuestion(_Question):
+class AlternativesQuestion(Question):
     prefix: Tokens = []
     alternatives: Annotated[int, Field(ge=1)] = 6
 
 
-class PairInfo(_Model):
+class PairInfo(ApiModel):
     source: str
     target: str
     source_name: str
@@ -98,7 +99,7 @@ class PairInfo(_Model):
     max_source_length: int
 
 
-class ServiceInfo(_Model):
+class ServiceInfo(ApiModel):
     pairs: list[PairInfo]
     key_required: bool
     character_limit: int
@@ -106,26 +107,26 @@ class ServiceInfo(_Model):
     beam_limit: int
 
 
-class CandidateAnswer(_Model):
+class CandidateAnswer(ApiModel):
     text: str
     score: float
     log_probability: float
     tokens: list[str]
 
 
-class SegmentAnswer(_Model):
+class SegmentAnswer(ApiModel):
     start: int
     end: int
     source: str
     candidates: list[CandidateAnswer]
 
 
-class DetectedAnswer(_Model):
+class DetectedAnswer(ApiModel):
     language: str
     confidence: float
 
 
-class TranslateAnswer(_Model):
+class TranslateAnswer(ApiModel):
     text: str
     source: str
     target: str
@@ -133,7 +134,7 @@ class TranslateAnswer(_Model):
     segments: list[SegmentAnswer]
 
 
-class WordAnswer(_Model):
+class WordAnswer(ApiModel):
     text: str
     start: int
     end: int
@@ -141,18 +142,18 @@ class WordAnswer(_Model):
     last_token: int
 
 
-class AlternativeAnswer(_Model):
+class AlternativeAnswer(ApiModel):
     token: str
     probability: float
 
 
-class PositionAnswer(_Model):
+class PositionAnswer(ApiModel):
     token: str
     probability: float
     alternatives: list[AlternativeAnswer]
 
 
-class ExplainAnswer(_Model):
+class ExplainAnswer(ApiModel):
     source: str
     target: str
     source_words: list[WordAnswer]
@@ -165,13 +166,13 @@ class ExplainAnswer(_Model):
     score: float
 
 
-class WordChoiceAnswer(_Model):
+class WordChoiceAnswer(ApiModel):
     text: str
     tokens: list[str]
     probability: float
 
 
-class BeamCandidateAnswer(_Model):
+class BeamCandidateAnswer(ApiModel):
     parent: int
     row: int | None
     token: str
@@ -183,7 +184,7 @@ class BeamCandidateAnswer(_Model):
     fate: str
 
 
-class BeamAnswer(_Model):
+class BeamAnswer(ApiModel):
     beam: int
     alpha: float
     steps: list[list[BeamCandidateAnswer]]
@@ -193,9 +194,7 @@ class BeamAnswer(_Model):
     score: float
 
 
-def make_router(service: Service, keys: Keys) -> APIRouter:
-    settings = service.settings
-
+def key_check(keys: Keys) -> Callable[[Request], Awaitable[None]]:
     async def require_key(request: Request) -> None:
         if not keys.required:
             return
@@ -205,11 +204,18 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         if not keys.holds(given.strip()):
             raise HTTPException(403, "Invalid API key")
 
-    def pair_of(source: str, target: str) -> Pair:
-        pair = service.pair(source, target)
-        if pair is None:
-            raise HTTPException(404, f"{source}-{target} is not served; served: {', '.join(service.pairs)}")
-        return pair
+    return require_key
+
+
+def pair_of(service: Service, source: str, target: str) -> Pair:
+    pair = service.pair(source, target)
+    if pair is None:
+        raise HTTPException(404, f"{source}-{target} is not served; served: {', '.join(service.pairs)}")
+    return pair
+
+
+def make_router(service: Service, keys: Keys) -> APIRouter:
+    settings = service.settings
 
     def source_of(question: TranslateQuestion) -> tuple[str, DetectedAnswer | None]:
         question.check(settings)
@@ -224,7 +230,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         return detected.language, found
 
     router = APIRouter(prefix="/api/v1", tags=["Dragoman"], responses=ERRORS)
-    locked = [Depends(require_key)]
+    locked = [Depends(key_check(keys))]
 
     @router.get("/service")
     async def about() -> ServiceInfo:
@@ -241,7 +247,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     async def translate(question: TranslateQuestion, request: Request) -> TranslateAnswer:
         """A text, with the tokens and scores of each sentence."""
         source, detected = source_of(question)
-        pair = pair_of(source, question.target)
+        pair = pair_of(service, source, question.target)
         done = await while_connected(
             request,
             service.translate(pair, [question.text], question.n_best, question.wishes()),
@@ -260,7 +266,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     async def stream(question: TranslateQuestion) -> StreamingResponse:
         """The same, sentence by sentence as server-sent events."""
         source, detected = source_of(question)
-        pair, wishes = pair_of(source, question.target), question.wishes()
+        pair, wishes = pair_of(service, source, question.target), question.wishes()
 
         async def events() -> AsyncIterator[str]:
             try:
@@ -285,7 +291,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.explain(
                     question.text, question.translation, question.prefix, question.alternatives, **changes
                 ),
@@ -300,7 +306,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.alternatives(question.text, question.prefix, question.alternatives),
             ),
         )
@@ -314,7 +320,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.beam(question.text, question.prefix, **changes),
             ),
         )

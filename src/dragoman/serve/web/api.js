@@ -44,6 +44,9 @@ export const explain = async (question, signal) => (await ask("explain", questio
 export const alternatives = async (question, signal) => (await ask("alternatives", question, signal)).json();
 export const beam = async (question, signal) => (await ask("beam", question, signal)).json();
 
+// Below /inside, where some answers are not JSON: the response itself.
+export const inside = (path, question, signal) => ask(`inside${path}`, question, signal);
+
 // Sentence by sentence, as they are done: `onSegment` for each, and the last event as the result.
 export async function translate(question, signal, onSegment) {
   const response = await ask("translate/stream", question, signal);
