@@ -16,7 +16,7 @@ _EXACT: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         "placeholder",
         re.compile(
             r"\{\{[^{}]*\}\}|[$%#]\{[^{}]*\}|\{[^{}\s]*\}|%\(\w+\)[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]|%\d+\$[a-zA-Z@]"
-            r"|(?<![\w%])%[-#0+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[sdifgeuxXcpr@](?![a-zA-Z])"
+            r"|(?<![\d%])%[-#0+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[sdifgeuxXcpr@](?![a-zA-Z])"
             r"|</?[A-Za-z][^<>]*>|&(?:\w+|#\d+|#x[\da-fA-F]+);|\$\w+\$|__\w+__"
         ),
     ),

@@ -79,6 +79,8 @@ class Service:
         self._explainers: dict[str, Explainer] = {}
         # torch shares the cores with the translation of everyone else: one explanation at a time.
         self._explain_pool = ThreadPoolExecutor(1, thread_name_prefix="explain")
+        # Each waits for sentences most of its time.
+        self.document_pool = ThreadPoolExecutor(settings.document_limit, thread_name_prefix="document")
         self._explaining = 0
         self._expected = False
         self.batcher: Batcher[Kind, Translation] = Batcher(
@@ -103,6 +105,7 @@ class Service:
 
     async def close(self) -> None:
         await self.batcher.close()
+        self.document_pool.shutdown(wait=False, cancel_futures=True)
         self._explain_pool.shutdown()
 
     def pair(self, source: str, target: str) -> Pair | None:
@@ -119,7 +122,7 @@ class Service:
     ) -> list[TranslatedText]:
         kind = Kind(pair.name, n_best, wishes or Wishes())
         parts = [self.segments(pair, text) for text in texts]
-        done = await self._sentences(kind, [part.text for some in parts for part in some])
+        done = await self.sentences(kind, [part.text for some in parts for part in some])
         results, position = [], 0
         for text, some in zip(texts, parts, strict=True):
             results.append(TranslatedText(text, tuple(some), tuple(done[position : position + len(some)])))
@@ -137,7 +140,7 @@ class Service:
         try:
             for part in parts:
                 for later in islice(ahead, max(1, self.settings.queue_limit // 4) - len(tasks)):
-                    tasks.append(asyncio.create_task(self._sentences(kind, [later.text])))
+                    tasks.append(asyncio.create_task(self.sentences(kind, [later.text])))
                 yield part, (await tasks[0])[0]
                 tasks.popleft()
         finally:
@@ -146,12 +149,15 @@ class Service:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def explain(self, pair: Pair, work: "Callable[[Explainer], T]") -> T:
+        return await self.beside(lambda: work(self._explainer(pair)))
+
+    async def beside(self, work: Callable[[], T]) -> T:
+        """What torch has to do, one at a time, beside the translation of everyone else."""
         if self._explaining >= self.settings.explain_limit:
             raise OverloadedError(self._explaining, self.settings.explain_limit, 1)
         self._explaining += 1
         try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._explain_pool, lambda: work(self._explainer(pair)))
+            return await asyncio.get_running_loop().run_in_executor(self._explain_pool, work)
         finally:
             self._explaining -= 1
 
@@ -172,7 +178,7 @@ class Service:
             self._explainers[pair.name] = found
         return self._explainers[pair.name]
 
-    async def _sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
+    async def sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
         """Each different sentence once, and only those that were not translated of late."""
         found = {text: cached for text in texts if (cached := self._cache.get((kind, text))) is not None}
         self.metrics.counters["cache_hits"] += len(found)
