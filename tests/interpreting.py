@@ -29,7 +29,7 @@ def words(text: str) -> list[Word]:
 
 @dataclass
 class Scripted:
-    """Says what `say` says, with words in an order of its own; `order[i]` is the source word of the i-th target word."""
+    """Says what `say` says, with words in an order of its own: `order[i]` is the source of the i-th target word."""
 
     say: Callable[[str], str]
     order: Callable[[int], Sequence[int]] = range
