@@ -255,6 +255,18 @@ def _open(directory: Path, tokenizer: Tokenizer, config: DataConfig, report: Cle
     return Prepared(tokenizer, train, valid, text, report)
 
 
+def validation_pairs(run: Path, most: int) -> list[tuple[str, str]]:
+    """The first of the pairs that a run was validated with; none if it was moved without its data."""
+    kept = sorted(run.glob("data/*/valid/text.json"), key=lambda path: path.stat().st_mtime)
+    if not kept:
+        return []
+    try:
+        pairs = json.loads(kept[-1].read_text(encoding="utf-8"))
+        return [(str(source), str(target)) for source, target in pairs[:most]]
+    except (OSError, ValueError, TypeError):
+        raise DataError(f"{kept[-1]}: not a list of sentence pairs; restore it or remove its directory") from None
+
+
 def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
     """All that the prepared data depends on: settings by their full names, and the content of each file."""
 
