@@ -44,7 +44,6 @@ ORDER = [
     "engines",
     "translate",
     "explain",
-    "replay",
     "resumable",
     "evaluate",
     "comparison",
@@ -57,6 +56,7 @@ ORDER = [
     # further uses of the same blocks
     "options",
     "parsing",
+    "inspection",
     "languages",
     "vision",
     "documents",

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -126,16 +127,21 @@ class Explainer:
     ) -> None:
         if len(engine.models) != 1:
             raise UsageError(f"an ensemble of {len(engine.models)}; only a single run's translations can be explained")
+        if engine.models[0].config.architecture != "transformer":
+            raise UsageError(
+                f"model.architecture = {engine.models[0].config.architecture}; only a transformer can be explained: "
+                f"the others have no heads"
+            )
         self.engine = engine
         self.search = search
         self.tokenizer: Tokenizer = engine.tokenizer
         self.model: Transformer = engine.models[0]
         self._ids = {self.tokenizer.piece(index): index for index in range(self.tokenizer.vocab_size)}
-        self.alignment_heads = self._choose_heads(calibration)
+        self._calibration = calibration
 
     @classmethod
-    def load(cls, run: str | Path, **search: float) -> Self:
-        translator = Translator.load(run, engine="reference", **search)  # type: ignore[arg-type]
+    def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
+        translator = Translator.load(run, checkpoint=checkpoint, engine="reference", **search)  # type: ignore[arg-type]
         assert isinstance(translator.engine, ReferenceEngine)
         return cls(
             translator.engine, translator.search, validation_pairs(RunDirectory.open(run).path, CALIBRATION_SENTENCES)
@@ -150,9 +156,9 @@ class Explainer:
         **search: float,
     ) -> Explanation:
         """Of the translation given in tokens, or else of the best one that begins with `prefix`."""
-        source = self._source(text)
+        source = self.source_ids(text)
         settings = with_changes(self.search, **search)
-        ids = self._decode(source, prefix, settings).ids if translation is None else self._to_ids(translation)
+        ids = self.find(source, prefix, settings).ids if translation is None else self.token_ids(translation)
         fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
         traced = trace(self.model, [*source, self.tokenizer.eos_id], fed)
         best = self._top(source, ids, alternatives)
@@ -166,10 +172,10 @@ class Explainer:
         total = sum(traced.log_probabilities)
         return Explanation(
             source=self.tokenizer.decode(source),
-            target=self._text(ids),
+            target=self.text_of(ids),
             source_words=source_words,
             target_words=target_words,
-            tokens=self._pieces(ids),
+            tokens=self.pieces(ids),
             positions=positions,
             alignment=alignment,
             links=links_of(alignment),
@@ -179,7 +185,7 @@ class Explainer:
 
     def alternatives(self, text: str, prefix: Sequence[str], count: int = 6) -> tuple[WordChoice, ...]:
         """Words that may follow the prefix: each of the most probable tokens, completed to the end of its word."""
-        source, before = self._source(text), self._to_ids(prefix)
+        source, before = self.source_ids(text), self.token_ids(prefix)
         first = [self._ids[choice.token] for choice in self._top(source, before, count)[-1]]
         starts = [[*before, token] for token in first if token != self.tokenizer.eos_id]
         limit = len(source) + self.search.max_extra_length
@@ -193,7 +199,7 @@ class Explainer:
             stop = word.last_token + 1
             assert hypothesis.token_log_probabilities is not None
             probability = _probability(sum(hypothesis.token_log_probabilities[len(before) : stop]))
-            tokens = self._pieces(hypothesis.ids[len(before) : stop])
+            tokens = self.pieces(hypothesis.ids[len(before) : stop])
             # Two first tokens can lead to one word, spelt in other pieces: it is offered once, as its best spelling.
             if word.text and (word.text not in choices or choices[word.text].probability < probability):
                 choices[word.text] = WordChoice(word.text, tokens, probability)
@@ -201,10 +207,10 @@ class Explainer:
 
     def beam(self, text: str, prefix: Sequence[str] = (), **search: float) -> BeamRecord:
         """The search as `explain` does it, with all that it weighed."""
-        source = self._source(text)
+        source = self.source_ids(text)
         settings = with_changes(self.search, **search)
         recorded: list[BeamStep] = []
-        best = self._decode(source, prefix, settings, recorded)
+        best = self.find(source, prefix, settings, recorded)
         prefixes: list[tuple[int, ...]] = [()]
         steps, finished = [], []
         for step in recorded:
@@ -233,8 +239,8 @@ class Explainer:
             alpha=settings.alpha,
             steps=tuple(steps),
             finished=tuple(finished),
-            target=self._text(best.ids),
-            tokens=self._pieces(best.ids),
+            target=self.text_of(best.ids),
+            tokens=self.pieces(best.ids),
             score=best.score,
         )
 
@@ -259,7 +265,7 @@ class Explainer:
             words.append(Word(text.strip(), start, start + len(text.strip()), first, following - 1))
         return tuple(words)
 
-    def _source(self, text: str) -> list[int]:
+    def source_ids(self, text: str) -> list[int]:
         ids = self.tokenizer.encode(text.strip())
         if not 1 <= len(ids) <= self.search.max_source_length:
             raise UsageError(
@@ -268,22 +274,22 @@ class Explainer:
             )
         return ids
 
-    def _to_ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
+    def token_ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
         unknown = [token for token in tokens if token not in self._ids]
         if unknown:
             raise UsageError(f"token {unknown[0]!r} is not in the vocabulary; give tokens as a translation names them")
         return tuple(self._ids[token] for token in tokens)
 
-    def _pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
+    def pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
         return tuple(self.tokenizer.piece(token) for token in ids)
 
-    def _text(self, ids: Sequence[int]) -> str:
+    def text_of(self, ids: Sequence[int]) -> str:
         return self.tokenizer.decode(ids).replace("\n", " ")
 
-    def _decode(
+    def find(
         self, source: list[int], prefix: Sequence[str], search: SearchConfig, recorded: list[BeamStep] | None = None
     ) -> Hypothesis:
-        forced = self._to_ids(prefix)
+        forced = self.token_ids(prefix)
         recorder = None if recorded is None else recorded.append
         constrain = forced_prefix([forced]) if forced else None
         found = self.engine.translate([source], search, constrain=constrain, recorder=recorder)[0]
@@ -306,7 +312,8 @@ class Explainer:
             for row in zip(top.indices.tolist(), top.values.tolist(), strict=True)
         ]
 
-    def _choose_heads(self, pairs: Sequence[tuple[str, str]]) -> AlignmentHeads:
+    @cached_property
+    def alignment_heads(self) -> AlignmentHeads:
         """The cross-attention heads that look at the token without which the translation suffers most.
 
         Hiding each source token in turn says, without any gold alignment, which one a target token came from. A head
@@ -315,7 +322,7 @@ class Explainer:
         layers, heads = len(self.model.decoder), self.model.config.num_heads
         hits = torch.zeros(2, layers, heads)
         counted = 0
-        for source, target in pairs:
+        for source, target in self._calibration:
             ids, fed = self.tokenizer.encode(source), self.tokenizer.encode(target)
             if not 2 <= len(ids) <= 40 or not 1 <= len(fed) <= 60:
                 continue

@@ -18,7 +18,7 @@ from dragoman.serve.settings import Settings
 from dragoman.translate import Translation
 
 
-class _Model(BaseModel):
+class ApiModel(BaseModel):
     model_config = ConfigDict(extra="forbid", from_attributes=True)
 
 
@@ -29,7 +29,7 @@ Beam = Annotated[int | None, Field(ge=1, description="Beam size; null: the run's
 Alpha = Annotated[float | None, Field(ge=0, le=5, description="Length penalty; null: the run's own")]
 
 
-class _Question(_Model):
+class Question(ApiModel):
     text: Text
     source: Language
     target: Language
@@ -47,14 +47,14 @@ class _Question(_Model):
                 raise HTTPException(422, f"Invalid request: {name}: {value}; at most {limit}")
 
 
-class TranslateQuestion(_Question):
+class TranslateQuestion(Question):
     source: Annotated[str, Field(min_length=1, max_length=16, description="A language code, or auto")]
     n_best: Annotated[int, Field(ge=1)] = 1
     beam: Beam = None
     alpha: Alpha = None
 
 
-class SearchQuestion(_Question):
+class SearchQuestion(Question):
     prefix: Tokens = []
     beam: Beam = None
     alpha: Alpha = None
@@ -69,12 +69,12 @@ class ExplainQuestion(SearchQuestion):
     alternatives: Annotated[int, Field(ge=1)] = 5
 
 
-class AlternativesQuestion(_Question):
+class AlternativesQuestion(Question):
     prefix: Tokens = []
     alternatives: Annotated[int, Field(ge=1)] = 6
 
 
-class PairInfo(_Model):
+class PairInfo(ApiModel):
     source: str
     target: str
     source_name: str
@@ -84,7 +84,7 @@ class PairInfo(_Model):
     max_source_length: int
 
 
-class ServiceInfo(_Model):
+class ServiceInfo(ApiModel):
     pairs: list[PairInfo]
     key_required: bool
     character_limit: int
@@ -92,26 +92,26 @@ class ServiceInfo(_Model):
     beam_limit: int
 
 
-class CandidateAnswer(_Model):
+class CandidateAnswer(ApiModel):
     text: str
     score: float
     log_probability: float
     tokens: list[str]
 
 
-class SegmentAnswer(_Model):
+class SegmentAnswer(ApiModel):
     start: int
     end: int
     source: str
     candidates: list[CandidateAnswer]
 
 
-class DetectedAnswer(_Model):
+class DetectedAnswer(ApiModel):
     language: str
     confidence: float
 
 
-class TranslateAnswer(_Model):
+class TranslateAnswer(ApiModel):
     text: str
     source: str
     target: str
@@ -119,7 +119,7 @@ class TranslateAnswer(_Model):
     segments: list[SegmentAnswer]
 
 
-class WordAnswer(_Model):
+class WordAnswer(ApiModel):
     text: str
     start: int
     end: int
@@ -127,18 +127,18 @@ class WordAnswer(_Model):
     last_token: int
 
 
-class AlternativeAnswer(_Model):
+class AlternativeAnswer(ApiModel):
     token: str
     probability: float
 
 
-class PositionAnswer(_Model):
+class PositionAnswer(ApiModel):
     token: str
     probability: float
     alternatives: list[AlternativeAnswer]
 
 
-class ExplainAnswer(_Model):
+class ExplainAnswer(ApiModel):
     source: str
     target: str
     source_words: list[WordAnswer]
@@ -151,13 +151,13 @@ class ExplainAnswer(_Model):
     score: float
 
 
-class WordChoiceAnswer(_Model):
+class WordChoiceAnswer(ApiModel):
     text: str
     tokens: list[str]
     probability: float
 
 
-class BeamCandidateAnswer(_Model):
+class BeamCandidateAnswer(ApiModel):
     parent: int
     row: int | None
     token: str
@@ -169,7 +169,7 @@ class BeamCandidateAnswer(_Model):
     fate: str
 
 
-class BeamAnswer(_Model):
+class BeamAnswer(ApiModel):
     beam: int
     alpha: float
     steps: list[list[BeamCandidateAnswer]]
@@ -179,14 +179,15 @@ class BeamAnswer(_Model):
     score: float
 
 
+def pair_of(service: Service, source: str, target: str) -> Pair:
+    pair = service.pair(source, target)
+    if pair is None:
+        raise HTTPException(404, f"{source}-{target} is not served; served: {', '.join(service.pairs)}")
+    return pair
+
+
 def make_router(service: Service, keys: Keys) -> APIRouter:
     settings = service.settings
-
-    def pair_of(source: str, target: str) -> Pair:
-        pair = service.pair(source, target)
-        if pair is None:
-            raise HTTPException(404, f"{source}-{target} is not served; served: {', '.join(service.pairs)}")
-        return pair
 
     def source_of(question: TranslateQuestion) -> tuple[str, DetectedAnswer | None]:
         question.check(settings)
@@ -219,7 +220,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     async def translate(question: TranslateQuestion, request: Request) -> TranslateAnswer:
         """A text, with the tokens and scores of each sentence."""
         source, detected = source_of(question)
-        pair = pair_of(source, question.target)
+        pair = pair_of(service, source, question.target)
         done = await while_connected(
             request,
             service.translate(pair, [question.text], question.n_best, question.beam, question.alpha),
@@ -238,7 +239,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     async def stream(question: TranslateQuestion) -> StreamingResponse:
         """The same, sentence by sentence as server-sent events."""
         source, detected = source_of(question)
-        pair = pair_of(source, question.target)
+        pair = pair_of(service, source, question.target)
 
         async def events() -> AsyncIterator[str]:
             try:
@@ -263,7 +264,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.explain(
                     question.text, question.translation, question.prefix, question.alternatives, **changes
                 ),
@@ -278,7 +279,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.alternatives(question.text, question.prefix, question.alternatives),
             ),
         )
@@ -292,7 +293,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.beam(question.text, question.prefix, **changes),
             ),
         )

@@ -15,7 +15,7 @@ from fastapi.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dragoman.errors import DragomanError
-from dragoman.serve import api, libretranslate, pages, runs_api
+from dragoman.serve import api, inside, libretranslate, pages, runs_api
 from dragoman.serve.answers import answer_errors
 from dragoman.serve.metrics import CONTENT_TYPE
 from dragoman.serve.security import App, Guard, Keys, RateLimiter
@@ -45,6 +45,7 @@ def make_app(service: Service) -> App:
     answer_errors(app)
     app.include_router(libretranslate.make_router(service, keys, limiter))
     app.include_router(api.make_router(service, keys))
+    app.include_router(inside.make_router(service, keys))
     app.include_router(runs_api.make_router(service, keys))
     app.include_router(pages.make_router(service.expect_explanations))
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from dragoman.comparison import RunComparison, TestSet, compare_runs, shared_validation_set
 from dragoman.errors import UsageError
 from dragoman.history import History, LogFollower, State, Update, kept_steps, read_history, state_of
-from dragoman.rundir import RunDirectory
+from dragoman.rundir import RunDirectory, step_of
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import Pair
 from dragoman.translate import Translator
 
 if TYPE_CHECKING:
-    from dragoman.replay import Snapshot
+    from dragoman.inspection.inspector import Inspection, Inspector
 
 LOOK_EVERY = 0.5  # seconds between two looks at a log
 LOADED_AT_ONCE = 2  # checkpoints in memory: one of each of two runs
@@ -49,7 +49,7 @@ class Runs:
             name: Watched(name, pair, RunDirectory(pair.run)) for name, pair in zip(_names(pairs), pairs, strict=True)
         }
         self.test_set = test_set
-        self._loaded: OrderedDict[tuple[str, int | None, int], Translator] = OrderedDict()
+        self._loaded: OrderedDict[tuple[str, int | None, int], Inspector] = OrderedDict()
         self._comparing = threading.Lock()
         self._closing = False
 
@@ -71,11 +71,9 @@ class Runs:
             told = now
             await asyncio.sleep(LOOK_EVERY)
 
-    def snapshot(self, watched: Watched, step: int | None, text: str) -> "Snapshot":
-        """Of a kept checkpoint; step None: of what the run translates with. Slow, and imports torch."""
-        from dragoman.replay import snapshot
-
-        return snapshot(self._translator(watched, step), text)
+    def replay(self, watched: Watched, step: int | None, text: str) -> "Inspection":
+        """One sentence through a kept checkpoint; step None: through what the run translates with. Imports torch."""
+        return self._inspector(watched, step).inspect(text)
 
     def compare(
         self,
@@ -98,28 +96,31 @@ class Runs:
         finally:
             self._comparing.release()
 
-    def _translator(self, watched: Watched, step: int | None) -> Translator:
-        checkpoint = (
-            None if step is None else next((p for p in watched.run.checkpoints() if p.name == _name(step)), None)
-        )
-        if step is not None and checkpoint is None:
-            kept = ", ".join(f"{step:,}" for step in kept_steps(watched.run)) or "none"
-            raise UsageError(f"{watched.name} does not keep step {step:,}; kept: {kept}")
+    def _inspector(self, watched: Watched, step: int | None) -> "Inspector":
+        checkpoint = None
+        if step is not None:
+            checkpoint = next((path for path in watched.run.checkpoints() if step_of(path) == step), None)
+            if checkpoint is None:
+                kept = ", ".join(f"{step:,}" for step in kept_steps(watched.run)) or "none"
+                raise UsageError(f"{watched.name} does not keep step {step:,}; kept: {kept}")
         weights = watched.run.model_path if checkpoint is None else checkpoint / "model.safetensors"
         # A run that is trained anew in its place has the same names for other weights.
         written = weights.stat().st_mtime_ns if weights.exists() else 0
         key = (watched.name, step, written)
         if key not in self._loaded:
+            from dragoman.engines.reference import ReferenceEngine
+            from dragoman.explain import Explainer
+            from dragoman.inspection.inspector import Inspector
+
             name = None if checkpoint is None else checkpoint.name
-            self._loaded[key] = Translator.load(watched.pair.run, checkpoint=name, engine="reference")
+            loaded = Translator.load(watched.pair.run, checkpoint=name, engine="reference")
+            assert isinstance(loaded.engine, ReferenceEngine)
+            # Its words are not aligned here, so no heads are chosen for that: that takes longer than all the rest.
+            self._loaded[key] = Inspector(Explainer(loaded.engine, loaded.search))
             while len(self._loaded) > LOADED_AT_ONCE:
                 self._loaded.popitem(last=False)
         self._loaded.move_to_end(key)
         return self._loaded[key]
-
-
-def _name(step: int) -> str:
-    return f"step-{step:08d}"
 
 
 def _progress(run: RunDirectory, history: History) -> Progress:

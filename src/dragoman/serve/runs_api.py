@@ -1,12 +1,11 @@
 """The API of the pages Training and Compare, under /api/v1: runs and their logs, replays, comparisons, results."""
 
 import asyncio
-import base64
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +13,7 @@ from dragoman.comparison import differences
 from dragoman.errors import DragomanError
 from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
+from dragoman.serve.inside import BINARY
 from dragoman.serve.results import read_results
 from dragoman.serve.runs import NobodyWaitsError, Watched
 from dragoman.serve.security import Keys
@@ -46,16 +46,6 @@ class ReplayQuestion(_Model):
     step: Annotated[int | None, Field(ge=0, description="Of a kept checkpoint; null: what the run translates with")] = (
         None
     )
-
-
-class ReplayAnswer(_Model):
-    step: int | None
-    text: str
-    source_tokens: list[str]
-    target_tokens: list[str]
-    log_probability: float
-    shape: Annotated[list[int], Field(description="Layers, heads, target tokens, source tokens")]
-    cross: Annotated[str, Field(description="Weights in this order, 16 bits each, little-endian, of 65535, in base64")]
 
 
 class DifferenceAnswer(_Model):
@@ -128,26 +118,33 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
 
         return StreamingResponse(stream(), media_type="text/event-stream", headers={"cache-control": "no-store"})
 
-    @router.post("/runs/{name}/replay")
-    async def replay(name: str, question: ReplayQuestion, request: Request) -> ReplayAnswer:
-        """One sentence's translation by a kept checkpoint, and all of its cross-attention."""
+    @router.post("/runs/{name}/replay", response_class=Response, responses=BINARY)
+    async def replay(name: str, question: ReplayQuestion, request: Request) -> Response:
+        """One sentence's translation by a kept checkpoint, and all of its cross-attention: (layers, heads, rows,
+        columns) after a header that also has `translation`, `source`, `produced` and `log_probability`."""
         one = watched(name)
         check_text(question.text)
         if len(question.text) > settings.character_limit:
             raise HTTPException(422, f"Invalid request: text: {len(question.text)}; at most {settings.character_limit}")
-        found = await while_connected(
-            request, service.in_explain_pool(lambda: runs.snapshot(one, question.step, question.text))
-        )
-        numbers = (found.cross * 65535).round().int().numpy().astype("<u2")
-        return ReplayAnswer(
-            step=question.step,
-            text=found.text,
-            source_tokens=list(found.source_tokens),
-            target_tokens=list(found.target_tokens),
-            log_probability=found.log_probability,
-            shape=list(numbers.shape),
-            cross=base64.b64encode(numbers.tobytes()).decode(),
-        )
+
+        def work() -> bytes:
+            from torch import stack
+
+            from dragoman.inspection.packed import pack
+
+            seen = runs.replay(one, question.step, question.text)
+            return pack(
+                stack([weights for site, weights in seen.weights.items() if site.kind == "cross"]),
+                0.0,
+                1.0,
+                translation=seen.translation,
+                source=seen.source,
+                produced=seen.produced,
+                log_probability=seen.log_probability,
+            )
+
+        packed = await while_connected(request, service.in_explain_pool(work))
+        return Response(packed, media_type="application/octet-stream", headers={"cache-control": "no-store"})
 
     @router.get("/compare/{a}/{b}")
     async def configuration(a: str, b: str) -> list[DifferenceAnswer]:

@@ -193,7 +193,7 @@ class Service:
         if not self._expected:
             self._expected = True
             for pair in self.pairs.values():
-                self._explain_pool.submit(self._explainer, pair)
+                self._explain_pool.submit(lambda pair: self._explainer(pair).alignment_heads, pair)
 
     def _explainer(self, pair: Pair) -> "Explainer":
         if pair.name not in self._explainers:

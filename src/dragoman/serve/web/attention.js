@@ -25,11 +25,11 @@ export function HeadChoice({ layers, heads, layer, head, onChoose }) {
   const count = (many) => Array.from({ length: many }, (_, at) => at);
   return html`<span class="controls heads">
     <label>Layer <select value=${layer} onChange=${(event) => onChoose(Number(event.target.value), head)}>
-      ${count(layers).map((at) => html`<option value=${at} key=${at}>${at + 1}</option>`)}
+      ${count(layers).map((at) => html`<option value=${at} key=${at}>${at}</option>`)}
     </select></label>
     <label>Head <select value=${head} onChange=${(event) => onChoose(layer, Number(event.target.value))}>
       <option value="-1">mean of all</option>
-      ${count(heads).map((at) => html`<option value=${at} key=${at}>${at + 1}</option>`)}
+      ${count(heads).map((at) => html`<option value=${at} key=${at}>${at}</option>`)}
     </select></label>
   </span>`;
 }

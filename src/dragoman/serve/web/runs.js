@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "./vendor/htm-preact.js";
 import { ApiError, ask, eventsOf } from "./api.js";
+import { unpack } from "./packed.js";
 
 const path = (...parts) => parts.map(encodeURIComponent).join("/");
 
@@ -12,19 +13,16 @@ export const oneResult = async (name) => (await ask(path("results", name))).json
 
 // One sentence through a kept checkpoint. `weight(layer, head, row, column)`; head -1 is the mean of all heads.
 export async function replay(name, question, signal) {
-  const found = await (await ask(path("runs", name, "replay"), question, signal)).json();
-  const bytes = Uint8Array.from(atob(found.cross), (character) => character.charCodeAt(0));
-  const numbers = new DataView(bytes.buffer);
-  const [, heads, rows, columns] = found.shape;
-  const one = (layer, head, row, column) =>
-    numbers.getUint16(2 * (((layer * heads + head) * rows + row) * columns + column), true) / 65535;
+  const { header, value } = unpack(await (await ask(path("runs", name, "replay"), question, signal)).arrayBuffer());
+  const [layers, heads, rows, columns] = header.shape;
+  const one = (layer, head, row, column) => value(((layer * heads + head) * rows + row) * columns + column);
   const weight = (layer, head, row, column) => {
     if (head >= 0) return one(layer, head, row, column);
     let sum = 0;
     for (let each = 0; each < heads; each += 1) sum += one(layer, each, row, column);
     return sum / heads;
   };
-  return { ...found, cross: undefined, layers: found.shape[0], heads, weight };
+  return { ...header, layers, heads, weight };
 }
 
 // Both runs translate; `onProgress(done, total)` on the way, the report at the end.

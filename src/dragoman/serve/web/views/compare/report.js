@@ -131,9 +131,9 @@ function OneAttention({ letter, run, text }) {
   const layer = head.layer < 0 ? found.layers - 1 : head.layer;
   return html`<div>
     <h3>${letter}: ${run.name}</h3>
-    <p dir="auto">${found.text} <span class="hint">log-probability ${two(found.log_probability)}</span></p>
+    <p dir="auto">${found.translation} <span class="hint">log-probability ${two(found.log_probability)}</span></p>
     <${HeadChoice} layers=${found.layers} heads=${found.heads} layer=${layer} head=${head.head} onChoose=${(l, h) => setHead({ layer: l, head: h })} />
-    <${AttentionTable} caption=${`Cross-attention of ${letter}, ${run.name}`} rows=${found.target_tokens} columns=${found.source_tokens}
+    <${AttentionTable} caption=${`Cross-attention of ${letter}, ${run.name}`} rows=${found.produced} columns=${found.source}
       weight=${(row, column) => found.weight(layer, head.head, row, column)} />
   </div>`;
 }

@@ -74,7 +74,7 @@ export function Replay({ run, checkpoints, first, firstStep, onShown }) {
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     <ol class="states">${checkpoints.map((one, index) => html`<li key=${one} class=${index === at ? "current" : ""} aria-current=${index === at ? "step" : undefined}>
       <button type="button" class="quiet" onClick=${() => goTo(index)}>step ${whole(one)}</button>
-      <span dir="auto">${found.get(one)?.text ?? "…"}</span>
+      <span dir="auto">${found.get(one)?.translation ?? "…"}</span>
       ${found.has(one) && html`<span class="hint number">log-probability ${two(found.get(one).log_probability)}</span>`}
     </li>`)}</ol>
     ${now && html`<div class="replay-attention">
@@ -82,7 +82,7 @@ export function Replay({ run, checkpoints, first, firstStep, onShown }) {
         <${HeadChoice} layers=${now.layers} heads=${now.heads} layer=${layer} head=${head.head} onChoose=${(l, h) => setHead({ layer: l, head: h })} />
       </header>
       <p class="note">A row for each token of the translation: where in the source the decoder looked when it wrote it.</p>
-      <${AttentionTable} caption=${`Cross-attention at step ${current}`} rows=${now.target_tokens} columns=${now.source_tokens}
+      <${AttentionTable} caption=${`Cross-attention at step ${current}`} rows=${now.produced} columns=${now.source}
         weight=${(row, column) => now.weight(layer, head.head, row, column)} />
     </div>`}
   </section>`;
