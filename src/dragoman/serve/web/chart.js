@@ -1,6 +1,7 @@
 // Curves, drawn by uPlot: it is fetched when the first chart is shown. What a chart says is also told in words.
 
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.js";
+import { short } from "./views/numbers.js";
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 export const SERIES = ["--curve-1", "--curve-2", "--curve-3", "--curve-4"];
@@ -27,6 +28,8 @@ export function Chart({ title, series, logarithmic = false, format, formatX, dot
   useEffect(() => { // a new plot where other curves are to be drawn
     if (!table) return undefined;
     const line = { stroke: () => colour("--line"), width: 1 };
+    // On a logarithmic scale a line for each power of ten is enough.
+    const tens = (_, splits) => splits.map((value) => (!logarithmic || Number.isInteger(Math.log10(value)) ? value : null));
     const axis = { stroke: () => colour("--faint"), grid: line, ticks: line, font: "12px system-ui, sans-serif" };
     const made = new ready(
       {
@@ -37,7 +40,7 @@ export function Chart({ title, series, logarithmic = false, format, formatX, dot
         scales: { x: { time: false }, y: { distr: logarithmic ? 3 : 1 } },
         axes: [
           { ...axis, values: (_, values) => values.map(formatX), space: 60 },
-          { ...axis, values: (_, values) => values.map((value) => (value == null ? "" : format(value))), size: 58 },
+          { ...axis, grid: { ...line, filter: tens }, ticks: { ...line, filter: tens }, values: (_, values) => values.map((value) => (value == null ? "" : short(value))), size: 58 },
         ],
         series: [{}, ...shown.map((one, at) => ({
           label: one.label,

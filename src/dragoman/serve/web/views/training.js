@@ -34,7 +34,7 @@ function Training({ runs, values }) {
   };
   useEffect(() => choose({}), [run.name, axis, shown]);
 
-  const last = log.train[log.train.length - 1];
+  const last = [log.train, log.valid].flatMap((points) => points.slice(-1)).sort((a, b) => b.step - a.step)[0];
   const best = log.valid.reduce((so, point) => (!so || point.bleu > so.bleu ? point : so), null);
   const state = log.state || run.state;
   const done = last ? Math.max(last.step / run.steps, run.minutes ? last.seconds / (60 * run.minutes) : 0) : 0;
@@ -58,7 +58,7 @@ function Training({ runs, values }) {
     <${Alerts} alerts=${log.alerts} />
     ${last && html`<${Curves} logs=${[{ name: "", log }]} axis=${axis} onAxis=${setAxis} />`}
     ${log.valid.length > 0 && html`<${Samples} valid=${log.valid} />`}
-    ${log.checkpoints.length > 0 && html`<${Replay} key=${run.name} run=${run} checkpoints=${log.checkpoints}
+    ${last && log.checkpoints.length > 0 && html`<${Replay} key=${run.name} run=${run} checkpoints=${log.checkpoints}
       first=${shown.text ?? log.valid[0]?.source ?? ""} firstStep=${shown.step}
       onShown=${(text, step) => setShown({ text, step })} />`}
   `;
