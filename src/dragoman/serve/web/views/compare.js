@@ -34,8 +34,8 @@ export function CompareView({ values }) {
           <option value="">${others.length ? "none: the runs themselves" : "choose one"}</option>
           ${results.map(({ name, kind, title }) => html`<option key=${name} value=${name}>${kind === "comparison" ? "Comparison" : "Experiment"}: ${title}</option>`)}
         </select></label>`}
-      ${!others.length && !results.length && html`<p class="note">There is one run here. To compare it with another, start
-        <code>dragoman serve runs/a runs/b</code>; to open results that were kept, add <code>--results DIRECTORY</code>.</p>`}
+      ${!others.length && !results.length && html`<p class="note">There is one run here. To compare it with another,
+        start <code>dragoman serve runs/a runs/b</code>; to open results that were kept, add <code>--results DIRECTORY</code>.</p>`}
     </section>
     ${opened && html`<${Opened} key=${opened.name} result=${opened} runs=${runs} />`}
     ${!opened && b && html`<${TwoRuns} key=${`${a.name}\n${b.name}`} a=${a} b=${b} />`}

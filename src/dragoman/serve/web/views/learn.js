@@ -31,12 +31,12 @@ function Learn({ about, values }) {
     setWish(spotIn(values));
   }, [values.text, values.layer, values.head, values.row]);
   useEffect(() => {
-    replaceAddress("learn", { from: pair.source, to: pair.target, text, layer: wish.layer || "", head: wish.head || "", row: wish.row || "" });
+    replaceAddress("learn", { from: pair.source, to: pair.target, text, layer: wish.layer || "", head: wish.head || "", row: wish.row ?? "" });
   }, [text, wish, pair]);
   const spot = seen && {
     layer: Math.min(wish.layer, seen.encoder_layers - 1),
     head: Math.min(wish.head, seen.num_heads - 1),
-    row: Math.min(wish.row, seen.source.length - 1),
+    row: Math.min(wish.row ?? longestOf(seen.source), seen.source.length - 1),
   };
   return html`
     <section class="sheet study learn-head" aria-label="Your sentence">
@@ -60,7 +60,13 @@ function Learn({ about, values }) {
   `;
 }
 
+// Where nothing is chosen: a long token is likely to mean something.
+function longestOf(tokens) {
+  const sizes = tokens.slice(0, -1).map((token) => token.length);
+  return sizes.indexOf(Math.max(...sizes));
+}
+
 function spotIn(values) {
   const number = (name) => (/^\d+$/.test(values[name] ?? "") ? Number(values[name]) : 0);
-  return { layer: number("layer"), head: number("head"), row: number("row") };
+  return { layer: number("layer"), head: number("head"), row: values.row ? number("row") : null };
 }

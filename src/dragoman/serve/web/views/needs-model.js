@@ -21,8 +21,8 @@ export function needsModel(View) {
     if (failure) return html`<p class="problem" role="alert">${failure}</p>`;
     if (about && !about.pairs.length) {
       return html`<section class="sheet study" aria-label="No model yet"><h1 class="unseen">No model yet</h1>
-        <p>This run has no model yet: it has its first after its first validation, and this page then appears by itself.
-          <a href="#/training">Training</a> shows how far it is.</p></section>`;
+        <p>This run has no model yet: it has its first after its first validation, and this page then appears by
+          itself. <a href="#/training">Training</a> shows how far it is.</p></section>`;
     }
     return about && html`<${View} about=${about} values=${values} />`;
   };

@@ -16,7 +16,9 @@ const table = (...rows) => `<mtable>${rows.map((cells) => `<mtr>${cells.map((cel
 const d = (index) => sub(i("d"), word(index));
 const PE = word("PE");
 const angle = over(i("p"), sup(n("10000"), row(n(2), i("i"), o("/"), d("model"))));
-const column = (...cells) => row(o("("), table(...cells.map((cell) => [cell])), o(")"));
+// With brackets that are borders: those of fonts grow only where a font for mathematics is installed.
+const matrix = (...rows) => table(...rows).replace("<mtable>", '<mtable class="matrix">');
+const column = (...cells) => matrix(...cells.map((cell) => [cell]));
 
 const EQUATIONS = {
   embedding: row(sub(i("x"), i("i")), o("="), root(d("model")), o("&#x22c5;"), sub(i("E"), sub(i("w"), i("i")))),
@@ -27,10 +29,10 @@ const EQUATIONS = {
   rotation: row(
     column(row(word("sin"), i("ω"), o("("), i("p"), o("+"), i("k"), o(")")), row(word("cos"), i("ω"), o("("), i("p"), o("+"), i("k"), o(")"))),
     o("="),
-    row(o("("), table(
+    matrix(
       [row(word("cos"), i("ω"), i("k")), row(word("sin"), i("ω"), i("k"))],
       [row(o("−"), word("sin"), i("ω"), i("k")), row(word("cos"), i("ω"), i("k"))],
-    ), o(")")),
+    ),
     column(row(word("sin"), i("ω"), i("p")), row(word("cos"), i("ω"), i("p"))),
   ),
   attention: row(call(word("Attention"), i("Q"), o(","), i("K"), o(","), i("V")), o("="), word("softmax"),

@@ -31,8 +31,8 @@ export function Mask({ number, seen, more }) {
       <${Choice} label="Head" value=${head} count=${seen.num_heads} onChoose=${(chosen) => setPlace({ layer, head: chosen })} />
     </div>
     ${fits && html`<${AttentionTable} caption=${`Decoder self-attention, mask ${on ? "on" : "off"}`} rows=${seen.fed} columns=${seen.fed} weight=${(row, column) => value.row(head, row)[column]} />`}
-    ${both && html`<p class="measures">log-probability of “${seen.translation}”: with the mask <b data-shown="masked">${minus(both.log_probability_before)}</b>,
-        without <b data-shown="unmasked">${minus(both.log_probability_after)}</b></p>
+    ${both && html`<p class="measures">log-probability of “${seen.translation}”: with the mask <b data-shown="masked">${minus(both.log_probability_before)}</b>, without
+        ${" "}<b data-shown="unmasked">${minus(both.log_probability_after)}</b></p>
       <div class="scroll" role="region" tabindex="0" aria-label="Token by token"><table class="by-token">
         <thead><tr><th scope="col">token</th><th scope="col" class="number">with the mask</th><th scope="col" class="number">without</th></tr></thead>
         <tbody>${seen.produced.map((token, at) => html`<tr key=${at}><th scope="row">${shownPiece(token)}</th>

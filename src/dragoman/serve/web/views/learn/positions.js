@@ -21,15 +21,15 @@ export function Positions({ number, seen }) {
   const frequency = 10000 ** (-(2 * pair) / width);
   const last = COUNT - 1 - offset;
   const here = Math.min(at, last);
-  return html`<${Lesson} number=${number} id="positions" title="Where a word stands" equation="position"
+  return html`<${Lesson} number=${number} id="positions" title="Where a word stands" equation="rotation"
     link=${insideAddress(seen.question, { kind: "encoder", layer: 0, statistic: "previous" })}
     text=${html`<p>Attention, which comes next, looks at all words at once and would not know “dog bites man” from “man bites dog”. So a second
       vector is added to each: one that only says <em>where</em> the word stands.</p>
-      <p>${kind === "learned" ? "This run learned these vectors, one a position." : "In the paper nobody learns it: each pair of numbers is a hand of a clock. The first turns fast, the last hardly at all, and together they are a fingerprint of the position."}
-      A row of the picture is a position. Drag to read its fingerprint.</p>
+      <p>${kind === "learned" ? "This run learned these vectors, one a position." : "In the paper nobody learns it: each pair of numbers is a hand of a clock. The first turns fast, the last hardly at all, and together they are a fingerprint of the position."} A row of the
+      picture is a position. Drag to read its fingerprint.</p>
+      ${kind !== "learned" && html`<${Equation} name="position" />`}
       <p>Why clocks? Moving on by a fixed number of words turns every hand by a fixed angle, wherever one starts. Seven words further is thus the same
-      rotation everywhere, which is easy to learn to look for.</p>
-      <${Equation} name="rotation" />`}>
+      rotation everywhere, which is easy to learn to look for.</p>`}>
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     ${rows && html`
       <${HeatMap} rows=${rows} at=${here} onChoose=${(row) => setAt(Math.min(row, last))} />
@@ -40,10 +40,10 @@ export function Positions({ number, seen }) {
         <div>
           <${Slider} label="Offset k" value=${offset} least=${1} most=${32} onMove=${setOffset} />
           <${Slider} label="Hand i" value=${pair} most=${width / 2 - 1} onMove=${setPair} />
-          <p class="measures">ω = 10000<sup>−2i/${width}</sup> = <b>${frequency.toPrecision(3)}</b>, so k positions turn it by
-            <b data-shown="angle">${(offset * frequency).toFixed(4)}</b> radians</p>
-          <p class="measures">${wrong < ROTATES ? "Rotating every row by k gives the row k further on" : "These rows are not rotations of one another"}:
-            off by at most <b data-shown="rotation error">${wrong.toFixed(5)}</b></p>
+          <p class="measures">ω = 10000<sup>−2i/${width}</sup> = <b>${frequency.toPrecision(3)}</b>, so k positions turn
+            it by <b data-shown="angle">${(offset * frequency).toFixed(4)}</b> radians</p>
+          <p class="measures">${wrong < ROTATES ? "Rotating every row by k gives the row k further on" : "These rows are not rotations of one another"}: off
+            by at most <b data-shown="rotation error">${wrong.toFixed(5)}</b></p>
         </div>
       </div>`}
   </${Lesson}>`;
