@@ -18,6 +18,7 @@ from dragoman import config as configuration
 from dragoman.config import RunConfig
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
+from dragoman.inspection.cli import inspect_command
 from dragoman.options import Alpha, Beam, Changes, Checkpoint, EngineChoice, Minutes, Numbers, Out, Runs, Seed, Steps
 from dragoman.parsing.cli import parse_commands
 from dragoman.serve.cli import serve
@@ -405,6 +406,7 @@ def demo(
 
 
 app.command()(serve)
+app.command()(inspect_command(lambda line: _print(line)))
 
 
 def main() -> NoReturn:

@@ -168,7 +168,7 @@ class Explainer:
         )
         source_words, target_words = self.words(source), self.words(ids)
         weights = _align(traced.weights, self.alignment_heads)[: len(ids), : len(source)]
-        alignment = _by_word(weights, target_words, source_words)
+        alignment = by_word(weights, target_words, source_words)
         total = sum(traced.log_probabilities)
         return Explanation(
             source=self.tokenizer.decode(source),
@@ -376,7 +376,7 @@ def _align(weights: Mapping[Site, Tensor], heads: AlignmentHeads) -> Tensor:
     return rows[heads.shift :]
 
 
-def _by_word(weights: Tensor, targets: Sequence[Word], sources: Sequence[Word]) -> tuple[tuple[float, ...], ...]:
+def by_word(weights: Tensor, targets: Sequence[Word], sources: Sequence[Word]) -> tuple[tuple[float, ...], ...]:
     """A word looks at a word as much as its tokens do on average at all tokens of the other."""
     return tuple(
         tuple(

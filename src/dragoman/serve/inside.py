@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi.responses import HTMLResponse
 from pydantic import Field
 
 from dragoman.serve.answers import ERRORS, key_check, while_connected
@@ -13,7 +14,7 @@ from dragoman.serve.security import Keys
 from dragoman.serve.service import Service, check_text
 
 if TYPE_CHECKING:
-    from dragoman.inspection.inspector import Inspection, Inspector
+    from dragoman.inspection.inspector import Inspector
 
 T = TypeVar("T")
 Kind = Literal["encoder", "decoder", "cross"]
@@ -52,6 +53,13 @@ class AttentionQuestion(ChangedQuestion):
 
 class InterveneQuestion(ChangedQuestion):
     retranslate: Annotated[bool, Field(description="Also search for the changed model's own translation")] = True
+
+
+class PageQuestion(ChangedQuestion):
+    state: Annotated[
+        dict[Annotated[str, Field(max_length=16)], Annotated[str, Field(max_length=10_000)]],
+        Field(max_length=32, description="What the address of the Inside page holds"),
+    ] = {}  # noqa: RUF012 pydantic copies it
 
 
 class EffectsQuestion(InsideQuestion):
@@ -176,34 +184,11 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         pair, sentences, said = await sentence_of(question, request)
 
         def work(inspector: "Inspector") -> InsideAnswer:
+            from dragoman.inspection.described import describe
+
             seen = inspector.inspect(sentences[question.sentence], said, question.changes)
-            config, words = inspector.model.config, inspector.explainer.words
-            return InsideAnswer(
-                sentences=sentences,
-                sentence=question.sentence,
-                text=seen.text,
-                translation=seen.translation,
-                tokens=list(seen.tokens),
-                source=list(seen.source),
-                fed=list(seen.fed),
-                produced=list(seen.produced),
-                source_words=[
-                    WordAnswer.model_validate(word) for word in words(inspector.explainer.token_ids(seen.source[:-1]))
-                ],
-                target_words=[
-                    WordAnswer.model_validate(word) for word in words(inspector.explainer.token_ids(seen.tokens))
-                ],
-                log_probabilities=list(seen.log_probabilities),
-                log_probability=seen.log_probability,
-                encoder_layers=config.encoder_layers,
-                decoder_layers=config.decoder_layers,
-                num_heads=config.num_heads,
-                d_model=config.d_model,
-                d_k=seen.d_k,
-                scale=seen.scale,
-                heads=_heads(seen),
-                changes=[str(change) for change in seen.changes],
-            )
+            where = {"sentences": sentences, "sentence": question.sentence}
+            return InsideAnswer.model_validate({**where, **describe(inspector, seen)})
 
         return await look(request, pair, work)
 
@@ -233,21 +218,12 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         pair, sentences, said = await sentence_of(question, request)
 
         def work(inspector: "Inspector") -> OutcomeAnswer:
+            from dragoman.inspection.described import describe_outcome
+
             found = inspector.intervene(
                 sentences[question.sentence], question.changes, said, retranslate=question.retranslate
             )
-            return OutcomeAnswer(
-                changes=[str(change) for change in found.after.changes],
-                before=list(found.before.log_probabilities),
-                after=list(found.after.log_probabilities),
-                log_probability_before=found.before.log_probability,
-                log_probability_after=found.after.log_probability,
-                change=found.change,
-                translation=found.translation,
-                tokens=None if found.tokens is None else list(found.tokens),
-                translation_log_probability=found.translation_log_probability,
-                heads=_heads(found.after),
-            )
+            return OutcomeAnswer.model_validate(describe_outcome(found))
 
         return await look(request, pair, work)
 
@@ -263,6 +239,19 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             ),
         )
         return [EffectAnswer.model_validate(effect) for effect in found]
+
+    @router.post("/page", response_class=HTMLResponse)
+    async def page(question: PageQuestion, request: Request) -> HTMLResponse:
+        """The sentence as one HTML file, to be kept: every head's attention and measured effect."""
+        pair, sentences, said = await sentence_of(question, request)
+
+        def work(inspector: "Inspector") -> str:
+            from dragoman.inspection.page import page_of
+
+            return page_of(inspector, sentences[question.sentence], said, question.changes, question.state)
+
+        content = await look(request, pair, work)
+        return HTMLResponse(content, headers={"content-disposition": 'attachment; filename="inside.html"'})
 
     @router.post("/positions", response_class=Response, responses=BINARY)
     async def positions(question: PositionsQuestion, request: Request) -> Response:
@@ -288,14 +277,6 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         return [NeighbourAnswer.model_validate(one) for one in found]
 
     return router
-
-
-def _heads(seen: "Inspection") -> list[HeadAnswer]:
-    return [
-        HeadAnswer(kind=site.kind, layer=site.layer, head=head, **vars(statistics))
-        for site, all_heads in seen.statistics.items()
-        for head, statistics in enumerate(all_heads)
-    ]
 
 
 def _binary(content: bytes) -> Response:

@@ -47,6 +47,9 @@ export const explain = async (question, signal) => (await ask("explain", questio
 export const alternatives = async (question, signal) => (await ask("alternatives", question, signal)).json();
 export const beam = async (question, signal) => (await ask("beam", question, signal)).json();
 
+// Below /inside, where some answers are not JSON: the response itself.
+export const inside = (path, question, signal) => ask(`inside${path}`, question, signal);
+
 // The server-sent events of an answer as [name, values], until it ends.
 export async function* eventsOf(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,19 +1,20 @@
 // Attention as a table: a row for each token that looks, a column for each token that is looked at.
 
 import { html } from "./vendor/htm-preact.js";
-import { percent, shownPiece } from "./views/translate/words.js";
+import { shownToken } from "./views/inside/state.js";
+import { percent } from "./views/translate/words.js";
 
 export function AttentionTable({ caption, rows, columns, weight, current = -1 }) {
   return html`<div class="attention" role="region" tabindex="0" aria-label=${caption}>
     <table>
       <caption class="unseen">${caption}</caption>
-      <thead><tr><td></td>${columns.map((token, at) => html`<th scope="col" key=${at}><span>${shownPiece(token)}</span></th>`)}</tr></thead>
+      <thead><tr><td></td>${columns.map((token, at) => html`<th scope="col" key=${at}><span>${shownToken(token)}</span></th>`)}</tr></thead>
       <tbody>${rows.map((token, row) => html`<tr key=${row} class=${row === current ? "current" : ""}>
-        <th scope="row">${shownPiece(token)}</th>
+        <th scope="row">${shownToken(token)}</th>
         ${columns.map((other, column) => {
           const value = weight(row, column);
           return html`<td key=${column} style=${{ "--weight": value.toFixed(4) }} data-weight=${value.toFixed(4)}
-            title=${`${shownPiece(token)} → ${shownPiece(other)}: ${percent(value)}`}><span class="unseen">${percent(value)}</span></td>`;
+            title=${`${shownToken(token)} → ${shownToken(other)}: ${percent(value)}`}><span class="unseen">${percent(value)}</span></td>`;
         })}
       </tr>`)}</tbody>
     </table>

@@ -4,7 +4,7 @@ import { html, useCallback, useEffect, useMemo, useRef, useState } from "../vend
 import { addressOf, readAddress, replaceAddress } from "../router.js";
 import { needsModel } from "./needs-model.js";
 import { BeamPanel } from "./translate/beam.js";
-import { Languages } from "./translate/languages.js";
+import { chooseLanguages, Languages } from "./translate/languages.js";
 import { CopyButton, Snippets } from "./translate/copying.js";
 import { SourcePane } from "./translate/source.js";
 import { TargetPane } from "./translate/target.js";
@@ -59,22 +59,6 @@ function Translator({ about, values }) {
     </section>
     <${BeamPanel} about=${about} translation=${translation} />
   `;
-}
-
-// A pair that is served, as near to the wish as there is.
-function chooseLanguages(about, source, target) {
-  const { pairs } = about;
-  const sources = new Set(pairs.map((pair) => pair.source));
-  if (source === "auto" && sources.size > 1) {
-    const wanted = pairs.find((pair) => pair.target === target) ?? pairs[0];
-    return { source: "auto", target: wanted.target };
-  }
-  const pair =
-    pairs.find((one) => one.source === source && one.target === target) ??
-    pairs.find((one) => one.source === source) ??
-    pairs.find((one) => one.target === target) ??
-    pairs[0];
-  return { source: pair.source, target: pair.target };
 }
 
 // The pointed word itself, and those it is linked to, on both sides of its sentence.

@@ -1,7 +1,7 @@
 // Words as vectors: the pieces whose embeddings are nearest to a word's.
 
 import { html, useState } from "../../vendor/htm-preact.js";
-import { shownPiece } from "../translate/words.js";
+import { shownToken } from "../inside/state.js";
 import { Bars, Lesson, TokenRow } from "./lesson.js";
 import { neighbours, useFetched } from "./model.js";
 
@@ -23,6 +23,6 @@ export function Embeddings({ number, seen }) {
     <${TokenRow} label="Word" tokens=${words.map((word) => word.text)} chosen=${at} onChoose=${setAsked} />
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     ${value && html`<p class="measures">nearest to <b>${chosen.text}</b></p>
-      <${Bars} label=${`Neighbours of ${chosen.text}`} rows=${value.map(({ token, similarity }) => ({ name: shownPiece(token), value: similarity }))} />`}
+      <${Bars} label=${`Neighbours of ${chosen.text}`} rows=${value.map(({ token, similarity }) => ({ name: shownToken(token), value: similarity }))} />`}
   </${Lesson}>`;
 }

@@ -1,7 +1,7 @@
 // Several heads: the four that differ most for one query, and what is lost when they are averaged.
 
 import { html } from "../../vendor/htm-preact.js";
-import { shownPiece } from "../translate/words.js";
+import { shownToken } from "../inside/state.js";
 import { insideAddress, Lesson, TokenRow } from "./lesson.js";
 import { entropy, erased, mean, mostDifferent, useFetched } from "./model.js";
 
@@ -21,7 +21,7 @@ export function Heads({ number, seen, more, spot, onSpot }) {
       say for them. What the average erases is measured: how much more in doubt it is than its parts are.</p>`}>
     <${TokenRow} label="The token that asks, for all heads" tokens=${seen.source} chosen=${spot.row} onChoose=${(row) => onSpot({ row })} />
     ${fits && html`<div class="attention strips" role="region" tabindex="0" aria-label="Heads"><table>
-      <thead><tr><td></td>${seen.source.map((token, at) => html`<th scope="col" key=${at}><span>${shownPiece(token)}</span></th>`)}<td></td></tr></thead>
+      <thead><tr><td></td>${seen.source.map((token, at) => html`<th scope="col" key=${at}><span>${shownToken(token)}</span></th>`)}<td></td></tr></thead>
       <tbody>
         ${chosen.map((head) => html`<${Strip} key=${head} name=${`head ${head}`} weights=${rows[head]} shown=${`head ${head} entropy`} />`)}
         <${Strip} name="average" weights=${average} shown="average entropy" />

@@ -2,7 +2,7 @@
 
 import { html } from "../../vendor/htm-preact.js";
 import { addressOf } from "../../router.js";
-import { shownPiece } from "../translate/words.js";
+import { shownToken } from "../inside/state.js";
 import { Equation } from "./equations.js";
 
 export function Lesson({ number, id, title, equation, link, text, children }) {
@@ -25,7 +25,7 @@ export function insideAddress(question, values) {
 export function TokenRow({ label, tokens, chosen, onChoose, weights = null }) {
   return html`<div class="tokens" role="group" aria-label=${label}>
     ${tokens.map((token, at) => html`<button type="button" key=${at} class="token" aria-pressed=${at === chosen ? "true" : "false"}
-      style=${weights ? { "--weight": weights[at].toFixed(4) } : {}} onClick=${() => onChoose(at)}>${shownPiece(token)}</button>`)}
+      style=${weights ? { "--weight": weights[at].toFixed(4) } : {}} onClick=${() => onChoose(at)}>${shownToken(token)}</button>`)}
   </div>`;
 }
 

@@ -2,7 +2,7 @@
 
 import { html, useState } from "../../vendor/htm-preact.js";
 import { AttentionTable } from "../../attention.js";
-import { shownPiece } from "../translate/words.js";
+import { shownToken } from "../inside/state.js";
 import { Choice, insideAddress, Lesson } from "./lesson.js";
 import { useFetched } from "./model.js";
 
@@ -35,7 +35,7 @@ export function Mask({ number, seen, more }) {
         ${" "}<b data-shown="unmasked">${minus(both.log_probability_after)}</b></p>
       <div class="scroll" role="region" tabindex="0" aria-label="Token by token"><table class="by-token">
         <thead><tr><th scope="col">token</th><th scope="col" class="number">with the mask</th><th scope="col" class="number">without</th></tr></thead>
-        <tbody>${seen.produced.map((token, at) => html`<tr key=${at}><th scope="row">${shownPiece(token)}</th>
+        <tbody>${seen.produced.map((token, at) => html`<tr key=${at}><th scope="row">${shownToken(token)}</th>
           <td class="number">${minus(both.before[at])}</td><td class="number">${minus(both.after[at])}</td></tr>`)}</tbody>
       </table></div>`}
     ${outcome.problem && html`<p class="problem" role="alert">${outcome.problem}</p>`}

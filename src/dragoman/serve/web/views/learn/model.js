@@ -1,13 +1,13 @@
 // The reader's sentence in the loaded model, and the few formulas that the lessons compute themselves.
 
 import { useEffect, useMemo, useState } from "../../vendor/htm-preact.js";
-import { ask } from "../../api.js";
+import { inside } from "../../api.js";
 import { unpack } from "../../packed.js";
 
 const PAUSE = 350; // milliseconds without a key before it is translated
 
-const answer = async (path, question, signal) => (await ask(`inside${path}`, question, signal)).json();
-const numbers = async (path, question, signal) => unpack(await (await ask(`inside${path}`, question, signal)).arrayBuffer());
+const answer = async (path, question, signal) => (await inside(path, question, signal)).json();
+const numbers = async (path, question, signal) => unpack(await (await inside(path, question, signal)).arrayBuffer());
 
 export const neighbours = (question, signal) => answer("/neighbours", question, signal);
 export const positions = (question, signal) => numbers("/positions", question, signal);

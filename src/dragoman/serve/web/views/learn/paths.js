@@ -1,7 +1,7 @@
 // How far news has to travel: step by step through a recurrent network, in one step through attention.
 
 import { html, useState } from "../../vendor/htm-preact.js";
-import { shownPiece } from "../translate/words.js";
+import { shownToken } from "../inside/state.js";
 import { Bars, insideAddress, Lesson, Slider } from "./lesson.js";
 
 export function Paths({ number, seen }) {
@@ -23,7 +23,7 @@ export function Paths({ number, seen }) {
       can be computed at the same time.</p>
       <p>Drag to the word that needs to hear of the first one. Below: how far this model really looks in your sentence, as the mean distance in tokens of what
       is attended to, for each layer. If all of a layer’s heads looked evenly at everything, it would be about a third of the length.</p>`}>
-    <${Slider} label="To token" value=${to} least=${1} most=${Math.max(1, count - 1)} shown=${`${to}: ${shownPiece(seen.source[to])}`} onMove=${setAsked} />
+    <${Slider} label="To token" value=${to} least=${1} most=${Math.max(1, count - 1)} shown=${`${to}: ${shownToken(seen.source[to])}`} onMove=${setAsked} />
     <${Drawing} tokens=${seen.source} to=${to} />
     <p class="measures">steps: recurrent <b data-shown="recurrent steps">${to}</b>, attention <b data-shown="attention steps">1</b></p>
     <h3>Mean attention distance by layer, in tokens</h3>
@@ -37,7 +37,7 @@ function Drawing({ tokens, to }) {
   return html`<svg class="paths" viewBox="0 0 400 150" role="img" aria-label=${`Through the recurrent network ${to} steps, by attention one`}>
     <path class="curve-1" d=${`M ${x(0)} 62 Q ${middle} ${62 - 24 - (90 * to) / tokens.length} ${x(to)} 62`} />
     ${tokens.slice(0, to).map((_, at) => html`<path key=${at} class="curve-2" d=${`M ${x(at)} 88 Q ${(x(at) + x(at + 1)) / 2} 108 ${x(at + 1)} 88`} />`)}
-    ${tokens.map((token, at) => html`<circle key=${at} class=${at === 0 || at === to ? "end" : at < to ? "between" : ""} cx=${x(at)} cy="75" r="6"><title>${shownPiece(token)}</title></circle>`)}
+    ${tokens.map((token, at) => html`<circle key=${at} class=${at === 0 || at === to ? "end" : at < to ? "between" : ""} cx=${x(at)} cy="75" r="6"><title>${shownToken(token)}</title></circle>`)}
     <text x="20" y="14" class="curve-1">attention: 1</text><text x="20" y="140" class="curve-2">recurrent: ${to}</text>
   </svg>`;
 }

@@ -1,7 +1,7 @@
 // One token asks, the others answer: scores, and the softmax that makes weights of them.
 
 import { html } from "../../vendor/htm-preact.js";
-import { shownPiece } from "../translate/words.js";
+import { shownToken } from "../inside/state.js";
 import { Bars, Choice, insideAddress, Lesson, TokenRow } from "./lesson.js";
 import { entropy, useFetched } from "./model.js";
 
@@ -21,8 +21,8 @@ export function Query({ number, seen, more, spot, onSpot }) {
       <${Choice} label="Head" value=${spot.head} count=${seen.num_heads} onChoose=${(head) => onSpot({ head })} /></div>
     <${TokenRow} label="The token that asks" tokens=${seen.source} chosen=${spot.row} weights=${weights} onChoose=${(row) => onSpot({ row })} />
     ${both.problem && html`<p class="problem" role="alert">${both.problem}</p>`}
-    ${weights && weights.length === seen.source.length && html`<p class="measures"><b>${shownPiece(seen.source[spot.row])}</b> looks at; score, weight</p>
-      <${Bars} label="Weights" rows=${seen.source.map((token, at) => ({ name: shownPiece(token), value: weights[at], also: scores[at].toFixed(2).replace("-", "−") }))} />
+    ${weights && weights.length === seen.source.length && html`<p class="measures"><b>${shownToken(seen.source[spot.row])}</b> looks at; score, weight</p>
+      <${Bars} label="Weights" rows=${seen.source.map((token, at) => ({ name: shownToken(token), value: weights[at], also: scores[at].toFixed(2).replace("-", "−") }))} />
       <p class="measures">entropy <b data-shown="query entropy">${entropy(weights).toFixed(3)}</b> of at most ${Math.log(weights.length).toFixed(3)} nats: 0 would be one token only</p>`}
   </${Lesson}>`;
 }

@@ -1,7 +1,7 @@
 // Why scores are divided by the root of d_k: random vectors of any size, and this head's own scores.
 
 import { html, useMemo, useState } from "../../vendor/htm-preact.js";
-import { shownPiece } from "../translate/words.js";
+import { shownToken } from "../inside/state.js";
 import { insideAddress, Lesson, Slider } from "./lesson.js";
 import { entropy, normals, softmax, useFetched } from "./model.js";
 
@@ -33,8 +33,8 @@ export function Scale({ number, seen, more, spot }) {
       <button type="button" onClick=${() => setSeed(seed + 1)}>Other vectors</button>
     </div>
     <${Three} id="random" label="random vectors" products=${products} size=${size} names=${products.map((_, at) => `key ${at}`)} />
-    ${own && html`<h3>Head ${spot.layer}.${spot.head}, asked by “${shownPiece(seen.source[spot.row])}”, ${DK} = ${seen.d_k}</h3>
-      <${Three} id="own" label="this head" products=${own} size=${seen.d_k} names=${seen.source.map(shownPiece)} />`}
+    ${own && html`<h3>Head ${spot.layer}.${spot.head}, asked by “${shownToken(seen.source[spot.row])}”, ${DK} = ${seen.d_k}</h3>
+      <${Three} id="own" label="this head" products=${own} size=${seen.d_k} names=${seen.source.map(shownToken)} />`}
   </${Lesson}>`;
 }
 

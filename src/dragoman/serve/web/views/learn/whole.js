@@ -1,7 +1,8 @@
 // The whole encoder-decoder, writing the translation token by token.
 
 import { html, useState } from "../../vendor/htm-preact.js";
-import { percent, shownPiece } from "../translate/words.js";
+import { shownToken } from "../inside/state.js";
+import { percent } from "../translate/words.js";
 import { insideAddress, Lesson, Slider } from "./lesson.js";
 import { mean, useFetched } from "./model.js";
 
@@ -30,11 +31,11 @@ export function Whole({ number, seen, more }) {
     </div>
     <p class="measures">source</p>
     <div class="tokens" role="group" aria-label="Source">${seen.source.map((token, index) => html`<span key=${index} class="token" style=${{ "--weight": (weights?.[index] ?? 0).toFixed(4) }}
-      title=${weights ? percent(weights[index]) : ""}>${shownPiece(token)}</span>`)}</div>
+      title=${weights ? percent(weights[index]) : ""}>${shownToken(token)}</span>`)}</div>
     <${Slider} label="Step" value=${at} most=${last} shown=${`${at + 1} of ${last + 1}`} onMove=${setAsked} />
-    <p class="written" dir="auto">${seen.fed.slice(1, at + 1).map((token) => html`<span class="said">${shownPiece(token)}</span> `)}
-      <span class="next">${shownPiece(seen.produced[at])}</span></p>
-    <p class="measures">next: <b>${shownPiece(seen.produced[at])}</b>, probability <b data-shown="next probability">${Math.exp(seen.log_probabilities[at]).toFixed(4)}</b></p>
+    <p class="written" dir="auto">${seen.fed.slice(1, at + 1).map((token) => html`<span class="said">${shownToken(token)}</span> `)}
+      <span class="next">${shownToken(seen.produced[at])}</span></p>
+    <p class="measures">next: <b>${shownToken(seen.produced[at])}</b>, probability <b data-shown="next probability">${Math.exp(seen.log_probabilities[at]).toFixed(4)}</b></p>
     <p class="measures">all steps together: log-probability <b data-shown="log-probability">${seen.log_probability.toFixed(3).replace("-", "−")}</b></p>
   </${Lesson}>`;
 }

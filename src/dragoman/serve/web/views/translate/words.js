@@ -21,5 +21,4 @@ export const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
 export const decimal = (value) => value.toFixed(2).replace("-", "−");
 
 // A piece of the vocabulary as a reader sees it.
-export const shownPiece = (piece) => MARKS[piece] ?? (piece.replaceAll("▁", " ").trimStart() || "␣");
-const MARKS = { "<s>": "start", "</s>": "end" };
+export const shownPiece = (piece) => (piece === "</s>" ? "end" : piece.replaceAll("▁", " ").trimStart() || "␣");
