@@ -100,6 +100,26 @@ class RunDirectory:
                     path.rmdir()
             os.close(descriptor)
 
+    def is_training(self) -> bool:
+        """Whether a process of this machine trains in it. The lock is tried only where the process that held it last
+        lives: a training that begins is never in the way of this."""
+        import fcntl
+
+        try:
+            with (self.path / ".lock").open("rb") as file:
+                with suppress(PermissionError):  # another user's, and alive
+                    os.kill(int(file.read(20)), 0)
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except (OSError, ValueError):
+            return False
+        return False
+
+    def has_model(self) -> bool:
+        """Whether there is something to translate with: a training has it after its first validation."""
+        return self.model_path.is_file() or bool(self.checkpoints())
+
     def checkpoints(self) -> list[Path]:
         """Complete checkpoints, oldest first."""
         found = [p for p in self.checkpoints_path.glob("step-*") if re.fullmatch(r"step-\d+", p.name)]

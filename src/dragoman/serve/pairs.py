@@ -41,11 +41,12 @@ def pair_of(text: str) -> Pair:
 def pairs_to_serve(
     runs: Sequence[Path], named: Sequence[str], source_language: str | None, target_language: str | None
 ) -> list[Pair]:
-    """From the command line: runs whose languages are known, or said once for all of them, and named pairs."""
+    """From the command line: runs whose languages are known, or said once for all of them, and named pairs. Of several
+    for one pair of languages the first translates, and the others are there to compare it with."""
     if (source_language is None) != (target_language is None):
         raise UsageError("serve: --source-language and --target-language go together; give both")
-    if source_language is not None and len(runs) != 1:
-        raise UsageError(f"serve: --source-language is for one RUN, not {len(runs)}; use --pair en-de=RUN for each")
+    if source_language is not None and not runs:
+        raise UsageError("serve: --source-language is for a RUN, and none is given; --pair en-de=RUN says it itself")
     if not runs and not named:
         raise UsageError(_how_to_get_one(Path("runs")))
     pairs = [pair_of(text) for text in named]
@@ -59,15 +60,11 @@ def pairs_to_serve(
                     f"serve: {run} does not say its languages; name them: dragoman serve --pair en-de={run}"
                 )
             pairs.append(Pair(*found, run))
-    taken: dict[str, Pair] = {}
     for pair in pairs:
-        if pair.name in taken:
-            raise UsageError(
-                f"serve: {taken[pair.name].run} and {pair.run} both translate {pair.name}; give one run a pair"
-            )
+        if pairs.count(pair) > 1:
+            raise UsageError(f"serve: {pair.run} is given twice for {pair.name}; once is enough")
         if pair.source == pair.target:
             raise UsageError(f"serve: {pair.run} from {pair.source} to {pair.target}; give two languages")
-        taken[pair.name] = pair
     return pairs
 
 
