@@ -63,7 +63,9 @@ class RunInterpreter:
         language: str | None = None,
         **search: float,
     ) -> Self:
-        translator = Translator.load(run, engine=engine, compute_type=compute_type, **search)
+        translator = Translator.load(
+            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, **search
+        )
         return cls(translator, lambda: explainer_of(translator, run), rules, language)
 
     def fits(self, text: str) -> bool:

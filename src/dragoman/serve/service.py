@@ -199,9 +199,12 @@ class Service:
 
     def _explainer(self, pair: Pair) -> "Explainer":
         if pair.name not in self._explainers:
-            from dragoman.explain import Explainer
+            from dragoman.documents.interpreter import explainer_of
 
-            self._explainers[pair.name] = Explainer.load(pair.run)
+            found = explainer_of(self.translators[pair.name], pair.run)
+            if found is None:
+                raise UsageError(f"{pair.run}: a model without the Transformer's attention, which is what is shown")
+            self._explainers[pair.name] = found
         return self._explainers[pair.name]
 
     async def _sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
