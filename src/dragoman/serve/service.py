@@ -9,10 +9,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dragoman.errors import UsageError
+from dragoman.identify import Detected, LanguageDetector
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
-from dragoman.serve.pairs import Detected, LanguageDetector, Pair
+from dragoman.serve.pairs import Pair
 from dragoman.serve.segments import Segment, join, segments
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation, Translator, with_changes
