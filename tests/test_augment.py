@@ -19,7 +19,7 @@ from dragoman.config import CorpusConfig, DataConfig
 from dragoman.corpus import read_pairs
 from dragoman.dataset import Dataset, Prepared, encode_view, prepare
 from dragoman.errors import ConfigError, DataError
-from dragoman.phrases import learn_lexicon, phrase_of
+from dragoman.excerpts import learn_lexicon, phrase_of
 from dragoman.tokenizer import Tokenizer
 
 ODD = "née ▁␛ \u2028 𝄞 it's naïveté — 東京"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dragoman.config import DataConfig
 from dragoman.errors import DataError
-from dragoman.phrases import Lexicon, Pair, phrase_of
+from dragoman.excerpts import Lexicon, Pair, phrase_of
 from dragoman.tokenizer import Tokenizer
 
 _VARIANTS = 16  # of each word in a view
