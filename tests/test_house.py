@@ -63,6 +63,8 @@ ORDER = [
     "vision",
     "documents",
     "doctor",
+    "stress",
+    "quickstart",
     "export",
     # faces
     "lab",

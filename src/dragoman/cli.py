@@ -20,6 +20,7 @@ from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
 from dragoman.options import Alpha, Beam, Changes, Checkpoint, EngineChoice, Minutes, Numbers, Out, Runs, Seed, Steps
 from dragoman.parsing.cli import parse_commands
+from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
 
 if TYPE_CHECKING:
@@ -373,6 +374,7 @@ def demo(
     run_demo(out, minutes, _print)
 
 
+app.command()(quickstart)
 app.command()(serve)
 
 

@@ -24,8 +24,8 @@ from dragoman.cleaning import check_corpora, require_pairs
 from dragoman.config import TEXT_CHANGES, CorpusConfig, DataConfig
 from dragoman.corpus import CleaningReport, Corpus, Verdict, file_digest
 from dragoman.errors import DataError, DragomanError
-from dragoman.parallel import map_on_all_cores
 from dragoman.excerpts import Lexicon, learn_lexicon
+from dragoman.parallel import map_on_all_cores
 from dragoman.tokenizer import Tokenizer, choose_vocab_size, load_tokenizer
 
 FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,3 +45,14 @@ class LanguageDetector:
         shares = {language: round(100 * value / sum(weights)) for language, value in total.items()}
         ranked = sorted(shares.items(), key=lambda entry: -entry[1])
         return [Detected(language, float(share)) for language, share in ranked[:3] if share or language == ranked[0][0]]
+
+
+def detect_pair(pairs: Sequence[tuple[str, str]], sample: int = 200) -> tuple[str, str] | None:
+    """The languages of the two sides, from every n-th pair; None: not sure, one language, or py3langid is missing."""
+    if importlib.util.find_spec("py3langid") is None:
+        return None
+    some = pairs[:: max(1, len(pairs) // sample)]
+    detector = LanguageDetector(_identifier().labels)
+    source, target = (detector.detect([" ".join(pair[side] for pair in some)])[0] for side in (0, 1))
+    sure = min(source.confidence, target.confidence) >= 50 and source.language != target.language
+    return (source.language, target.language) if sure else None
