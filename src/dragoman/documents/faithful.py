@@ -99,7 +99,7 @@ def _stand_ins(choices: dict[_Key, _Choice], interpreter: Interpreter) -> dict[_
     better: dict[_Key, _Choice] = {}
     for scheme in SCHEMES:
         tried = {
-            key: mask for key, one in choices.items() if key not in better and (mask := masked(one.sentence, words))
+            key: mask for key, one in choices.items() if key not in better and (mask := masked(one.sentence, scheme))
         }
         texts = list(dict.fromkeys(mask.sentence.text for mask in tried.values()))
         found = dict(zip(texts, interpreter.translate(texts), strict=True)) if texts else {}

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from dragoman.engines import ComputeType, EngineName
 from dragoman.glossary import Required, Requirements, all_required
-from dragoman.rundir import RunDirectory
 from dragoman.translate import Candidate, Translator
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from dragoman.comparison import TestSet
 from dragoman.errors import UsageError
 from dragoman.glossary import Glossary, Kept, requirements
+from dragoman.identify import Detected, LanguageDetector
 from dragoman.rundir import RunDirectory
 from dragoman.sentences import Segment, join, segments
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
-from dragoman.serve.pairs import Detected, LanguageDetector, Pair
+from dragoman.serve.pairs import Pair
 from dragoman.serve.runs import Runs, Watched
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation, Translator
