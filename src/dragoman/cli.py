@@ -40,6 +40,7 @@ from dragoman.options import (
     Steps,
 )
 from dragoman.parsing.cli import parse_commands
+from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
 
 if TYPE_CHECKING:
@@ -264,6 +265,37 @@ def evaluate(
 
 
 @app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="Run directory.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
+    source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
+    reference: References = [],  # noqa: B006
+    sentences: Annotated[int, typer.Option(min=1, help="At most so many of the validation pairs.")] = 1000,
+    out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
+    samples: Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")] = 1000,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two runs: settings, scores with confidence, and sentence by sentence.
+
+    B - A and its p-value come from paired bootstrap resampling.
+    """
+    from dragoman.comparison import compare_runs, read_test_set, shared_validation_set
+    from dragoman.rundir import RunDirectory
+    from dragoman.translate import Translator
+
+    runs = RunDirectory.open(run_a), RunDirectory.open(run_b)
+    test = read_test_set("compare", source, reference) or shared_validation_set(*runs, sentences)
+    translators = Translator.load(run_a), Translator.load(run_b)
+    _say(f"translating {test.name} with both")
+    report = compare_runs(runs, translators, test, language, samples)
+    content = json.dumps(report.to_dict(), ensure_ascii=False)
+    if out is not None:
+        _write(out, (content + "\n").encode())
+    _print(content if as_json else "\n".join(report.lines()))
+
+
+@app.command()
 def score(
     runs: Runs,
     pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
@@ -402,6 +434,7 @@ def demo(
 
 
 app.command("translate-file")(translate_file_command(lambda line: _print(line)))
+app.command()(quickstart)
 app.command()(serve)
 app.command()(inspect_command(lambda line: _print(line)))
 

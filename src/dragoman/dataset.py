@@ -315,6 +315,12 @@ def read_text(directory: Path) -> list[tuple[str, str]]:
         raise DataError(f"{text_path}: damaged ({error}); delete {directory} and start again") from None
 
 
+def validation_pairs(run_directory: Path, most: int | None = None) -> list[tuple[str, str]]:
+    """The first of the pairs that a run was validated with; none if it was moved without its data."""
+    directory = prepared_directory(run_directory)
+    return [] if directory is None else read_text(directory)[:most]
+
+
 def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
     """All that the prepared data depends on: settings by their full names, and the content of each file."""
 

@@ -4,7 +4,6 @@ All of it comes from the reference engine, for one sentence at a time. Pieces of
 `Candidate.tokens` names them, so what `Translator` gives back can be explained as it is.
 """
 
-import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -17,8 +16,9 @@ import torch
 from torch import Tensor
 
 from dragoman.config import SearchConfig
+from dragoman.dataset import validation_pairs
 from dragoman.engines.reference import ReferenceEngine
-from dragoman.errors import DataError, UsageError
+from dragoman.errors import UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import Probe, Site, Transformer
 from dragoman.rundir import RunDirectory
@@ -150,7 +150,9 @@ class Explainer:
     def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
         translator = Translator.load(run, checkpoint=checkpoint, engine="reference", **search)  # type: ignore[arg-type]
         assert isinstance(translator.engine, ReferenceEngine)
-        return cls(translator.engine, translator.search, validation_pairs(RunDirectory.open(run)))
+        return cls(
+            translator.engine, translator.search, validation_pairs(RunDirectory.open(run).path, CALIBRATION_SENTENCES)
+        )
 
     def explain(
         self,
@@ -373,18 +375,6 @@ class Explainer:
         layers = range(len(self.model.decoder))
         weights = torch.stack([probe.weights[Site("cross", layer)][0, :, :, :count] for layer in layers])
         return loss.T.cpu(), weights.cpu()
-
-
-def validation_pairs(run: RunDirectory) -> list[tuple[str, str]]:
-    """Some of the pairs that the run was validated with; none if it was moved without its data."""
-    kept = sorted(run.path.glob("data/*/valid/text.json"), key=lambda path: path.stat().st_mtime)
-    if not kept:
-        return []
-    try:
-        pairs = json.loads(kept[-1].read_text(encoding="utf-8"))
-        return [(str(source), str(target)) for source, target in pairs[:CALIBRATION_SENTENCES]]
-    except (OSError, ValueError, TypeError):
-        raise DataError(f"{kept[-1]}: not a list of sentence pairs; restore it or remove its directory") from None
 
 
 def links_of(alignment: Sequence[Sequence[float]]) -> tuple[tuple[int, int], ...]:

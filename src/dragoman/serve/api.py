@@ -1,8 +1,7 @@
 """Our own API, /api/v1: translations with their tokens and scores, and everything that explains them."""
 
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Annotated, Any
+from collections.abc import AsyncIterator
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import StreamingResponse
@@ -12,7 +11,7 @@ from dragoman.config import SearchConfig
 from dragoman.glossary import Glossary, Kept
 from dragoman.language_codes import language_name
 from dragoman.sentences import Segment
-from dragoman.serve.answers import ERRORS, while_connected
+from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
@@ -194,19 +193,6 @@ class BeamAnswer(ApiModel):
     score: float
 
 
-def key_check(keys: Keys) -> Callable[[Request], Awaitable[None]]:
-    async def require_key(request: Request) -> None:
-        if not keys.required:
-            return
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not given:
-            raise HTTPException(401, "An API key is needed: Authorization: Bearer KEY", {"www-authenticate": "Bearer"})
-        if not keys.holds(given.strip()):
-            raise HTTPException(403, "Invalid API key")
-
-    return require_key
-
-
 def pair_of(service: Service, source: str, target: str) -> Pair:
     pair = service.pair(source, target)
     if pair is None:
@@ -234,7 +220,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
 
     @router.get("/service")
     async def about() -> ServiceInfo:
-        """What is served, and within which limits."""
+        """What is served, and within which limits. A run that trained its first model since then is served now."""
+        await service.admit()
         return ServiceInfo(
             pairs=[_pair_info(pair, service.translators[pair.name].search) for pair in service.pairs.values()],
             key_required=keys.required,
@@ -272,12 +259,12 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             try:
                 translations = service.stream(pair, question.text, question.n_best, wishes)
                 async for part, translation in translations:
-                    yield _event("segment", _segment(part, translation).model_dump())
+                    yield event("segment", _segment(part, translation).model_dump())
             except OverloadedError as error:
-                yield _event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
+                yield event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
                 return
             last = {"source": source, "target": question.target, "detected": detected and detected.model_dump()}
-            yield _event("done", last)
+            yield event("done", last)
 
         return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
 
@@ -344,7 +331,3 @@ def _pair_info(pair: Pair, search: SearchConfig) -> PairInfo:
 def _segment(part: Segment, translation: Translation) -> SegmentAnswer:
     candidates = [CandidateAnswer.model_validate(candidate) for candidate in translation.candidates]
     return SegmentAnswer(start=part.start, end=part.end, source=part.text, candidates=candidates)
-
-
-def _event(name: str, data: Any) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

@@ -46,7 +46,7 @@ class ServedInterpreter:
         def work() -> list[Translation]:
             return list(self.translator.translate_stream(texts, warn=lambda _: None, required=lambda text: asked[text]))
 
-        return [translation.candidates[0] for translation in self._wait(self.service.beside(work))]
+        return [translation.candidates[0] for translation in self._wait(self.service.in_explain_pool(work))]
 
     def align(self, text: str, candidate: Candidate) -> "Alignment | None":
         try:
