@@ -535,3 +535,18 @@ def test_what_cannot_be_read_is_named() -> None:
         format_of("a.pdf")
     assert format_of("A.HTM") == "html"
     assert uncompressed_size(lambda: io.BytesIO(make_odt()), "odt", "x") > len(make_odt())
+
+
+@pytest.mark.parametrize(
+    "part", ["<a ", "<!--", "<b>", "<i><b></i>", "</b>", "<a '", '<a "<', "<b>x</b> ", "x. Y <br>"]
+)
+def test_a_page_of_rubble_comes_back_and_takes_no_longer_than_another(part: str) -> None:
+    page = part * (60_000 // len(part))
+    assert shouted(page, "html").lower().replace("&lt;", "<") == page.lower()
+
+
+def test_boxes_in_boxes_without_end_are_refused() -> None:
+    depth = 1200
+    box = "<w:p><w:r><w:pict>" * depth + "</w:pict></w:r></w:p>" * depth
+    with pytest.raises(DataError, match="is damaged"):
+        through(docx_with(box), "docx")
