@@ -6,8 +6,10 @@ nesting, and each mark comes once: that is by construction, only the place is a 
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Protocol
 
 from dragoman.documents.flow import Flow, Item, Sentence, merged
@@ -99,18 +101,22 @@ class _Shares:
     ) -> None:
         self.sentence, self.target = sentence, target
         self.source_words, self.target_words, self.rows = source_words, target_words, rows
+        self.sums = [[0.0, *accumulate(row)] for row in rows]
         self.spoken = [any(map(str.isalnum, target[word.start : word.end])) for word in target_words]
 
     def of(self, start: int, end: int) -> list[float]:
         copied = self._copied(start, end)
         if copied is not None:
             return copied
-        inside = [_overlap(word, start, end) for word in self.source_words]
-        return [sum(weight * part for weight, part in zip(row, inside, strict=True)) for row in self.rows]
+        return [late - early for late, early in zip(self.before(end), self.before(start), strict=True)]
 
     def before(self, at: int) -> list[float]:
-        inside = [_overlap(word, 0, at) for word in self.source_words]
-        return [sum(weight * part for weight, part in zip(row, inside, strict=True)) for row in self.rows]
+        """How much each comes from the source up to this place."""
+        whole = bisect_right(self.source_words, at, key=lambda word: word.end)
+        part = _overlap(self.source_words[whole], 0, at) if whole < len(self.source_words) else 0.0
+        return [
+            sums[whole] + (part * row[whole] if part else 0.0) for sums, row in zip(self.sums, self.rows, strict=True)
+        ]
 
     def nearest(self, at: int, gaps: Sequence[int], first: int, last: int, glued: bool) -> list[int]:
         """The gaps beside what came from the words on both sides of a place; glued: only the word before it counts."""
