@@ -40,6 +40,7 @@ ORDER = [
     # beam search -> text
     "glossary",
     "phrases",
+    "faults",
     "hypotheses",
     "sharing",
     "search",
@@ -83,6 +84,7 @@ WITHOUT_TORCH = [
     "rundir",
     "glossary",
     "phrases",
+    "faults",
     "hypotheses",
     "sharing",
     "engines.conversion",

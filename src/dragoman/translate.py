@@ -13,6 +13,7 @@ from dragoman.config import SearchConfig
 from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_length
 from dragoman.engines.selection import load_engine, load_reference
 from dragoman.errors import DataError, UsageError
+from dragoman.faults import Fault, Said, faults_of
 from dragoman.glossary import Required, Requirements
 from dragoman.hypotheses import Hypothesis
 from dragoman.rundir import RunDirectory
@@ -45,6 +46,8 @@ class Translation:
 
     source: str
     candidates: tuple[Candidate, ...]
+    faults: tuple[Fault, ...] = ()  # what is plainly wrong with the best of them
+    repaired: tuple[Fault, ...] = ()  # what was, before it was decoded again
 
     @property
     def text(self) -> str:
@@ -126,18 +129,19 @@ class Translator:
         scores: bool = True,
         first_line: int = 1,
         required: Requirements | None = None,
+        repair: bool = True,
     ) -> Iterator[Translation]:
         """Translations as they come, in the order of the lines, `window` lines in memory at a time.
 
         scores=False: only the text is wanted, which can be quicker. first_line: the number of the first of the lines,
         for warnings and random draws. required: of a line, the words that its translation must hold; such lines are
-        the reference engine's.
+        the reference engine's. repair: what loops, copies, runs away or is empty is decoded again, without repeats.
         """
         if required is not None and self.search.sampling:
             raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
         lines = iter(lines)
         while chunk := list(islice(lines, window)):
-            yield from self._translate_window(chunk, first_line, n_best, seed, warn, scores, required)
+            yield from self._translate_window(chunk, first_line, n_best, seed, warn, scores, required, repair)
             first_line += len(chunk)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
@@ -166,6 +170,7 @@ class Translator:
         warn: Callable[[str], None],
         scores: bool,
         required: Requirements | None,
+        repair: bool,
     ) -> Iterator[Translation]:
         parts: list[_Part] = []  # of every line
         parts_of: list[range] = []
@@ -186,8 +191,21 @@ class Translator:
                     parts.append(_Part(piece, some, tuple(required(piece)) if required is not None else ()))
             parts_of.append(range(begin, len(parts)))
         found = self._find(parts, n_best, seed + first_line, scores)
+        faults = [self._faults(part, some) for part, some in zip(parts, found, strict=True)]
+        repaired: list[tuple[Fault, ...]] = [()] * len(parts)
+        if repair and any(faults) and self._can_constrain:
+            wrong = [index for index, some in enumerate(faults) if some]
+            again = self._find_again([parts[i] for i in wrong], [found[i] for i in wrong], [faults[i] for i in wrong])
+            for index, (hypotheses, left) in zip(wrong, again, strict=True):
+                repaired[index] = tuple(fault for fault in faults[index] if fault not in left)
+                found[index], faults[index] = hypotheses, left
         for line, indices in zip(lines, parts_of, strict=True):
-            yield Translation(line, self._join([found[i] for i in indices]))
+            yield Translation(
+                line,
+                self._join([found[i] for i in indices]),
+                tuple(dict.fromkeys(fault for i in indices for fault in faults[i])),
+                tuple(dict.fromkeys(fault for i in indices for fault in repaired[i])),
+            )
 
     def _find(self, parts: "Sequence[_Part]", n_best: int, seed: int, scores: bool) -> list[list[Hypothesis]]:
         """The hypotheses of each part; those with required words by the engine that can do that."""
@@ -209,8 +227,50 @@ class Translator:
                 require=[self._phrases(parts[index].required) for index in indices],
             )
             for index, candidates in zip(indices, hypotheses, strict=True):
-                found[index] = candidates
+                # None: a vocabulary that cannot spell it where it must stand. Rather a translation without the term.
+                found[index] = candidates or self.engine.translate([parts[index].ids], self.search, n_best)[0]
         return found
+
+    def _faults(self, part: "_Part", found: Sequence[Hypothesis]) -> tuple[Fault, ...]:
+        if not found:
+            return ("empty",)
+        text = self.tokenizer.decode(found[0].ids)
+        return faults_of(Said(part.ids, part.text), Said(found[0].ids, text), found[0].finished)
+
+    def _find_again(
+        self,
+        parts: "Sequence[_Part]",
+        found: Sequence[list[Hypothesis]],
+        faults: Sequence[tuple[Fault, ...]],
+    ) -> list[tuple[list[Hypothesis], tuple[Fault, ...]]]:
+        """Without repeats and, where it copied, without the source's own stretches: first of three tokens, then of
+        two. The best of those with the fewest faults comes first, and what was found before after it."""
+        from dragoman.search import no_repeats
+
+        best = list(zip(found, faults, strict=True))
+        for size in (3, 2):
+            wrong = [index for index, (_, some) in enumerate(best) if some]
+            for batch in batches_of_like_length([len(parts[i].ids) for i in wrong], self.search.batch_tokens // 4):
+                indices = [wrong[number] for number in batch]
+                sources = [parts[index].ids for index in indices]
+                own = [ngrams(parts[i].ids, size) if "copy" in faults[i] else set() for i in indices]
+                bound = any(parts[index].required for index in indices)
+                hypotheses = self.reference.translate(
+                    sources,
+                    # Nothing is cut that is no runaway: twice the source, and some.
+                    replace(self.search, max_extra_length=min(self.search.max_extra_length, len(sources[0]) + 10)),
+                    constrain=no_repeats(size, self.tokenizer.vocab_size, self.tokenizer.eos_id, own),
+                    require=[self._phrases(parts[index].required) for index in indices] if bound else None,
+                )
+                for index, some in zip(indices, hypotheses, strict=True):
+                    left = self._faults(parts[index], some)
+                    if some and len(left) < len(best[index][1]):
+                        best[index] = [*some, *found[index][: len(found[index]) - 1]], left
+        return best
+
+    @property
+    def _can_constrain(self) -> bool:
+        return not self.search.sampling and (self.engine.name == "reference" or self._load_reference is not None)
 
     @property
     def reference(self) -> "ReferenceEngine":
@@ -254,6 +314,10 @@ class Translator:
         if self.engine.forms_batches:
             return iter([list(range(len(lengths)))] if lengths else [])
         return batches_of_like_length(lengths, self.search.batch_tokens)
+
+
+def ngrams(ids: Sequence[int], size: int) -> set[tuple[int, ...]]:
+    return {tuple(ids[start : start + size]) for start in range(len(ids) - size + 1)}
 
 
 def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | None:
