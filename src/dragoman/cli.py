@@ -16,6 +16,7 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.config import RunConfig
+from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
 from dragoman.options import (
@@ -395,6 +396,7 @@ def demo(
     run_demo(out, minutes, _print)
 
 
+app.command("translate-file")(translate_file_command(lambda line: _print(line)))
 app.command()(serve)
 
 

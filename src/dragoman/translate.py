@@ -1,7 +1,6 @@
 """Translator: strings in, strings out. Nothing outside ever sees a token unless it asks."""
 
 import functools
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from dragoman.faults import Fault, Said, faults_of
 from dragoman.glossary import Required, Requirements
 from dragoman.hypotheses import Hypothesis
 from dragoman.rundir import RunDirectory
+from dragoman.sentences import split_text
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 
 if TYPE_CHECKING:
@@ -112,6 +112,12 @@ class Translator:
     def with_search(self, **changes: float) -> "Translator":
         """The same engines with other search settings."""
         return Translator(self.engine, self.tokenizer, with_changes(self.search, **changes), self._load_reference)
+
+    def fits(self, text: str) -> bool:
+        """Whether a sentence is translated as one."""
+        limit = self.search.max_source_length
+        # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
+        return len(text.encode()) < limit or len(self.tokenizer.encode(text)) <= limit
 
     def translate(self, lines: Sequence[str], required: Requirements | None = None) -> list[str]:
         """One translation a line, in the order given. `required`: what each must hold, as `Glossary(...).required`."""
@@ -330,29 +336,3 @@ def with_changes(search: SearchConfig, **changes: float) -> SearchConfig:
     if unknown := ", ".join(changes.keys() - known.keys()):
         raise UsageError(f"unknown search setting {unknown}; known: {', '.join(known)}")
     return replace(search, **changes)  # type: ignore[arg-type]
-
-
-# Where a line that is too long may be cut, best first: after a sentence, after a clause, between words.
-_CUTS = (r"(?<=[.!?…。！？])\s+", r"(?<=[,;:—])\s+", r"\s+")
-
-
-def split_text(text: str, fits: Callable[[str], bool]) -> list[str]:
-    """Parts that fit, cut at the best places there are; a word that does not fit is cut in half."""
-    if fits(text):
-        return [text]
-    for cut in _CUTS:
-        pieces = re.split(cut, text)
-        if len(pieces) > 1:
-            break
-    else:
-        middle = len(text) // 2
-        return [*split_text(text[:middle], fits), *split_text(text[middle:], fits)] if middle else [text]
-    parts: list[str] = []
-    for piece in pieces:
-        if parts and fits(f"{parts[-1]} {piece}"):
-            parts[-1] = f"{parts[-1]} {piece}"
-        elif fits(piece):
-            parts.append(piece)
-        else:
-            parts.extend(split_text(piece, fits))
-    return [part for part in parts if part]

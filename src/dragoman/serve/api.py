@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.config import SearchConfig
 from dragoman.glossary import Glossary, Kept
+from dragoman.sentences import Segment
 from dragoman.serve.answers import ERRORS, while_connected
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import Pair, language_name
 from dragoman.serve.security import Keys
-from dragoman.serve.segments import Segment
 from dragoman.serve.service import Service, Wishes, check_text
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation

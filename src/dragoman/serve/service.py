@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dragoman.errors import UsageError
 from dragoman.glossary import Glossary, Kept, requirements
+from dragoman.sentences import Segment, join, segments
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
 from dragoman.serve.pairs import Detected, LanguageDetector, Pair
-from dragoman.serve.segments import Segment, join, segments
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation, Translator
 
@@ -112,14 +112,7 @@ class Service:
         return self.detector.detect(texts)
 
     def segments(self, pair: Pair, text: str) -> list[Segment]:
-        translator = self.translators[pair.name]
-        limit = translator.search.max_source_length
-
-        def fits(part: str) -> bool:
-            # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
-            return len(part.encode()) < limit or len(translator.tokenizer.encode(part)) <= limit
-
-        return segments(text, fits)
+        return segments(text, self.translators[pair.name].fits, pair.source)
 
     async def translate(
         self, pair: Pair, texts: Sequence[str], n_best: int = 1, wishes: Wishes | None = None
