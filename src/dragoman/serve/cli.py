@@ -38,6 +38,9 @@ def serve(
     batch_wait: Annotated[float, typer.Option(help="Milliseconds that a sentence waits for company.")] = 2.0,
     cache_characters: Annotated[int, typer.Option(help="Translations kept, in characters; 0: none.")] = 4_000_000,
     metrics: Annotated[bool, typer.Option("--metrics", help="Counts and times for Prometheus at /metrics.")] = False,
+    corrections: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep corrections made on the page here, and use them.")
+    ] = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
 ) -> None:
@@ -71,6 +74,7 @@ def serve(
         batch_wait=batch_wait / 1000,
         cache_characters=cache_characters,
         metrics=metrics,
+        corrections=corrections,
     )
     from dragoman.serve.app import run
     from dragoman.serve.service import Service
