@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dragoman.adapt.finetune import FineTuned, finetune
     from dragoman.config import DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
     from dragoman.errors import DragomanError
     from dragoman.glossary import Glossary, Required
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DataConfig",
     "DragomanError",
+    "FineTuned",
     "Glossary",
     "ModelConfig",
     "Required",
@@ -29,12 +31,15 @@ __all__ = [
     "Transformer",
     "Translator",
     "__version__",
+    "finetune",
 ]
 
 _HOME = {
     "DataConfig": "dragoman.config",
     "DragomanError": "dragoman.errors",
     "Glossary": "dragoman.glossary",
+    "FineTuned": "dragoman.adapt.finetune",
+    "finetune": "dragoman.adapt.finetune",
     "ModelConfig": "dragoman.config",
     "Required": "dragoman.glossary",
     "RunConfig": "dragoman.config",

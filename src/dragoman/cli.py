@@ -15,18 +15,23 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from dragoman import config as configuration
-from dragoman.config import RunConfig
+from dragoman.adapt.cli import add_adapting_commands, corpus_from
+from dragoman.config import CorpusConfig, RunConfig
 from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
+from dragoman.export.cli import add_exporting_commands
+from dragoman.inspection.cli import inspect_command
 from dragoman.options import (
     Alpha,
+    AsJson,
     Beam,
     Changes,
     Checkpoint,
     EngineChoice,
     GlossaryFile,
     Keep,
+    Language,
     Minutes,
     Numbers,
     Out,
@@ -35,6 +40,7 @@ from dragoman.options import (
     Steps,
 )
 from dragoman.parsing.cli import parse_commands
+from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
 
 if TYPE_CHECKING:
@@ -54,9 +60,9 @@ _WrongCommandLine: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 config_app = typer.Typer(help="Look at configurations.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(config_app, name="config")
 app.add_typer(parse_commands(lambda line: _print(line)), name="parse")
+add_adapting_commands(app, lambda line: _print(line))
+add_exporting_commands(app, lambda line: _print(line))
 
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
-Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]
 References = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
 ]
@@ -91,8 +97,8 @@ def train(
 ) -> None:
     """Train a translator. The same command goes on with a run that was stopped."""
     flags: dict[str, Any] = {
-        "data.train": _corpora("--", pairs, source, target),
-        "data.valid": _corpora("--valid-", valid_pairs, valid_source, valid_target),
+        "data.train": _corpora(corpus_from("train", "--", pairs, source, target)),
+        "data.valid": _corpora(corpus_from("train", "--valid-", valid_pairs, valid_source, valid_target)),
         "data.tokenizer": None if tokenizer is None else str(tokenizer),
         "train.steps": steps,
         "train.minutes": minutes,
@@ -290,6 +296,37 @@ def evaluate(
 
 
 @app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="Run directory.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
+    source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
+    reference: References = [],  # noqa: B006
+    sentences: Annotated[int, typer.Option(min=1, help="At most so many of the validation pairs.")] = 1000,
+    out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
+    samples: Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")] = 1000,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two runs: settings, scores with confidence, and sentence by sentence.
+
+    B - A and its p-value come from paired bootstrap resampling.
+    """
+    from dragoman.comparison import compare_runs, read_test_set, shared_validation_set
+    from dragoman.rundir import RunDirectory
+    from dragoman.translate import Translator
+
+    runs = RunDirectory.open(run_a), RunDirectory.open(run_b)
+    test = read_test_set("compare", source, reference) or shared_validation_set(*runs, sentences)
+    translators = Translator.load(run_a), Translator.load(run_b)
+    _say(f"translating {test.name} with both")
+    report = compare_runs(runs, translators, test, language, samples)
+    content = json.dumps(report.to_dict(), ensure_ascii=False)
+    if out is not None:
+        _write(out, (content + "\n").encode())
+    _print(content if as_json else "\n".join(report.lines()))
+
+
+@app.command()
 def score(
     runs: Runs,
     pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
@@ -474,7 +511,9 @@ def demo(
 
 
 app.command("translate-file")(translate_file_command(lambda line: _print(line)))
+app.command()(quickstart)
 app.command()(serve)
+app.command()(inspect_command(lambda line: _print(line)))
 
 
 def main() -> NoReturn:
@@ -561,9 +600,9 @@ def _shown(value: Any) -> str:
     return json.dumps(value)
 
 
-def _corpora(prefix: str, pairs: Path | None, source: Path | None, target: Path | None) -> list[dict[str, str]] | None:
-    if pairs is None and source is None and target is None:
-        return None
-    if (source is None) != (target is None) or (pairs is not None) == (source is not None):
-        raise UsageError(f"train: give {prefix}pairs, or both {prefix}source and {prefix}target")
-    return [{"pairs": str(pairs)}] if pairs is not None else [{"source": str(source), "target": str(target)}]
+def _corpora(corpus: CorpusConfig | None) -> list[dict[str, str]] | None:
+    return (
+        None
+        if corpus is None
+        else [{name: value for name, value in vars(corpus).items() if name != "weight" and value}]
+    )

@@ -27,6 +27,9 @@ Keep = Annotated[
     typer.Option("--keep", metavar="KIND", help="Copied through as they are: placeholders, urls, emails or numbers."),
 ]
 
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
+Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]
+
 # Of every training.
 Out = Annotated[Path | None, typer.Option(help="The run's directory [default: runs/ and the recipe's name].")]
 Steps = Annotated[int | None, typer.Option(help="Stop after so many steps.")]

@@ -31,6 +31,35 @@ class _States(NamedTuple):
         return _States(tuple(member.select(sentences, beams) for member in self.members))
 
 
+class _Prefixes(NamedTuple):
+    """Decoding without a cache. Where the decoder's mask is dropped, what is said later changes what earlier positions
+    hold, so every step is computed from the whole of what was said so far."""
+
+    models: tuple[Transformer, ...]
+    memories: tuple[Tensor, ...]  # (B, S, D) a model
+    mask: Tensor | None  # (B, S)
+    said: Tensor  # (B, K, T)
+    probe: Probe
+
+    def select(self, sentences: Tensor, beams: Tensor) -> "_Prefixes":
+        sentences, beams = sentences.to(self.said.device), beams.to(self.said.device)
+        said = self.said[sentences[:, None], beams]
+        memories = tuple(memory[sentences] for memory in self.memories)
+        return self._replace(memories=memories, mask=None if self.mask is None else self.mask[sentences], said=said)
+
+    def step(self, last_ids: Tensor) -> tuple[list[Tensor], "_Prefixes"]:
+        said = torch.cat((self.said, last_ids[..., None]), dim=2)
+        beams = said.shape[1]
+        mask = None if self.mask is None else self.mask.repeat_interleave(beams, dim=0)
+        logits = [
+            model.output(
+                model.decode(said.flatten(0, 1), memory.repeat_interleave(beams, dim=0), mask, self.probe)[:, -1]
+            ).view(*said.shape[:2], -1)
+            for model, memory in zip(self.models, self.memories, strict=True)
+        ]
+        return logits, self._replace(said=said)
+
+
 class ReferenceEngine:
     """Exact, and able to do all that the search and the model can: constraints, the recorded beam, interventions."""
 
@@ -65,10 +94,18 @@ class ReferenceEngine:
         for model in self.models:
             model.eval()
         ids, mask = self._source_batch(sources)
-        states = _States(tuple(model.start(ids, mask, probe) for model in self.models))
+        states: _States | _Prefixes
+        if probe is not None and any(change.drop_mask for change in probe.interventions.values()):
+            memories = tuple(model.encode(ids, mask, probe) for model in self.models)
+            states = _Prefixes(tuple(self.models), memories, mask, ids.new_empty(len(sources), 1, 0), probe)
+        else:
+            states = _States(tuple(model.start(ids, mask, probe) for model in self.models))
 
-        def step(last_ids: Tensor, states: _States) -> tuple[Tensor, _States]:
+        def step(last_ids: Tensor, states: _States | _Prefixes) -> tuple[Tensor, _States | _Prefixes]:
             last_ids = last_ids.to(self.device)
+            if isinstance(states, _Prefixes):
+                logits, states = states.step(last_ids)
+                return _mean_log_probabilities(logits), states
             logits = [
                 model.step(last_ids, state, probe) for model, state in zip(self.models, states.members, strict=True)
             ]
