@@ -76,6 +76,13 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Alignment:
+    source_words: tuple[Word, ...]
+    target_words: tuple[Word, ...]
+    weights: tuple[tuple[float, ...], ...]  # target words by source words: how much each looks at each
+
+
+@dataclass(frozen=True)
 class WordChoice:
     """A word that could stand there: its tokens, and the probability that they come."""
 
@@ -143,9 +150,7 @@ class Explainer:
     def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
         translator = Translator.load(run, checkpoint=checkpoint, engine="reference", **search)  # type: ignore[arg-type]
         assert isinstance(translator.engine, ReferenceEngine)
-        return cls(
-            translator.engine, translator.search, validation_pairs(RunDirectory.open(run).path, CALIBRATION_SENTENCES)
-        )
+        return cls(translator.engine, translator.search, calibration_pairs(RunDirectory.open(run)))
 
     def explain(
         self,
@@ -166,22 +171,26 @@ class Explainer:
             Position(self.tokenizer.piece(token), _probability(log_probability), choices)
             for token, log_probability, choices in zip(traced.predicted, traced.log_probabilities, best, strict=True)
         )
-        source_words, target_words = self.words(source), self.words(ids)
-        weights = _align(traced.weights, self.alignment_heads)[: len(ids), : len(source)]
-        alignment = by_word(weights, target_words, source_words)
+        aligned = self._aligned(source, ids, traced.weights)
         total = sum(traced.log_probabilities)
         return Explanation(
             source=self.tokenizer.decode(source),
             target=self.text_of(ids),
-            source_words=source_words,
-            target_words=target_words,
+            source_words=aligned.source_words,
+            target_words=aligned.target_words,
             tokens=self.pieces(ids),
             positions=positions,
-            alignment=alignment,
-            links=links_of(alignment),
+            alignment=aligned.weights,
+            links=links_of(aligned.weights),
             log_probability=total,
             score=total / paper_length_penalty(settings.alpha)(len(ids) + 1),
         )
+
+    def align(self, text: str, translation: Sequence[str]) -> Alignment:
+        """Which words belong together, of a translation given in tokens: one pass and nothing else."""
+        source, ids = self.source_ids(text), self.token_ids(translation)
+        fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
+        return self._aligned(source, ids, trace(self.model, [*source, self.tokenizer.eos_id], fed).weights)
 
     def alternatives(self, text: str, prefix: Sequence[str], count: int = 6) -> tuple[WordChoice, ...]:
         """Words that may follow the prefix: each of the most probable tokens, completed to the end of its word."""
@@ -264,6 +273,11 @@ class Explainer:
             start += len(text) - len(text.lstrip())
             words.append(Word(text.strip(), start, start + len(text.strip()), first, following - 1))
         return tuple(words)
+
+    def _aligned(self, source: Sequence[int], ids: Sequence[int], weights: Mapping[Site, Tensor]) -> Alignment:
+        source_words, target_words = self.words(source), self.words(ids)
+        rows = _align(weights, self.alignment_heads)[: len(ids), : len(source)]
+        return Alignment(source_words, target_words, by_word(rows, target_words, source_words))
 
     def source_ids(self, text: str) -> list[int]:
         ids = self.tokenizer.encode(text.strip())
@@ -359,6 +373,11 @@ class Explainer:
         layers = range(len(self.model.decoder))
         weights = torch.stack([probe.weights[Site("cross", layer)][0, :, :, :count] for layer in layers])
         return loss.T.cpu(), weights.cpu()
+
+
+def calibration_pairs(run: RunDirectory) -> list[tuple[str, str]]:
+    """Some of the pairs that the run was validated with."""
+    return validation_pairs(run.path, CALIBRATION_SENTENCES)
 
 
 def links_of(alignment: Sequence[Sequence[float]]) -> tuple[tuple[int, int], ...]:

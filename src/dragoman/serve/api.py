@@ -8,12 +8,14 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.config import SearchConfig
+from dragoman.glossary import Glossary, Kept
+from dragoman.language_codes import language_name
+from dragoman.sentences import Segment
 from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.pairs import Pair, language_name
+from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
-from dragoman.serve.segments import Segment
-from dragoman.serve.service import Service, check_text
+from dragoman.serve.service import Service, Wishes, check_text
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation
 
@@ -47,11 +49,23 @@ class Question(ApiModel):
                 raise HTTPException(422, f"Invalid request: {name}: {value}; at most {limit}")
 
 
+class TermQuestion(ApiModel):
+    source: Annotated[str, Field(min_length=1, max_length=200)]
+    target: Annotated[str, Field(max_length=1000, description="Allowed forms, separated by |; none: not translated")]
+
+
 class TranslateQuestion(Question):
     source: Annotated[str, Field(min_length=1, max_length=16, description="A language code, or auto")]
     n_best: Annotated[int, Field(ge=1)] = 1
     beam: Beam = None
     alpha: Alpha = None
+    glossary: Annotated[list[TermQuestion], Field(max_length=1000, description="Terms to use in this text")] = []
+    keep: Annotated[list[Kept], Field(max_length=8, description="Copied through as they are")] = []
+
+    def wishes(self) -> Wishes:
+        terms = tuple((term.source, term.target) for term in self.glossary)
+        Glossary.of(terms)  # refused here, and not in the middle of others' work
+        return Wishes(self.beam, self.alpha, terms, tuple(self.keep))
 
 
 class SearchQuestion(Question):
@@ -223,7 +237,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         pair = pair_of(service, source, question.target)
         done = await while_connected(
             request,
-            service.translate(pair, [question.text], question.n_best, question.beam, question.alpha),
+            service.translate(pair, [question.text], question.n_best, question.wishes()),
         )
         shown = [_segment(*both) for both in zip(done[0].parts, done[0].translations, strict=True)]
         return TranslateAnswer(
@@ -239,11 +253,11 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     async def stream(question: TranslateQuestion) -> StreamingResponse:
         """The same, sentence by sentence as server-sent events."""
         source, detected = source_of(question)
-        pair = pair_of(service, source, question.target)
+        pair, wishes = pair_of(service, source, question.target), question.wishes()
 
         async def events() -> AsyncIterator[str]:
             try:
-                translations = service.stream(pair, question.text, question.n_best, question.beam, question.alpha)
+                translations = service.stream(pair, question.text, question.n_best, wishes)
                 async for part, translation in translations:
                     yield event("segment", _segment(part, translation).model_dump())
             except OverloadedError as error:

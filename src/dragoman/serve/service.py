@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dragoman.comparison import TestSet
 from dragoman.errors import UsageError
+from dragoman.glossary import Glossary, Kept, requirements
 from dragoman.rundir import RunDirectory
+from dragoman.sentences import Segment, join, segments
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
 from dragoman.serve.pairs import Detected, LanguageDetector, Pair
 from dragoman.serve.runs import Runs, Watched
-from dragoman.serve.segments import Segment, join, segments
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translation, Translator, with_changes
+from dragoman.translate import Translation, Translator
 
 if TYPE_CHECKING:
     from dragoman.explain import Explainer
@@ -27,13 +28,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Wishes(NamedTuple):
+    """How a request wants its text translated, where not as everybody."""
+
+    beam: int | None = None
+    alpha: float | None = None
+    terms: tuple[tuple[str, str], ...] = ()  # a glossary
+    keep: tuple[Kept, ...] = ()
+
+
 class Kind(NamedTuple):
     """What sentences must share to be translated together."""
 
     pair: str
-    n_best: int = 1
-    beam: int | None = None
-    alpha: float | None = None
+    n_best: int
+    wishes: Wishes
 
 
 @dataclass(frozen=True)
@@ -134,19 +143,12 @@ class Service:
         return self.detector.detect(texts)
 
     def segments(self, pair: Pair, text: str) -> list[Segment]:
-        translator = self.translators[pair.name]
-        limit = translator.search.max_source_length
-
-        def fits(part: str) -> bool:
-            # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
-            return len(part.encode()) < limit or len(translator.tokenizer.encode(part)) <= limit
-
-        return segments(text, fits)
+        return segments(text, self.translators[pair.name].fits, pair.source)
 
     async def translate(
-        self, pair: Pair, texts: Sequence[str], n_best: int = 1, beam: int | None = None, alpha: float | None = None
+        self, pair: Pair, texts: Sequence[str], n_best: int = 1, wishes: Wishes | None = None
     ) -> list[TranslatedText]:
-        kind = Kind(pair.name, n_best, beam, alpha)
+        kind = Kind(pair.name, n_best, wishes or Wishes())
         parts = [self.segments(pair, text) for text in texts]
         done = await self._sentences(kind, [part.text for some in parts for part in some])
         results, position = [], 0
@@ -156,10 +158,10 @@ class Service:
         return results
 
     async def stream(
-        self, pair: Pair, text: str, n_best: int = 1, beam: int | None = None, alpha: float | None = None
+        self, pair: Pair, text: str, n_best: int = 1, wishes: Wishes | None = None
     ) -> AsyncIterator[tuple[Segment, Translation]]:
         """Sentence by sentence, in the order of the text; many are under way at once, never more than may wait."""
-        kind = Kind(pair.name, n_best, beam, alpha)
+        kind = Kind(pair.name, n_best, wishes or Wishes())
         parts = self.segments(pair, text)
         tasks: deque[asyncio.Task[list[Translation]]] = deque()
         ahead = iter(parts)
@@ -218,11 +220,13 @@ class Service:
 
     def _translate(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
         translator = self.translators[kind.pair]
-        changes = {"beam": kind.beam, "alpha": kind.alpha}
+        wishes = kind.wishes
+        changes = {"beam": wishes.beam, "alpha": wishes.alpha}
         given = {name: value for name, value in changes.items() if value is not None}
         if given:
-            translator = Translator(translator.engine, translator.tokenizer, with_changes(translator.search, **given))
-        return list(translator.translate_stream(texts, kind.n_best, warn=lambda _: None))
+            translator = translator.with_search(**given)
+        required = requirements(Glossary.of(wishes.terms), wishes.keep)
+        return list(translator.translate_stream(texts, kind.n_best, warn=lambda _: None, required=required))
 
 
 def is_translatable(text: str) -> bool:
