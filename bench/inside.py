@@ -21,13 +21,13 @@ from urllib.parse import urlencode
 
 import torch
 from playwright.sync_api import Browser, Page, sync_playwright
-from serve import served
 
 from dragoman.checkpoint import save_weights, weights_of
 from dragoman.config import ModelConfig, RunConfig
 from dragoman.model import Transformer
 from dragoman.rundir import RunDirectory
 from dragoman.tokenizer import Tokenizer
+from serve import served
 
 WORDS = [first + second for first in ("ba", "ko", "li", "mu", "ne", "ra") for second in ("dan", "fel", "gor", "pim")]
 
