@@ -4,7 +4,6 @@ All of it comes from the reference engine, for one sentence at a time. Pieces of
 `Candidate.tokens` names them, so what `Translator` gives back can be explained as it is.
 """
 
-import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -17,8 +16,9 @@ import torch
 from torch import Tensor
 
 from dragoman.config import SearchConfig
+from dragoman.dataset import validation_pairs
 from dragoman.engines.reference import ReferenceEngine
-from dragoman.errors import DataError, UsageError
+from dragoman.errors import UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import Probe, Site, Transformer
 from dragoman.rundir import RunDirectory
@@ -73,6 +73,13 @@ class Explanation:
     links: tuple[tuple[int, int], ...]  # (target word, source word)
     log_probability: float
     score: float
+
+
+@dataclass(frozen=True)
+class Alignment:
+    source_words: tuple[Word, ...]
+    target_words: tuple[Word, ...]
+    weights: tuple[tuple[float, ...], ...]  # target words by source words: how much each looks at each
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,9 @@ class Explainer:
     def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
         translator = Translator.load(run, checkpoint=checkpoint, engine="reference", **search)  # type: ignore[arg-type]
         assert isinstance(translator.engine, ReferenceEngine)
-        return cls(translator.engine, translator.search, validation_pairs(RunDirectory.open(run)))
+        return cls(
+            translator.engine, translator.search, validation_pairs(RunDirectory.open(run).path, CALIBRATION_SENTENCES)
+        )
 
     def explain(
         self,
@@ -164,22 +173,26 @@ class Explainer:
             Position(self.tokenizer.piece(token), _probability(log_probability), choices)
             for token, log_probability, choices in zip(traced.predicted, traced.log_probabilities, best, strict=True)
         )
-        source_words, target_words = self.words(source), self.words(ids)
-        weights = _align(traced.weights, self.alignment_heads)[: len(ids), : len(source)]
-        alignment = by_word(weights, target_words, source_words)
+        aligned = self._aligned(source, ids, traced.weights)
         total = sum(traced.log_probabilities)
         return Explanation(
             source=self.tokenizer.decode(source),
             target=self.text_of(ids),
-            source_words=source_words,
-            target_words=target_words,
+            source_words=aligned.source_words,
+            target_words=aligned.target_words,
             tokens=self.pieces(ids),
             positions=positions,
-            alignment=alignment,
-            links=links_of(alignment),
+            alignment=aligned.weights,
+            links=links_of(aligned.weights),
             log_probability=total,
             score=total / paper_length_penalty(settings.alpha)(len(ids) + 1),
         )
+
+    def align(self, text: str, translation: Sequence[str]) -> Alignment:
+        """Which words belong together, of a translation given in tokens: one pass and nothing else."""
+        source, ids = self.source_ids(text), self.token_ids(translation)
+        fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
+        return self._aligned(source, ids, trace(self.model, [*source, self.tokenizer.eos_id], fed).weights)
 
     def alternatives(self, text: str, prefix: Sequence[str], count: int = 6) -> tuple[WordChoice, ...]:
         """Words that may follow the prefix: each of the most probable tokens, completed to the end of its word."""
@@ -262,6 +275,11 @@ class Explainer:
             start += len(text) - len(text.lstrip())
             words.append(Word(text.strip(), start, start + len(text.strip()), first, following - 1))
         return tuple(words)
+
+    def _aligned(self, source: Sequence[int], ids: Sequence[int], weights: Mapping[Site, Tensor]) -> Alignment:
+        source_words, target_words = self.words(source), self.words(ids)
+        rows = _align(weights, self.alignment_heads)[: len(ids), : len(source)]
+        return Alignment(source_words, target_words, by_word(rows, target_words, source_words))
 
     def source_ids(self, text: str) -> list[int]:
         ids = self.tokenizer.encode(text.strip())
@@ -357,18 +375,6 @@ class Explainer:
         layers = range(len(self.model.decoder))
         weights = torch.stack([probe.weights[Site("cross", layer)][0, :, :, :count] for layer in layers])
         return loss.T.cpu(), weights.cpu()
-
-
-def validation_pairs(run: RunDirectory) -> list[tuple[str, str]]:
-    """Some of the pairs that the run was validated with; none if it was moved without its data."""
-    kept = sorted(run.path.glob("data/*/valid/text.json"), key=lambda path: path.stat().st_mtime)
-    if not kept:
-        return []
-    try:
-        pairs = json.loads(kept[-1].read_text(encoding="utf-8"))
-        return [(str(source), str(target)) for source, target in pairs[:CALIBRATION_SENTENCES]]
-    except (OSError, ValueError, TypeError):
-        raise DataError(f"{kept[-1]}: not a list of sentence pairs; restore it or remove its directory") from None
 
 
 def links_of(alignment: Sequence[Sequence[float]]) -> tuple[tuple[int, int], ...]:

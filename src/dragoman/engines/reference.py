@@ -9,11 +9,14 @@ from torch import Tensor
 
 from dragoman.batching import pad
 from dragoman.config import SearchConfig
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import DecodingState, Probe, Transformer
 from dragoman.search import Constrain, Recorder, beam_search, greedy_search, sample
+from dragoman.sharing import Requirement
 from dragoman.tokenizer import Tokenizer
+
+MOST_SHARED = 16  # rows of a sentence with required words: more cost time and change no translation that was measured
 
 
 class _States(NamedTuple):
@@ -83,6 +86,7 @@ class ReferenceEngine:
         scores: bool = True,  # noqa: ARG002 the protocol's; here they are always exact
         *,
         constrain: Constrain | None = None,
+        require: Sequence[Requirement] | None = None,
         recorder: Recorder | None = None,
         probe: Probe | None = None,
     ) -> list[list[Hypothesis]]:
@@ -107,6 +111,14 @@ class ReferenceEngine:
             return _mean_log_probabilities(logits), states
 
         max_lengths = [len(source) + search.max_extra_length for source in sources]
+        beam = max(search.beam, n_best)
+        if require is not None:
+            if search.sampling:
+                raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
+            missing = [requirement.missing(requirement.start) for requirement in require]
+            max_lengths = [most + needed for most, needed in zip(max_lengths, missing, strict=True)]
+            # The beam is shared out among rows that lack more and less.
+            beam = min(MOST_SHARED, beam * (1 + max(missing)))
         start_id, eos_id = self.tokenizer.bos_id, self.tokenizer.eos_id
         if search.sampling:
             return sample(
@@ -123,7 +135,7 @@ class ReferenceEngine:
                 constrain=constrain,
             )
         length_penalty = paper_length_penalty(search.alpha)
-        if search.beam == 1 and n_best == 1:
+        if beam == 1:
             return greedy_search(
                 step,
                 states,
@@ -140,10 +152,11 @@ class ReferenceEngine:
             start_id=start_id,
             eos_id=eos_id,
             max_lengths=max_lengths,
-            beam=max(search.beam, n_best),
+            beam=beam,
             length_penalty=length_penalty,
             n_best=n_best,
             constrain=constrain,
+            require=require,
             recorder=recorder,
         )
 

@@ -1,20 +1,21 @@
 """Our own API, /api/v1: translations with their tokens and scores, and everything that explains them."""
 
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Annotated, Any
+from collections.abc import AsyncIterator
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.config import SearchConfig
-from dragoman.serve.answers import ERRORS, while_connected
+from dragoman.glossary import Glossary, Kept
+from dragoman.language_codes import language_name
+from dragoman.sentences import Segment
+from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.pairs import Pair, language_name
+from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
-from dragoman.serve.segments import Segment
-from dragoman.serve.service import Service, check_text
+from dragoman.serve.service import Service, Wishes, check_text
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation
 
@@ -48,11 +49,23 @@ class Question(ApiModel):
                 raise HTTPException(422, f"Invalid request: {name}: {value}; at most {limit}")
 
 
+class TermQuestion(ApiModel):
+    source: Annotated[str, Field(min_length=1, max_length=200)]
+    target: Annotated[str, Field(max_length=1000, description="Allowed forms, separated by |; none: not translated")]
+
+
 class TranslateQuestion(Question):
     source: Annotated[str, Field(min_length=1, max_length=16, description="A language code, or auto")]
     n_best: Annotated[int, Field(ge=1)] = 1
     beam: Beam = None
     alpha: Alpha = None
+    glossary: Annotated[list[TermQuestion], Field(max_length=1000, description="Terms to use in this text")] = []
+    keep: Annotated[list[Kept], Field(max_length=8, description="Copied through as they are")] = []
+
+    def wishes(self) -> Wishes:
+        terms = tuple((term.source, term.target) for term in self.glossary)
+        Glossary.of(terms)  # refused here, and not in the middle of others' work
+        return Wishes(self.beam, self.alpha, terms, tuple(self.keep))
 
 
 class SearchQuestion(Question):
@@ -180,19 +193,6 @@ class BeamAnswer(ApiModel):
     score: float
 
 
-def key_check(keys: Keys) -> Callable[[Request], Awaitable[None]]:
-    async def require_key(request: Request) -> None:
-        if not keys.required:
-            return
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not given:
-            raise HTTPException(401, "An API key is needed: Authorization: Bearer KEY", {"www-authenticate": "Bearer"})
-        if not keys.holds(given.strip()):
-            raise HTTPException(403, "Invalid API key")
-
-    return require_key
-
-
 def pair_of(service: Service, source: str, target: str) -> Pair:
     pair = service.pair(source, target)
     if pair is None:
@@ -220,7 +220,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
 
     @router.get("/service")
     async def about() -> ServiceInfo:
-        """What is served, and within which limits."""
+        """What is served, and within which limits. A run that trained its first model since then is served now."""
+        await service.admit()
         return ServiceInfo(
             pairs=[_pair_info(pair, service.translators[pair.name].search) for pair in service.pairs.values()],
             key_required=keys.required,
@@ -236,7 +237,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         pair = pair_of(service, source, question.target)
         done = await while_connected(
             request,
-            service.translate(pair, [question.text], question.n_best, question.beam, question.alpha),
+            service.translate(pair, [question.text], question.n_best, question.wishes()),
         )
         shown = [_segment(*both) for both in zip(done[0].parts, done[0].translations, strict=True)]
         return TranslateAnswer(
@@ -252,18 +253,18 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     async def stream(question: TranslateQuestion) -> StreamingResponse:
         """The same, sentence by sentence as server-sent events."""
         source, detected = source_of(question)
-        pair = pair_of(service, source, question.target)
+        pair, wishes = pair_of(service, source, question.target), question.wishes()
 
         async def events() -> AsyncIterator[str]:
             try:
-                translations = service.stream(pair, question.text, question.n_best, question.beam, question.alpha)
+                translations = service.stream(pair, question.text, question.n_best, wishes)
                 async for part, translation in translations:
-                    yield _event("segment", _segment(part, translation).model_dump())
+                    yield event("segment", _segment(part, translation).model_dump())
             except OverloadedError as error:
-                yield _event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
+                yield event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
                 return
             last = {"source": source, "target": question.target, "detected": detected and detected.model_dump()}
-            yield _event("done", last)
+            yield event("done", last)
 
         return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
 
@@ -330,7 +331,3 @@ def _pair_info(pair: Pair, search: SearchConfig) -> PairInfo:
 def _segment(part: Segment, translation: Translation) -> SegmentAnswer:
     candidates = [CandidateAnswer.model_validate(candidate) for candidate in translation.candidates]
     return SegmentAnswer(start=part.start, end=part.end, source=part.text, candidates=candidates)
-
-
-def _event(name: str, data: Any) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
-from dragoman.serve.answers import ERRORS, while_connected
-from dragoman.serve.api import ApiModel, Language, Question, Text, Tokens, WordAnswer, key_check, pair_of
+from dragoman.serve.answers import ERRORS, key_check, while_connected
+from dragoman.serve.api import ApiModel, Language, Question, Text, Tokens, WordAnswer, pair_of
 from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service, check_text

@@ -1,7 +1,6 @@
 // Inside: every head of the model on one sentence, what it looks at, and what becomes of the translation without it.
 
 import { html, useCallback, useEffect, useMemo, useState } from "../vendor/htm-preact.js";
-import * as api from "../api.js";
 import { replaceAddress } from "../router.js";
 import { Changes } from "./inside/changes.js";
 import { live } from "./inside/data.js";
@@ -13,17 +12,10 @@ import { HeadMap } from "./inside/map.js";
 import { headOf, weightAt } from "./inside/packed.js";
 import { Ranking } from "./inside/ranking.js";
 import { columnsOf, layersOf, minus, readState, rowsOf, shownToken, TITLES, writeState } from "./inside/state.js";
+import { needsModel } from "./needs-model.js";
 import { chooseLanguages, Languages } from "./translate/languages.js";
 
-export function InsideView({ values }) {
-  const [about, setAbout] = useState(null);
-  const [failure, setFailure] = useState("");
-  useEffect(() => {
-    api.service().then(setAbout, (error) => setFailure(error.message));
-  }, []);
-  if (failure) return html`<p class="problem" role="alert">${failure}</p>`;
-  return about && html`<${Inside} about=${about} data=${live} values=${values} />`;
-}
+export const InsideView = needsModel(({ about, values }) => html`<${Inside} about=${about} data=${live} values=${values} />`);
 
 // `about` is what the service says of itself; a saved file has none.
 export function Inside({ about, data, values }) {

@@ -1,8 +1,8 @@
 // Two panes: what is typed on the left, its translation on the right, and below it how the translation was found.
 
 import { html, useCallback, useEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
-import * as api from "../api.js";
 import { addressOf, readAddress, replaceAddress } from "../router.js";
+import { needsModel } from "./needs-model.js";
 import { BeamPanel } from "./translate/beam.js";
 import { chooseLanguages, Languages } from "./translate/languages.js";
 import { CopyButton, Snippets } from "./translate/copying.js";
@@ -10,15 +10,7 @@ import { SourcePane } from "./translate/source.js";
 import { TargetPane } from "./translate/target.js";
 import { useTranslation } from "./translate/translation.js";
 
-export function TranslateView({ values }) {
-  const [about, setAbout] = useState(null);
-  const [failure, setFailure] = useState("");
-  useEffect(() => {
-    api.service().then(setAbout, (error) => setFailure(error.message));
-  }, []);
-  if (failure) return html`<p class="problem" role="alert">${failure}</p>`;
-  return about && html`<${Translator} about=${about} values=${values} />`;
-}
+export const TranslateView = needsModel(Translator);
 
 function Translator({ about, values }) {
   const [text, setText] = useState(values.text ?? "");

@@ -1,10 +1,11 @@
-// Many numbers in two bytes each, as the service sends them: docs/inside.md.
+// The weights of all heads of a sub-layer, and of one.
+
+import { unpack as read } from "../../packed.js";
 
 export function unpack(buffer) {
-  const length = new DataView(buffer).getUint32(0, true);
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  const { header, steps } = read(buffer);
   const [heads, rows, columns] = header.shape;
-  return { heads, rows, columns, low: header.low, high: header.high, steps: new Uint16Array(buffer, 4 + length) };
+  return { heads, rows, columns, low: header.low, high: header.high, steps };
 }
 
 // The weights of one head.
