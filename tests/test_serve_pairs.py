@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import DataError, UsageError
+from dragoman.identify import LanguageDetector
 from dragoman.rundir import RunDirectory
-from dragoman.serve.pairs import LanguageDetector, Pair, languages_of, pair_of, pairs_to_serve
+from dragoman.serve.pairs import Pair, languages_of, pair_of, pairs_to_serve
 from dragoman.serve.settings import Settings, read_keys
 
 

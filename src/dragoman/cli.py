@@ -40,6 +40,7 @@ from dragoman.options import (
     Steps,
 )
 from dragoman.parsing.cli import parse_commands
+from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
 
 if TYPE_CHECKING:
@@ -433,6 +434,7 @@ def demo(
 
 
 app.command("translate-file")(translate_file_command(lambda line: _print(line)))
+app.command()(quickstart)
 app.command()(serve)
 app.command()(inspect_command(lambda line: _print(line)))
 

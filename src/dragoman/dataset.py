@@ -315,16 +315,10 @@ def read_text(directory: Path) -> list[tuple[str, str]]:
         raise DataError(f"{text_path}: damaged ({error}); delete {directory} and start again") from None
 
 
-def validation_pairs(run: Path, most: int) -> list[tuple[str, str]]:
+def validation_pairs(run_directory: Path, most: int | None = None) -> list[tuple[str, str]]:
     """The first of the pairs that a run was validated with; none if it was moved without its data."""
-    kept = sorted(run.glob("data/*/valid/text.json"), key=lambda path: path.stat().st_mtime)
-    if not kept:
-        return []
-    try:
-        pairs = json.loads(kept[-1].read_text(encoding="utf-8"))
-        return [(str(source), str(target)) for source, target in pairs[:most]]
-    except (OSError, ValueError, TypeError):
-        raise DataError(f"{kept[-1]}: not a list of sentence pairs; restore it or remove its directory") from None
+    directory = prepared_directory(run_directory)
+    return [] if directory is None else read_text(directory)[:most]
 
 
 def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:

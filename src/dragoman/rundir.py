@@ -10,6 +10,7 @@ skipped.jsonl       the batches of steps whose loss or gradient was not finite, 
 model.safetensors   the weights that translate: best so far, and the average at the end
 model.json          which weights those are
 ctranslate2/        those weights as CTranslate2 reads them, by number type: made when first asked for
+languages.json      {"source": "en", "target": "de"}, where it is known
 engine.json         the numbers and the vocabulary map to translate with, where `quantize` found them good enough
 """
 
@@ -19,6 +20,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,6 +46,7 @@ class RunDirectory:
         self.engine_path = self.path / "engine.json"
         self.checkpoints_path = self.path / "checkpoints"
         self.skipped_path = self.path / "skipped.jsonl"
+        self.languages_path = self.path / "languages.json"  # {"source": "en", "target": "de"}
 
     @classmethod
     def open(cls, path: str | Path) -> "RunDirectory":
@@ -124,6 +127,17 @@ class RunDirectory:
         """Complete checkpoints, oldest first."""
         found = [p for p in self.checkpoints_path.glob("step-*") if re.fullmatch(r"step-\d+", p.name)]
         return sorted(found, key=step_of)
+
+
+@contextmanager
+def scratch_of(run: RunDirectory) -> Iterator[RunDirectory]:
+    """A directory of its own for a training that stands on the run's text: what that writes is gone afterwards."""
+    with tempfile.TemporaryDirectory() as temporary:
+        scratch = RunDirectory(temporary)
+        for name in ("tokenizer.model", "cleaning.json"):
+            shutil.copy(run.path / name, scratch.path / name)
+        (scratch.path / "data").symlink_to((run.path / "data").resolve())
+        yield scratch
 
 
 def step_of(checkpoint: Path) -> int:

@@ -1,26 +1,30 @@
 """Sentences translated so that nothing is lost: addresses, placeholders, numbers and marks are there, or it is said.
 
-What the plain translation lost is looked for in the next best ones, then required of the search, then translated
-around, piece by piece; where even that fails the source stays. Which way a sentence went is told with it.
+What the plain translation lost is looked for in the next best ones; then other words stand in for it; then the search
+is told to write it; then the sentence is translated around it, piece by piece; where even that fails the source stays.
+Which way a sentence went is told with it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
 from dragoman.documents.flow import Flow, Item, Sentence, untranslated
 from dragoman.documents.interpreter import Interpreter
 from dragoman.documents.keep import added, find_kept, lost
+from dragoman.documents.standins import SCHEMES, Scheme, masked
 from dragoman.documents.tags import place_marks, places_in, without_alignment
 from dragoman.glossary import Required
 from dragoman.translate import Candidate
 
-# plain: the best translation; other: a next best one; required: searched for with what was lost; pieces: translated
-# around what must stay; source: not translated.
-How = Literal["plain", "other", "required", "pieces", "source"]
+# plain: the best translation; other: a next best one; stand-in: of the sentence with words in place of what must stay;
+# required: searched for with what was lost; pieces: translated around what must stay; source: not translated.
+How = Literal["plain", "other", "stand-in", "required", "pieces", "source"]
 
 NEXT_BEST = 4
+# A translation is that much longer than its source only when the search ran away.
+LONGEST = 3.0
 
 
 @dataclass(frozen=True)
@@ -35,57 +39,91 @@ class Said:
 @dataclass(frozen=True)
 class _Faults:
     grave: tuple[str, ...]  # not to be given to anyone
-    slight: tuple[str, ...]
+    slight: tuple[str, ...]  # a number too many may be a number word: said, but not refused
+
+
+@dataclass(frozen=True)
+class _Choice:
+    sentence: Sentence  # of those with the same text and the same stretches to copy, the first
+    plain: Candidate
+    notes: tuple[str, ...]
+    candidate: Candidate | None = None  # None: not found yet
+    how: How = "plain"
+    scheme: Scheme | None = None  # which words stand in
+
+    @property
+    def text(self) -> str:
+        return self.sentence.text
+
+
+_Key = tuple[str, tuple[str, ...]]
 
 
 def translate_sentences(batch: Sequence[tuple[Flow, Sentence]], interpreter: Interpreter) -> list[Said]:
     """One answer for each, in order. Each different sentence is translated once."""
-    wanted = list(dict.fromkeys((sentence.text, sentence.kept) for _, sentence in batch))
-    texts = list(dict.fromkeys(text for text, _ in wanted))
+    different: dict[_Key, Sentence] = {}
+    for _, sentence in batch:
+        different.setdefault((sentence.text, sentence.kept), sentence)
+    texts = list(dict.fromkeys(text for text, _ in different))
     plain = dict(zip(texts, interpreter.translate(texts), strict=True))
-    chosen: dict[tuple[str, tuple[str, ...]], tuple[Candidate | None, How, tuple[str, ...]]] = {}
-    for text, kept in wanted:
-        candidate = plain[text][0]
-        faults = _faults(text, candidate.text, kept)
-        ok = not faults.grave and not faults.slight
-        chosen[text, kept] = (candidate if ok else None), "plain", faults.grave + faults.slight
-    _try_next_best(chosen, interpreter)
-    _try_required(chosen, interpreter)
-    for key, (found, _, notes) in chosen.items():
-        if found is None and not _faults(key[0], plain[key[0]][0].text, key[1]).grave:
-            chosen[key] = plain[key[0]][0], "plain", notes  # a number too many may be a number word: said, not refused
-    return [_finish(flow, sentence, *chosen[sentence.text, sentence.kept], interpreter) for flow, sentence in batch]
+    choices: dict[_Key, _Choice] = {}
+    for key, sentence in different.items():
+        best = plain[sentence.text][0]
+        faults = _faults(sentence.text, best.text, sentence.kept)
+        choice = _Choice(sentence, best, faults.grave + faults.slight)
+        choices[key] = choice if choice.notes else replace(choice, candidate=best)
+    for attempt in (_next_best, _stand_ins, _with_required):
+        missing = {key: choice for key, choice in choices.items() if choice.candidate is None}
+        if missing:
+            choices |= attempt(missing, interpreter)
+    for key, choice in choices.items():
+        if choice.candidate is None and not _faults(choice.text, choice.plain.text, choice.sentence.kept).grave:
+            choices[key] = replace(choice, candidate=choice.plain)
+    return [_finish(flow, one, choices[one.text, one.kept], interpreter) for flow, one in batch]
 
 
-_Chosen = dict[tuple[str, tuple[str, ...]], tuple[Candidate | None, How, tuple[str, ...]]]
-
-
-def _try_next_best(chosen: _Chosen, interpreter: Interpreter) -> None:
-    open_ones = [key for key, (candidate, _, _) in chosen.items() if candidate is None]
-    texts = list(dict.fromkeys(text for text, _ in open_ones))
-    found = dict(zip(texts, interpreter.translate(texts, NEXT_BEST), strict=True)) if texts else {}
-    for text, kept in open_ones:
-        notes = chosen[text, kept][2]
-        for candidate in found[text]:
-            faults = _faults(text, candidate.text, kept)
+def _next_best(choices: dict[_Key, _Choice], interpreter: Interpreter) -> dict[_Key, _Choice]:
+    texts = list(dict.fromkeys(choice.text for choice in choices.values()))
+    found = dict(zip(texts, interpreter.translate(texts, NEXT_BEST), strict=True))
+    better = {}
+    for key, choice in choices.items():
+        for candidate in found[choice.text]:
+            faults = _faults(choice.text, candidate.text, choice.sentence.kept)
             if not faults.grave and not faults.slight:
-                chosen[text, kept] = candidate, "other", notes
+                better[key] = replace(choice, candidate=candidate, how="other")
                 break
+    return better
 
 
-def _try_required(chosen: _Chosen, interpreter: Interpreter) -> None:
-    # Only what was lost can be required; what was added cannot be forbidden.
-    open_ones = [key for key, (candidate, _, _) in chosen.items() if candidate is None and find_kept(*key)]
-    if not open_ones:
-        return
+def _stand_ins(choices: dict[_Key, _Choice], interpreter: Interpreter) -> dict[_Key, _Choice]:
+    better: dict[_Key, _Choice] = {}
+    for scheme in SCHEMES:
+        tried = {
+            key: mask for key, one in choices.items() if key not in better and (mask := masked(one.sentence, scheme))
+        }
+        texts = list(dict.fromkeys(mask.sentence.text for mask in tried.values()))
+        found = dict(zip(texts, interpreter.translate(texts), strict=True)) if texts else {}
+        for key, mask in tried.items():
+            (candidate, *_), choice = found[mask.sentence.text], choices[key]
+            (said,) = mask.unmasked([candidate.text])
+            if mask.copied(candidate.text) and not _faults(choice.text, str(said), choice.sentence.kept).grave:
+                better[key] = replace(choice, candidate=candidate, how="stand-in", scheme=scheme)
+    return better
+
+
+def _with_required(choices: dict[_Key, _Choice], interpreter: Interpreter) -> dict[_Key, _Choice]:
+    # What was lost can be required; what was added cannot be forbidden.
     by_text: dict[str, tuple[str, ...]] = {}
-    for text, kept in open_ones:
-        by_text[text] = by_text.get(text, ()) + kept
+    for choice in choices.values():
+        if find_kept(choice.text, choice.sentence.kept):
+            by_text[choice.text] = by_text.get(choice.text, ()) + choice.sentence.kept
     required = [[_required(found.kind == "number", found.text) for found in find_kept(*one)] for one in by_text.items()]
-    found = dict(zip(by_text, interpreter.translate_with(list(by_text), required), strict=True))
-    for text, kept in open_ones:
-        if not _faults(text, found[text].text, kept).grave:
-            chosen[text, kept] = found[text], "required", chosen[text, kept][2]
+    found = dict(zip(by_text, interpreter.translate_with(list(by_text), required), strict=True)) if by_text else {}
+    return {
+        key: replace(choice, candidate=found[choice.text], how="required")
+        for key, choice in choices.items()
+        if choice.text in found and not _faults(choice.text, found[choice.text].text, choice.sentence.kept).grave
+    }
 
 
 def _required(is_number: bool, text: str) -> Required:
@@ -94,31 +132,26 @@ def _required(is_number: bool, text: str) -> Required:
     return Required((text,) if other == text else (text, other))
 
 
-def _finish(
-    flow: Flow,
-    sentence: Sentence,
-    candidate: Candidate | None,
-    how: How,
-    notes: tuple[str, ...],
-    interpreter: Interpreter,
-) -> Said:
-    if candidate is not None:
-        if not sentence.marks:
-            return Said((candidate.text,), how, notes)
-        placed, remarks = _placed(flow, sentence, candidate, interpreter)
-        if placed is not None:
-            return Said(placed, how, notes + remarks)
+def _finish(flow: Flow, sentence: Sentence, choice: _Choice, interpreter: Interpreter) -> Said:
+    notes = choice.notes
+    if choice.candidate is not None:
+        mask = masked(sentence, choice.scheme) if choice.scheme else None
+        items, remarks = _placed(flow, mask.sentence if mask else sentence, choice.candidate, interpreter)
         notes += remarks
-    items = _in_pieces(flow, sentence, interpreter)
-    said = "".join(item for item in items if isinstance(item, str))
+        if items is not None:
+            return Said(mask.unmasked(items) if mask else items, choice.how, notes)
+    pieces = _in_pieces(flow, sentence, interpreter)
+    said = "".join(item for item in pieces if isinstance(item, str))
     if not _faults(sentence.text, said, sentence.kept).grave:
-        return Said(tuple(items), "pieces", notes)
+        return Said(tuple(pieces), "pieces", notes)
     return Said(tuple(untranslated(flow, sentence)), "source", notes)
 
 
 def _placed(
     flow: Flow, sentence: Sentence, candidate: Candidate, interpreter: Interpreter
 ) -> tuple[tuple[Item, ...] | None, tuple[str, ...]]:
+    if not sentence.marks:
+        return (candidate.text,), ()
     alignment = interpreter.align(sentence.text, candidate)
     notes: tuple[str, ...] = ()
     if alignment is None:
@@ -176,4 +209,6 @@ def _faults(source: str, target: str, kept: Sequence[str]) -> _Faults:
     grave += [f"added: {word}" for word in words]
     if not target.strip():
         grave.append("empty")
+    if len(target) > LONGEST * len(source) + 40:
+        grave.append("far too long")
     return _Faults(tuple(grave), tuple(f"added: {number}" for number in numbers))

@@ -6,7 +6,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
-from typing import BinaryIO, Literal, get_args
+from typing import IO, BinaryIO, Literal, get_args
 
 from dragoman.documents.flow import Flow
 from dragoman.documents.html import html_pieces
@@ -168,7 +168,7 @@ def _chunks(stream: BinaryIO, encoding: str, name: str) -> Iterator[str]:
     return _decoded(_blocks(stream, b""), encoding, name)
 
 
-def _blocks(stream: "BinaryIO | zipfile.ZipExtFile", head: bytes) -> Iterator[bytes]:
+def _blocks(stream: IO[bytes], head: bytes) -> Iterator[bytes]:
     yield head
     while block := stream.read(CHUNK):
         yield block

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from dragoman.engines import ComputeType, EngineName
 from dragoman.glossary import Required, Requirements, all_required
-from dragoman.rundir import RunDirectory
 from dragoman.translate import Candidate, Translator
 
 if TYPE_CHECKING:
@@ -63,7 +62,9 @@ class RunInterpreter:
         language: str | None = None,
         **search: float,
     ) -> Self:
-        translator = Translator.load(run, engine=engine, compute_type=compute_type, **search)
+        translator = Translator.load(
+            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, **search
+        )
         return cls(translator, lambda: explainer_of(translator, run), rules, language)
 
     def fits(self, text: str) -> bool:
@@ -91,10 +92,11 @@ class RunInterpreter:
 
 def explainer_of(translator: Translator, run: Path) -> "Explainer | None":
     """One with the weights that the translator has loaded already, where they are of a kind that aligns."""
-    from dragoman.explain import Explainer, calibration_pairs
+    from dragoman.dataset import validation_pairs
+    from dragoman.explain import CALIBRATION_SENTENCES, Explainer
     from dragoman.model import Transformer
 
     reference = translator.reference
     if len(reference.models) != 1 or not isinstance(reference.models[0], Transformer):
         return None
-    return Explainer(reference, translator.search, calibration_pairs(RunDirectory.open(run)))
+    return Explainer(reference, translator.search, validation_pairs(run, CALIBRATION_SENTENCES))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dragoman.documents.faithful import Said
+from dragoman.documents.flow import Flow, Sentence
 from dragoman.documents.formats import Format, pieces_of, rewrite
 from dragoman.documents.interpreter import RunInterpreter
 from dragoman.documents.report import Listed, Report, as_json_line
@@ -40,10 +41,10 @@ def translate_document(
     _check(source, output)
     name = str(source)
 
-    def pieces() -> Iterator[object]:
-        return pieces_of(lambda: source.open("rb"), kind, name)
+    def found() -> Iterator[tuple[Flow, Sentence]]:
+        return sentences_in(pieces_of(lambda: source.open("rb"), kind, name), interpreter)
 
-    total = sum(1 for _ in sentences_in(pieces(), interpreter))  # type: ignore[arg-type]
+    total = sum(1 for _ in found())
     search = dataclasses.asdict(interpreter.translator.search)
     settings = [search, kind, window, interpreter.language, sha256(source), *map(str, identity)]
     fingerprint = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
@@ -53,7 +54,7 @@ def translate_document(
         if done:
             say(f"{output}: going on after sentence {done:,}")
         meter = Meter(total, done, say, "sentences")
-        rest = islice(sentences_in(pieces(), interpreter), done, None)  # type: ignore[arg-type]
+        rest = islice(found(), done, None)
         try:
             for answers in translated(rest, interpreter, window):
                 file.write("".join(f"{_to_line(said)}\n" for said in answers).encode())

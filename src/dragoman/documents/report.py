@@ -55,6 +55,7 @@ class Report:
         said = f"{self.sentences:,} sentences"
         words = {
             "other": "by a next best translation",
+            "stand-in": "with words standing in",
             "required": "with required words",
             "pieces": "in pieces",
             "source": "left as they were",

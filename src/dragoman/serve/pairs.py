@@ -1,11 +1,8 @@
-"""Which run translates between which languages, what languages are called, and which one a text is in."""
+"""Which run translates between which languages, and what languages are called."""
 
-import copy
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dragoman.errors import UsageError
 from dragoman.language_codes import checked_code, languages_of
@@ -21,12 +18,6 @@ class Pair:
     @property
     def name(self) -> str:
         return f"{self.source}-{self.target}"
-
-
-@dataclass(frozen=True)
-class Detected:
-    language: str
-    confidence: float  # 0 to 100
 
 
 def pair_of(text: str) -> Pair:
@@ -78,36 +69,3 @@ def _how_to_get_one(directory: Path) -> str:
         "serve: no model at hand; make one in ten minutes with `dragoman demo`, then `dragoman serve runs/demo`, "
         "or your own with `dragoman train --pairs my.tsv --out runs/my`"
     )
-
-
-@functools.cache
-def _identifier() -> Any:
-    """The model takes a second to unpack, so once is enough; restricting a copy leaves it whole."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-
-
-class LanguageDetector:
-    """py3langid among the languages served: its model is in its package, nothing is fetched."""
-
-    def __init__(self, languages: Sequence[str]) -> None:
-        self._identifier = copy.copy(_identifier())
-        known = set(self._identifier.labels)
-        # Of a language that it does not know nothing can be said: it is never detected.
-        self.languages = [code for code in languages if code in known]
-        if self.languages:
-            self._identifier.set_languages(self.languages)
-
-    def detect(self, texts: Sequence[str]) -> list[Detected]:
-        """The most probable first, one for each language that is at all probable; by the length of the texts."""
-        weights = [len(text) for text in texts]
-        if not self.languages or not any(any(map(str.isalpha, text)) for text in texts):
-            return [Detected("en", 0.0)]
-        total: dict[str, float] = {}
-        for text, weight in zip(texts, weights, strict=True):
-            for language, probability in self._identifier.rank(text) if weight else ():
-                total[str(language)] = total.get(str(language), 0.0) + float(probability) * weight
-        shares = {language: round(100 * value / sum(weights)) for language, value in total.items()}
-        ranked = sorted(shares.items(), key=lambda entry: -entry[1])
-        return [Detected(language, float(share)) for language, share in ranked[:3] if share or language == ranked[0][0]]

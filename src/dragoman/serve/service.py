@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from dragoman.comparison import TestSet
 from dragoman.errors import UsageError
 from dragoman.glossary import Glossary, Kept, requirements
+from dragoman.identify import Detected, LanguageDetector
 from dragoman.rundir import RunDirectory
 from dragoman.sentences import Segment, join, segments
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
-from dragoman.serve.pairs import Detected, LanguageDetector, Pair
+from dragoman.serve.pairs import Pair
 from dragoman.serve.runs import Runs, Watched
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation, Translator
@@ -199,9 +200,12 @@ class Service:
 
     def _explainer(self, pair: Pair) -> "Explainer":
         if pair.name not in self._explainers:
-            from dragoman.explain import Explainer
+            from dragoman.documents.interpreter import explainer_of
 
-            self._explainers[pair.name] = Explainer.load(pair.run)
+            found = explainer_of(self.translators[pair.name], pair.run)
+            if found is None:
+                raise UsageError(f"{pair.run}: a model without the Transformer's attention, which is what is shown")
+            self._explainers[pair.name] = found
         return self._explainers[pair.name]
 
     async def _sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
