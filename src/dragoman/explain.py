@@ -21,7 +21,6 @@ from dragoman.engines.reference import ReferenceEngine
 from dragoman.errors import UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import Probe, Site, Transformer
-from dragoman.rundir import RunDirectory
 from dragoman.search import BeamStep, Fate, forced_prefix
 from dragoman.tokenizer import Tokenizer
 from dragoman.trace import trace
@@ -148,7 +147,7 @@ class Explainer:
     def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
         translator = Translator.load(run, checkpoint=checkpoint, engine="reference", **search)  # type: ignore[arg-type]
         assert isinstance(translator.engine, ReferenceEngine)
-        return cls(translator.engine, translator.search, calibration_pairs(RunDirectory.open(run)))
+        return cls(translator.engine, translator.search, validation_pairs(Path(run), CALIBRATION_SENTENCES))
 
     def explain(
         self,
@@ -379,11 +378,6 @@ class Explainer:
         layers = range(len(self.model.decoder))
         weights = torch.stack([probe.weights[Site("cross", layer)][0, :, :, :count] for layer in layers])
         return loss.T.cpu(), weights.cpu()
-
-
-def calibration_pairs(run: RunDirectory) -> list[tuple[str, str]]:
-    """Some of the pairs that the run was validated with."""
-    return validation_pairs(run.path, CALIBRATION_SENTENCES)
 
 
 def links_of(alignment: Sequence[Sequence[float]]) -> tuple[tuple[int, int], ...]:
