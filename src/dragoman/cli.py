@@ -16,12 +16,14 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.config import RunConfig
+from dragoman.doctor.cli import doctor
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
 from dragoman.options import Alpha, Beam, Changes, Checkpoint, EngineChoice, Minutes, Numbers, Out, Runs, Seed, Steps
 from dragoman.parsing.cli import parse_commands
 from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
+from dragoman.stress.cli import stress
 
 if TYPE_CHECKING:
     from dragoman.translate import Translator
@@ -375,6 +377,8 @@ def demo(
 
 
 app.command()(quickstart)
+app.command()(doctor)
+app.command()(stress)
 app.command()(serve)
 
 
