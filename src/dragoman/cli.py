@@ -17,6 +17,7 @@ import typer
 from dragoman import config as configuration
 from dragoman.adapt.cli import add_adapting_commands, corpus_from
 from dragoman.config import CorpusConfig, RunConfig
+from dragoman.doctor.cli import doctor
 from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
@@ -42,6 +43,7 @@ from dragoman.options import (
 from dragoman.parsing.cli import parse_commands
 from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
+from dragoman.stress.cli import stress
 
 if TYPE_CHECKING:
     from dragoman.translate import Translator
@@ -512,6 +514,8 @@ def demo(
 
 app.command("translate-file")(translate_file_command(lambda line: _print(line)))
 app.command()(quickstart)
+app.command()(doctor)
+app.command()(stress)
 app.command()(serve)
 app.command()(inspect_command(lambda line: _print(line)))
 
