@@ -131,16 +131,6 @@ class RunDirectory:
         return sorted(found, key=step_of)
 
 
-def validation_text(run: RunDirectory) -> list[tuple[str, str]]:
-    """The pairs that the run was validated with; none where its prepared text is gone."""
-    for path in (run.path / "data").glob("*/valid/text.json"):
-        try:
-            return [(source, target) for source, target in json.loads(path.read_bytes())]
-        except (OSError, ValueError, TypeError) as error:
-            raise DataError(f"{path}: damaged ({error}); delete {path.parents[1]} and train again") from None
-    return []
-
-
 @contextmanager
 def scratch_of(run: RunDirectory) -> Iterator[RunDirectory]:
     """A directory of its own for a training that stands on the run's text: what that writes is gone afterwards."""
