@@ -37,6 +37,7 @@ class Settings:
     file_bytes: int = 16 << 20  # translated files kept for download
     file_seconds: float = 1200.0
     metrics: bool = False
+    corrections: Path | None = None  # a file to keep people's corrections in; None: none are kept
 
     def __post_init__(self) -> None:
         at_least_one = ("body_limit", "character_limit", "batch_limit", "beam_limit", "queue_limit", "explain_limit")
