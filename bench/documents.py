@@ -107,7 +107,7 @@ def main() -> None:
         command += ["--report", str(report), "--language", "en"]
         seconds, peak = run(command)
         count = json.loads(report.read_text(encoding="utf-8"))["sentences"]
-        size = f"{source.stat().st_size / 1e6:.2f} MB"
+        size = f"{source.stat().st_size / 1e3:,.0f} kB"
         print(f"| {pages} | {count:,} | {size} | {seconds:.1f} | {count / seconds:.0f} | {peak:.0f} MB |", flush=True)
     if given.stop:
         whole = digest(output)

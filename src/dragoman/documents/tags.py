@@ -67,7 +67,7 @@ def place_marks(
 ) -> Placement | None:
     """The translation with the sentence's marks in it; None: there are not words enough to part."""
     root = _tree(flow, sentence)
-    rows = [_normalised(row) for row in weights]
+    target_words, rows = _whole(target, sentence, target_words, [_normalised(row) for row in weights])
     shares = _Shares(sentence, target, source_words, target_words, rows)
     intervals: dict[int, tuple[int, int]] = {id(root): (0, len(target_words))}
     empty = _place_children(flow, root, 0, len(target_words), shares, intervals)
@@ -75,6 +75,20 @@ def place_marks(
         return None
     writer = _Writer(flow, target, target_words, intervals)
     return Placement(tuple(merged(list(writer.write(root, 0, len(target))))), empty)
+
+
+def _whole(
+    target: str, sentence: Sentence, words: Sequence[Placed], rows: Sequence[Sequence[float]]
+) -> tuple[Sequence[Placed], Sequence[Sequence[float]]]:
+    """What is copied is one word, whatever the tokens made of it: no mark goes inside."""
+    for kept in find_kept(target, sentence.kept):
+        inside = [i for i, word in enumerate(words) if word.start < kept.end and word.end > kept.start]
+        if len(inside) > 1:
+            first, last = inside[0], inside[-1] + 1
+            span = Span(words[first].start, words[last - 1].end)
+            mean = [sum(column) / (last - first) for column in zip(*rows[first:last], strict=True)]
+            words, rows = [*words[:first], span, *words[last:]], [*rows[:first], mean, *rows[last:]]
+    return words, rows
 
 
 def without_alignment(sentence: Sentence, target: str) -> tuple[list[Span], list[Span], list[list[float]]]:
@@ -108,7 +122,11 @@ class _Shares:
         copied = self._copied(start, end)
         if copied is not None:
             return copied
-        return [late - early for late, early in zip(self.before(end), self.before(start), strict=True)]
+        shares = [late - early for late, early in zip(self.before(end), self.before(start), strict=True)]
+        if any(map(str.isalnum, self.sentence.text[start:end])):
+            # Marks between words neither make a stretch nor end one.
+            return [share if spoken else min(share, SHARE) for share, spoken in zip(shares, self.spoken, strict=True)]
+        return shares
 
     def before(self, at: int) -> list[float]:
         """How much each comes from the source up to this place."""
