@@ -113,11 +113,14 @@ def main() -> None:
         whole = digest(output)
         output.unlink()
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        time.sleep(seconds / 2)
+        journal = output.parent / f"{output.name}.journal"
+        left = 0
+        while left < count // 3 and process.poll() is None:
+            time.sleep(0.05)
+            left = journal.read_bytes().count(b"\n") - 1 if journal.exists() else 0
         process.kill()
         process.wait()
         assert not output.exists()
-        left = (output.parent / f"{output.name}.journal").read_bytes().count(b"\n") - 1
         run(command)
         same = "the same" if digest(output) == whole else "ANOTHER"
         print(f"\nKilled after {left:,} of {count:,} sentences; the same command went on, and its output is {same}.")

@@ -65,7 +65,8 @@ def main() -> None:
     chosen = chosen[: 3 * given.most]
     counts: dict[str, Counter[str]] = {"alignment": Counter(), "order of words": Counter()}
     said = interpreter.translate([line for line, _ in chosen])
-    for (line, word), (candidate, *_) in zip(chosen, said, strict=True):
+    for (line, word), translation in zip(chosen, said, strict=True):
+        candidate = translation.candidates[0]
         pattern = r"(?<!\w)(" + "|".join(map(re.escape, forms[word])) + r")(?!\w)"
         places = list(re.finditer(pattern, candidate.text))
         if len(places) != 1 or sum(counts["alignment"].values()) >= given.most:

@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 
 from dragoman.documents.interpreter import RunInterpreter
 from dragoman.documents.journal import translate_document
-from dragoman.translate import Candidate
+from dragoman.translate import Translation
 
 PAGE = (
     "<html><body><h1>the old dog</h1>"
@@ -78,7 +78,7 @@ def test_a_stopped_document_goes_on_and_ends_the_same(run: Path, page: Path, tmp
     asked: list[int] = []
     plain = interpreter.translate
 
-    def stopping(texts: Sequence[str], n_best: int = 1) -> list[Sequence[Candidate]]:
+    def stopping(texts: Sequence[str], n_best: int = 1) -> list[Translation]:
         if n_best == 1 and len(texts) == 5:
             asked.append(len(texts))
         if len(asked) == 2:
