@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import docx
@@ -206,6 +207,20 @@ def test_markdown_that_would_become_something_else_is_escaped_or_left() -> None:
     said, report = through("# the head\n", "markdown", Scripted(lambda _: "two\nlines"))
     assert said.decode() == "# the head\n"
     assert report.how["source"] == 1
+
+
+def test_the_projects_own_documents_come_back_with_their_structure(repository: Path) -> None:
+    for path in [repository / "README.md", *sorted((repository / "docs").glob("*.md"))]:
+        text = path.read_text(encoding="utf-8")
+        content, report = through(text, "markdown")
+        assert tree(content.decode()) == tree(text), path.name
+        assert not report.how["source"], path.name
+
+
+def test_markdown_code_is_not_escaped() -> None:
+    assert shouted("see `a*b <c> _d_` and <https://x.y/a_b_>\n", "markdown") == (
+        "SEE `a*b <c> _d_` AND <https://x.y/a_b_>\n"
+    )
 
 
 def test_markdown_keeps_the_ends_of_its_lines() -> None:

@@ -159,7 +159,7 @@ def _placed(
         return (candidate.text,), ()
     alignment = interpreter.align(sentence.text, candidate)
     notes: tuple[str, ...] = ()
-    if alignment is None:
+    if alignment is None or not alignment.target_words:  # a person's own words have no tokens
         words = without_alignment(sentence, candidate.text)
         notes = ("tags placed by the order of the words: no alignment",)
         placed = place_marks(flow, sentence, candidate.text, *words)

@@ -43,6 +43,7 @@ class Flow:
     kept: tuple[tuple[int, int], ...] = ()  # stretches to be copied: code, fields
     escape: Callable[[str], str] = str
     styles: dict[int | None, tuple[str, str]] = field(default_factory=dict)  # what surrounds text in an element
+    verbatim: frozenset[int] = frozenset()  # elements in which nothing is escaped
     wrap: Wrap | None = None
     sound: Callable[[str], bool] = lambda _: True  # whether what came out is still what the format takes for the same
     whole_lines: bool = False  # each line of the text is by itself
@@ -141,8 +142,9 @@ def render(flow: Flow, items: Sequence[Item], column: int = 0, wrap: bool = True
         if item:
             styled = (element for element in reversed(open_elements) if element in flow.styles)
             before, after = flow.styles.get(next(styled, None), ("", ""))
-            text = flow.escape(item)
-            if flow.wrap is not None and wrap and "\n" not in text:
+            verbatim = any(element in flow.verbatim for element in open_elements)
+            text = item if verbatim else flow.escape(item)
+            if flow.wrap is not None and wrap and not verbatim and "\n" not in text:
                 text = wrapped(text, column, flow.wrap)
             column = len(text) - text.rfind("\n") - 1 if "\n" in text else column + len(text)
             yield before + text + after
@@ -222,6 +224,7 @@ class FlowBuilder:
         self.marks: list[Mark] = []
         self.kept: list[tuple[int, int]] = []
         self.styles: dict[int | None, tuple[str, str]] = {}
+        self.verbatim: set[int] = set()
         self.length = 0
         self._elements = 0
         self._open: list[tuple[str, int]] = []
@@ -262,7 +265,15 @@ class FlowBuilder:
     def flow(self, escape: Callable[[str], str] = str) -> Flow:
         unclosed = self._never_closed | {element for _, element in self._open}
         marks = tuple(self._alone(mark) if mark.element in unclosed else mark for mark in self.marks)
-        return Flow("".join(self.text), "".join(self.raw), marks, tuple(self.kept), escape, dict(self.styles))
+        return Flow(
+            "".join(self.text),
+            "".join(self.raw),
+            marks,
+            tuple(self.kept),
+            escape,
+            dict(self.styles),
+            frozenset(self.verbatim),
+        )
 
     def _after_a_word(self) -> bool:
         return next((text[-1].isalnum() for text in reversed(self.text) if text), False)
