@@ -72,6 +72,7 @@ ORDER = [
     # further uses of the same blocks
     "options",
     "adapt",
+    "corrections",
     "parsing",
     "inspection",
     "languages",

@@ -17,6 +17,7 @@ import typer
 from dragoman import config as configuration
 from dragoman.adapt.cli import add_adapting_commands, corpus_from
 from dragoman.config import CorpusConfig, RunConfig
+from dragoman.corrections.cli import correction_commands
 from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
@@ -61,6 +62,7 @@ config_app = typer.Typer(help="Look at configurations.", no_args_is_help=True, r
 app.add_typer(config_app, name="config")
 app.add_typer(parse_commands(lambda line: _print(line)), name="parse")
 add_adapting_commands(app, lambda line: _print(line))
+app.add_typer(correction_commands(lambda line: _print(line)), name="corrections")
 add_exporting_commands(app, lambda line: _print(line))
 
 References = Annotated[
