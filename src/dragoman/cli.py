@@ -18,6 +18,7 @@ from dragoman import config as configuration
 from dragoman.adapt.cli import add_adapting_commands, corpus_from
 from dragoman.config import CorpusConfig, RunConfig
 from dragoman.corrections.cli import correction_commands
+from dragoman.doctor.cli import doctor
 from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
@@ -43,6 +44,7 @@ from dragoman.options import (
 from dragoman.parsing.cli import parse_commands
 from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
+from dragoman.stress.cli import stress
 
 if TYPE_CHECKING:
     from dragoman.translate import Translator
@@ -514,6 +516,8 @@ def demo(
 
 app.command("translate-file")(translate_file_command(lambda line: _print(line)))
 app.command()(quickstart)
+app.command()(doctor)
+app.command()(stress)
 app.command()(serve)
 app.command()(inspect_command(lambda line: _print(line)))
 

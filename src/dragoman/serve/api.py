@@ -347,7 +347,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         if service.memory is None:
             raise HTTPException(404, "No corrections are kept here; start the service with --corrections FILE")
         question.check(settings)
-        pair = pair_of(question.source, question.target)
+        pair = pair_of(service, question.source, question.target)
         check_text(question.translation + question.machine)
         if not question.translation.strip():
             return CorrectionAnswer(stored=not service.memory.forget(pair.name, question.text))

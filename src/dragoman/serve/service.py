@@ -97,6 +97,8 @@ class Service:
         self._explainers: dict[str, Explainer] = {}
         # torch shares the cores with the translation of everyone else: one explanation at a time.
         self._explain_pool = ThreadPoolExecutor(1, thread_name_prefix="explain")
+        # Each waits for sentences most of its time.
+        self.document_pool = ThreadPoolExecutor(settings.document_limit, thread_name_prefix="document")
         self._explaining = 0
         self._expected = False
         self.batcher: Batcher[Kind, Translation] = Batcher(
@@ -138,6 +140,7 @@ class Service:
 
     async def close(self) -> None:
         await self.batcher.close()
+        self.document_pool.shutdown(wait=False, cancel_futures=True)
         self._explain_pool.shutdown()
         if self.memory is not None:
             self.memory.close()
@@ -156,7 +159,7 @@ class Service:
     ) -> list[TranslatedText]:
         kind = Kind(pair.name, n_best, wishes or Wishes())
         parts = [self.segments(pair, text) for text in texts]
-        done = await self._sentences(kind, [part.text for some in parts for part in some])
+        done = await self.sentences(kind, [part.text for some in parts for part in some])
         results, position = [], 0
         for text, some in zip(texts, parts, strict=True):
             results.append(TranslatedText(text, tuple(some), tuple(done[position : position + len(some)])))
@@ -174,7 +177,7 @@ class Service:
         try:
             for part in parts:
                 for later in islice(ahead, max(1, self.settings.queue_limit // 4) - len(tasks)):
-                    tasks.append(asyncio.create_task(self._sentences(kind, [later.text])))
+                    tasks.append(asyncio.create_task(self.sentences(kind, [later.text])))
                 yield part, (await tasks[0])[0]
                 tasks.popleft()
         finally:
@@ -213,7 +216,7 @@ class Service:
             self._explainers[pair.name] = found
         return self._explainers[pair.name]
 
-    async def _sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
+    async def sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
         """What was corrected as it was corrected; of the rest each different sentence once, and only those that were
         not translated of late."""
         found = self._corrected(kind, texts)

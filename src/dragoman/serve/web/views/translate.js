@@ -55,6 +55,7 @@ function Translator({ about, values }) {
           legend=${html`<${Legend} about=${about} translation=${translation} />`}>
           <${CopyButton} what="Copy" done="Copied" content=${() => translation.text} disabled=${!translation.text} />
           <${CopyButton} what="Copy link" done="Link copied" content=${link} disabled=${!text} />
+          ${translation.text && html`<a class="quiet" href=${addressOf("inside", { from: translation.languages.source, to: languages.target, text })}>Look inside</a>`}
           <${Snippets} asked=${asked} keyRequired=${about.key_required} />
         </${TargetPane}>
       </div>
