@@ -83,6 +83,9 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
             ),
         ],
     )
+    if about["causes"]:
+        rows = [(cause["name"], cause["finding"], cause["evidence"], cause["remedy"]) for cause in about["causes"]]
+        yield "What is wrong with it", [Table(("cause", "finding", "evidence", "remedy"), rows)]
     model = config.model
     yield (
         "The model and its training",
