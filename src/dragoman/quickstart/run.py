@@ -230,6 +230,9 @@ def plan_training(
     plan = sizing.choose(corpus, left, speeds)
     asked = [(key, value, "quickstart") for key, value in plan.settings.items()]
     config = _with(first, asked, changes, config)
+    if config.train.steps < plan.steps:  # the user insists
+        part = config.train.steps / plan.steps
+        plan = replace(plan, steps=config.train.steps, minutes=part * plan.minutes, epochs=part * plan.epochs)
     values = {"plan": asdict(plan), "config": json.loads(config.to_json())}
     write_atomically(path, (json.dumps(values, indent=2) + "\n").encode())
     say(f"planned: the {plan.size} model, about {plan.steps:,} steps in {plan.minutes:.1f} minutes, each pair seen "

@@ -21,6 +21,7 @@ Pair = tuple[str, str]
 Translate = Callable[[Sequence[str]], list[str]]
 
 EMOJI = ("🙂", "🎉", "🐶", "❤️")
+_FEW = 20
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 # Words that negate, to be found in a source and then in its translation. A language that is not here is not tested.
 NEGATIONS: Mapping[str, tuple[str, ...]] = {
@@ -142,6 +143,8 @@ def stress(
     words = list(learn_lexicon(pairs))[:200]
     rows.append(share("single words", words, lambda _, output: _is_short(output), "a word or three, and no sentence"))
     numbered = [_renumbered(source, draw) for source in sources if _NUMBER.search(source)]
+    if len(numbered) < _FEW:  # as in a numbered list
+        numbered += [f"{draw.randrange(10, 2000)}. {source}" for source in sources[:_FEW]]
     rows.append(
         share(
             "numbers", numbered, lambda i, output: _digits(numbered[i]) == _digits(output), "the same digits, none else"
