@@ -209,7 +209,7 @@ def test_a_vocabulary_that_does_not_suit(tmp_path: Path) -> None:
         config = RunConfig(model=ModelConfig(vocab_size=prepared.tokenizer.vocab_size))
         found = (
             of_run.vocabulary_too_large(prepared.train, config, "r"),
-            of_run.vocabulary_too_small(RunDirectory(tmp_path / str(size)), GOOD, "r"),
+            of_run.vocabulary_too_small(RunDirectory(tmp_path / str(size)), GOOD, config, "r"),
         )
         return [cause.name for cause in found if cause is not None]
 

@@ -64,7 +64,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
         "Some test sentences",
         [
             Table(("source", "translation", "reference"), outcome.samples),
-            "Every eighth part of the test set, not chosen.",
+            "At equal distances through the test set, not chosen.",
         ],
     )
     yield (
@@ -102,7 +102,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
                     ("minutes of training", f"{plan.minutes:.1f}", f"{actual['minutes']:.1f}"),
                 ],
             ),
-            f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps, without validation.",
+            f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps without validation; what happened has it in its time.",
         ],
     )
     yield (

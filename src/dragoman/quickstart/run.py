@@ -268,7 +268,7 @@ def finish(run: RunDirectory, data: Data, plan: sizing.Plan, began: float, say: 
     actual = {
         "steps": end["step"],
         "minutes": end["seconds"] / 60,
-        "tokens_per_second": sum(event["tokens"] for event in trained) / end["seconds"],
+        "tokens_per_second": sum(event["tokens"] for event in trained) / trained[-1]["seconds"],
         "all_minutes": (time.monotonic() - began) / 60,
     }
     return Outcome(run.path, data, plan, scores, copied, verdict, actual, samples)
