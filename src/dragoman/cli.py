@@ -15,11 +15,31 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from dragoman import config as configuration
-from dragoman.config import RunConfig
+from dragoman.adapt.cli import add_adapting_commands, corpus_from
+from dragoman.config import CorpusConfig, RunConfig
 from dragoman.doctor.cli import doctor
+from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
-from dragoman.options import Alpha, Beam, Changes, Checkpoint, EngineChoice, Minutes, Numbers, Out, Runs, Seed, Steps
+from dragoman.export.cli import add_exporting_commands
+from dragoman.inspection.cli import inspect_command
+from dragoman.options import (
+    Alpha,
+    AsJson,
+    Beam,
+    Changes,
+    Checkpoint,
+    EngineChoice,
+    GlossaryFile,
+    Keep,
+    Language,
+    Minutes,
+    Numbers,
+    Out,
+    Runs,
+    Seed,
+    Steps,
+)
 from dragoman.parsing.cli import parse_commands
 from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
@@ -42,9 +62,9 @@ _WrongCommandLine: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 config_app = typer.Typer(help="Look at configurations.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(config_app, name="config")
 app.add_typer(parse_commands(lambda line: _print(line)), name="parse")
+add_adapting_commands(app, lambda line: _print(line))
+add_exporting_commands(app, lambda line: _print(line))
 
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
-Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]
 References = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
 ]
@@ -79,8 +99,8 @@ def train(
 ) -> None:
     """Train a translator. The same command goes on with a run that was stopped."""
     flags: dict[str, Any] = {
-        "data.train": _corpora("--", pairs, source, target),
-        "data.valid": _corpora("--valid-", valid_pairs, valid_source, valid_target),
+        "data.train": _corpora(corpus_from("train", "--", pairs, source, target)),
+        "data.valid": _corpora(corpus_from("train", "--valid-", valid_pairs, valid_source, valid_target)),
         "data.tokenizer": None if tokenizer is None else str(tokenizer),
         "train.steps": steps,
         "train.minutes": minutes,
@@ -120,6 +140,16 @@ def translate(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    glossary: GlossaryFile = None,
+    keep: Keep = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Leave the source, marked, in place of what is less sure than this."),
+    ] = None,
+    mark: Annotated[str, typer.Option(help="For --min-confidence: put before a source that is left.")] = "[?] ",
+    repair: Annotated[
+        bool, typer.Option("--repair/--no-repair", help="Decode again what loops, copies, runs away or is empty.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Translate lines of text.
@@ -127,6 +157,7 @@ def translate(
     The output has a line for each line of the input, in its order; empty lines stay empty.
     """
     from dragoman.corpus import read_lines
+    from dragoman.glossary import Glossary, requirements
     from dragoman.translate import WINDOW, Translation, Translator
 
     changes = {"beam": beam, "alpha": alpha, "temperature": temperature, "top_k": top_k, "top_p": top_p}
@@ -145,20 +176,43 @@ def translate(
             candidates = [
                 {"text": c.text, "score": c.score, "log_probability": c.log_probability} for c in translation.candidates
             ]
-            return json.dumps({"source": translation.source, "translations": candidates}, ensure_ascii=False) + "\n"
+            values: dict[str, Any] = {"source": translation.source, "translations": candidates}
+            values |= {"faults": translation.faults, "repaired": translation.repaired}
+            if translation.confidence is not None:
+                values["confidence"] = translation.confidence
+                values["words"] = [word._asdict() for word in translation.words]
+            if min_confidence is not None:
+                values["withheld"] = translation.is_doubtful(min_confidence)
+            return json.dumps(values, ensure_ascii=False) + "\n"
+        if min_confidence is not None and translation.is_doubtful(min_confidence):
+            return f"{mark}{translation.source.strip()}\n"
         if n_best == 1:
             return f"{translation.text}\n"
         return "".join(f"{candidate.score:.4f}\t{candidate.text}\n" for candidate in translation.candidates)
 
     scores = as_json or n_best > 1
+    terms = None if glossary is None else Glossary.load(glossary)
+    required = requirements(terms, keep or ())
     translator = Translator.load(
         *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, **given
     )
     _settle(translator)
+    if min_confidence is not None:
+        if n_best > 1:
+            raise UsageError(
+                f"translate: --min-confidence and --n-best {n_best}; a line is one or the other: leave one"
+            )
+        if translator.calibration is None:
+            raise UsageError(
+                f"translate: --min-confidence: {runs[0]} is not calibrated; run once: dragoman calibrate {runs[0]} "
+                f"--source FILE --reference FILE (of sentences it was not trained on)"
+            )
+    rate = as_json or min_confidence is not None
     if input_ is not None and output is not None:
         from dragoman.resumable import identity_of, translate_file
 
-        identity = [*identity_of(runs, checkpoint), translator.engine.name, as_json]
+        identity: list[object] = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep]
+        identity += [min_confidence, mark, repair, translator.calibration if rate else None]
         translate_file(
             translator,
             input_,
@@ -168,13 +222,18 @@ def translate(
             n_best=n_best,
             seed=seed,
             scores=scores,
+            required=required,
+            repair=repair,
+            rate=rate,
             say=_say,
         )
         return
     lines = read_lines(sys.stdin.buffer if input_ is None else input_)
     # A person who types wants each answer at once; a file is sorted by length in windows.
     window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
-    for translation in translator.translate_stream(lines, n_best, seed, window, warn=_say, scores=scores):
+    for translation in translator.translate_stream(
+        lines, n_best, seed, window, warn=_say, scores=scores, required=required, repair=repair, rate=rate
+    ):
         _print(text_of(translation).removesuffix("\n"))
 
 
@@ -239,6 +298,37 @@ def evaluate(
 
 
 @app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="Run directory.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
+    source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
+    reference: References = [],  # noqa: B006
+    sentences: Annotated[int, typer.Option(min=1, help="At most so many of the validation pairs.")] = 1000,
+    out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
+    samples: Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")] = 1000,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two runs: settings, scores with confidence, and sentence by sentence.
+
+    B - A and its p-value come from paired bootstrap resampling.
+    """
+    from dragoman.comparison import compare_runs, read_test_set, shared_validation_set
+    from dragoman.rundir import RunDirectory
+    from dragoman.translate import Translator
+
+    runs = RunDirectory.open(run_a), RunDirectory.open(run_b)
+    test = read_test_set("compare", source, reference) or shared_validation_set(*runs, sentences)
+    translators = Translator.load(run_a), Translator.load(run_b)
+    _say(f"translating {test.name} with both")
+    report = compare_runs(runs, translators, test, language, samples)
+    content = json.dumps(report.to_dict(), ensure_ascii=False)
+    if out is not None:
+        _write(out, (content + "\n").encode())
+    _print(content if as_json else "\n".join(report.lines()))
+
+
+@app.command()
 def score(
     runs: Runs,
     pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
@@ -299,6 +389,52 @@ def quantize(
         )
     with_map = " and its vocabulary map" if verdict.map_kept else ""
     _say(f"{run} now translates with {to}{with_map}; --compute-type float32 undoes it for a command")
+
+
+@app.command()
+def calibrate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    source: Annotated[Path, typer.Option(help="Sentences that the run was not trained on, one a line.")],
+    reference: References,
+    good: Annotated[float, typer.Option(help="The chrF from which on a sentence counts as good.")] = 50.0,
+    plots: Annotated[Path | None, typer.Option(help="Draw reliability.svg and risk-coverage.svg there.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn how sure the run's translations are, from sentences with references.
+
+    From then on `translate --json`, the page and the API say of each sentence how probably it is good, and of each
+    word how probably it is right; `translate --min-confidence` leaves the source where that is too little. What is
+    printed was measured on parts of the sentences that the fit did not see.
+    """
+    from dragoman import confidence
+    from dragoman.confidence_plots import draw
+    from dragoman.corpus import read_lines
+    from dragoman.engines.converted import digest_of
+    from dragoman.evaluate import read_references
+    from dragoman.rundir import RunDirectory
+    from dragoman.translate import Translator
+
+    references = read_references(reference)
+    sources = list(read_lines(source))
+    if len(sources) != len(references):
+        raise UsageError(
+            f"calibrate: {len(sources)} lines in {source}, {len(references)} in {reference[0]}; both must be aligned"
+        )
+    translator = Translator.load(run)
+    seen = [(e, some) for e, some in zip(translator.evidence(sources), references, strict=True) if e is not None]
+    directory = RunDirectory.open(run)
+    report = confidence.calibrate(
+        [evidence for evidence, _ in seen],
+        [some for _, some in seen],
+        digest_of(directory, translator.tokenizer),
+        good,
+    )
+    report.calibration.save(directory)
+    if plots is not None:
+        for name, drawing in draw(report).items():
+            _write(plots / name, drawing.encode())
+    _print(json.dumps(report.to_dict()) if as_json else "\n".join(report.lines()))
+    _say(f"{directory.confidence_path} is written; its translations now come with their confidence")
 
 
 @app.command()
@@ -376,10 +512,12 @@ def demo(
     run_demo(out, minutes, _print)
 
 
+app.command("translate-file")(translate_file_command(lambda line: _print(line)))
 app.command()(quickstart)
 app.command()(doctor)
 app.command()(stress)
 app.command()(serve)
+app.command()(inspect_command(lambda line: _print(line)))
 
 
 def main() -> NoReturn:
@@ -466,9 +604,9 @@ def _shown(value: Any) -> str:
     return json.dumps(value)
 
 
-def _corpora(prefix: str, pairs: Path | None, source: Path | None, target: Path | None) -> list[dict[str, str]] | None:
-    if pairs is None and source is None and target is None:
-        return None
-    if (source is None) != (target is None) or (pairs is not None) == (source is not None):
-        raise UsageError(f"train: give {prefix}pairs, or both {prefix}source and {prefix}target")
-    return [{"pairs": str(pairs)}] if pairs is not None else [{"source": str(source), "target": str(target)}]
+def _corpora(corpus: CorpusConfig | None) -> list[dict[str, str]] | None:
+    return (
+        None
+        if corpus is None
+        else [{name: value for name, value in vars(corpus).items() if name != "weight" and value}]
+    )

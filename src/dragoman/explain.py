@@ -4,11 +4,9 @@ All of it comes from the reference engine, for one sentence at a time. Pieces of
 `Candidate.tokens` names them, so what `Translator` gives back can be explained as it is.
 """
 
-import json
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -16,15 +14,16 @@ import torch
 from torch import Tensor
 
 from dragoman.config import SearchConfig
+from dragoman.dataset import validation_pairs
 from dragoman.engines.reference import ReferenceEngine
-from dragoman.errors import DataError, UsageError
+from dragoman.errors import UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import Probe, Site, Transformer
-from dragoman.rundir import RunDirectory
 from dragoman.search import BeamStep, Fate, forced_prefix
 from dragoman.tokenizer import Tokenizer
 from dragoman.trace import trace
 from dragoman.translate import Translator, with_changes
+from dragoman.words import Word, words_of
 
 # A target word is linked to the source word it looks at most, and to others that get at least this share of that.
 LINK_SHARE = 0.5
@@ -32,17 +31,6 @@ LINK_SHARE = 0.5
 CALIBRATION_SENTENCES = 16
 # So much a hidden source token must cost a target token, in nats, to count as what it came from.
 NOTICEABLE = 0.5
-# Heads that agree nearly as well as the best are averaged with it.
-NEARLY = 0.9
-
-
-@dataclass(frozen=True)
-class Word:
-    text: str
-    start: int  # in characters of the sentence
-    end: int
-    first_token: int
-    last_token: int  # the last of it, not one further
 
 
 @dataclass(frozen=True)
@@ -72,6 +60,13 @@ class Explanation:
     links: tuple[tuple[int, int], ...]  # (target word, source word)
     log_probability: float
     score: float
+
+
+@dataclass(frozen=True)
+class Alignment:
+    source_words: tuple[Word, ...]
+    target_words: tuple[Word, ...]
+    weights: tuple[tuple[float, ...], ...]  # target words by source words: how much each looks at each
 
 
 @dataclass(frozen=True)
@@ -126,18 +121,23 @@ class Explainer:
     ) -> None:
         if len(engine.models) != 1:
             raise UsageError(f"an ensemble of {len(engine.models)}; only a single run's translations can be explained")
+        if engine.models[0].config.architecture != "transformer":
+            raise UsageError(
+                f"model.architecture = {engine.models[0].config.architecture}; only a transformer can be explained: "
+                f"the others have no heads"
+            )
         self.engine = engine
         self.search = search
         self.tokenizer: Tokenizer = engine.tokenizer
         self.model: Transformer = engine.models[0]
         self._ids = {self.tokenizer.piece(index): index for index in range(self.tokenizer.vocab_size)}
-        self.alignment_heads = self._choose_heads(calibration)
+        self._calibration = calibration
 
     @classmethod
-    def load(cls, run: str | Path, **search: float) -> Self:
-        translator = Translator.load(run, engine="reference", **search)  # type: ignore[arg-type]
+    def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
+        translator = Translator.load(run, checkpoint=checkpoint, engine="reference", **search)  # type: ignore[arg-type]
         assert isinstance(translator.engine, ReferenceEngine)
-        return cls(translator.engine, translator.search, validation_pairs(RunDirectory.open(run)))
+        return cls(translator.engine, translator.search, validation_pairs(Path(run), CALIBRATION_SENTENCES))
 
     def explain(
         self,
@@ -148,9 +148,9 @@ class Explainer:
         **search: float,
     ) -> Explanation:
         """Of the translation given in tokens, or else of the best one that begins with `prefix`."""
-        source = self._source(text)
+        source = self.source_ids(text)
         settings = with_changes(self.search, **search)
-        ids = self._decode(source, prefix, settings).ids if translation is None else self._to_ids(translation)
+        ids = self.find(source, prefix, settings).ids if translation is None else self.token_ids(translation)
         fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
         traced = trace(self.model, [*source, self.tokenizer.eos_id], fed)
         best = self._top(source, ids, alternatives)
@@ -158,26 +158,30 @@ class Explainer:
             Position(self.tokenizer.piece(token), _probability(log_probability), choices)
             for token, log_probability, choices in zip(traced.predicted, traced.log_probabilities, best, strict=True)
         )
-        source_words, target_words = self.words(source), self.words(ids)
-        weights = _align(traced.weights, self.alignment_heads)[: len(ids), : len(source)]
-        alignment = _by_word(weights, target_words, source_words)
+        aligned = self._aligned(source, ids, traced.weights)
         total = sum(traced.log_probabilities)
         return Explanation(
             source=self.tokenizer.decode(source),
-            target=self._text(ids),
-            source_words=source_words,
-            target_words=target_words,
-            tokens=self._pieces(ids),
+            target=self.text_of(ids),
+            source_words=aligned.source_words,
+            target_words=aligned.target_words,
+            tokens=self.pieces(ids),
             positions=positions,
-            alignment=alignment,
-            links=links_of(alignment),
+            alignment=aligned.weights,
+            links=links_of(aligned.weights),
             log_probability=total,
             score=total / paper_length_penalty(settings.alpha)(len(ids) + 1),
         )
 
+    def align(self, text: str, translation: Sequence[str]) -> Alignment:
+        """Which words belong together, of a translation given in tokens: one pass and nothing else."""
+        source, ids = self.source_ids(text), self.token_ids(translation)
+        fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
+        return self._aligned(source, ids, trace(self.model, [*source, self.tokenizer.eos_id], fed).weights)
+
     def alternatives(self, text: str, prefix: Sequence[str], count: int = 6) -> tuple[WordChoice, ...]:
         """Words that may follow the prefix: each of the most probable tokens, completed to the end of its word."""
-        source, before = self._source(text), self._to_ids(prefix)
+        source, before = self.source_ids(text), self.token_ids(prefix)
         first = [self._ids[choice.token] for choice in self._top(source, before, count)[-1]]
         starts = [[*before, token] for token in first if token != self.tokenizer.eos_id]
         limit = len(source) + self.search.max_extra_length
@@ -191,7 +195,7 @@ class Explainer:
             stop = word.last_token + 1
             assert hypothesis.token_log_probabilities is not None
             probability = _probability(sum(hypothesis.token_log_probabilities[len(before) : stop]))
-            tokens = self._pieces(hypothesis.ids[len(before) : stop])
+            tokens = self.pieces(hypothesis.ids[len(before) : stop])
             # Two first tokens can lead to one word, spelt in other pieces: it is offered once, as its best spelling.
             if word.text and (word.text not in choices or choices[word.text].probability < probability):
                 choices[word.text] = WordChoice(word.text, tokens, probability)
@@ -199,10 +203,10 @@ class Explainer:
 
     def beam(self, text: str, prefix: Sequence[str] = (), **search: float) -> BeamRecord:
         """The search as `explain` does it, with all that it weighed."""
-        source = self._source(text)
+        source = self.source_ids(text)
         settings = with_changes(self.search, **search)
         recorded: list[BeamStep] = []
-        best = self._decode(source, prefix, settings, recorded)
+        best = self.find(source, prefix, settings, recorded)
         prefixes: list[tuple[int, ...]] = [()]
         steps, finished = [], []
         for step in recorded:
@@ -231,33 +235,20 @@ class Explainer:
             alpha=settings.alpha,
             steps=tuple(steps),
             finished=tuple(finished),
-            target=self._text(best.ids),
-            tokens=self._pieces(best.ids),
+            target=self.text_of(best.ids),
+            tokens=self.pieces(best.ids),
             score=best.score,
         )
 
     def words(self, ids: Sequence[int]) -> tuple[Word, ...]:
-        """Tokens merged to words: what a space, or a mark that ends a clause, sets apart."""
-        if not ids:
-            return ()
-        whole = self.tokenizer.decode(ids)
-        shown = self.tokenizer.decode_batch([ids[:count] for count in range(1, len(ids) + 1)])
-        # A token that is part of a character ends where that character begins.
-        ends = [_common_prefix(part, whole) for part in shown]
-        firsts = [
-            index
-            for index, (token, start, end) in enumerate(zip(ids, [0, *ends], ends, strict=False))
-            if index == 0 or _begins_a_word(self.tokenizer.piece(token), whole[start:end], whole[:start])
-        ]
-        words = []
-        for first, following in zip(firsts, [*firsts[1:], len(ids)], strict=True):
-            start, end = 0 if first == 0 else ends[first - 1], ends[following - 1]
-            text = whole[start:end]
-            start += len(text) - len(text.lstrip())
-            words.append(Word(text.strip(), start, start + len(text.strip()), first, following - 1))
-        return tuple(words)
+        return words_of(ids, self.tokenizer)
 
-    def _source(self, text: str) -> list[int]:
+    def _aligned(self, source: Sequence[int], ids: Sequence[int], weights: Mapping[Site, Tensor]) -> Alignment:
+        source_words, target_words = self.words(source), self.words(ids)
+        rows = _align(weights, self.alignment_heads)[: len(ids), : len(source)]
+        return Alignment(source_words, target_words, by_word(rows, target_words, source_words))
+
+    def source_ids(self, text: str) -> list[int]:
         ids = self.tokenizer.encode(text.strip())
         if not 1 <= len(ids) <= self.search.max_source_length:
             raise UsageError(
@@ -266,22 +257,22 @@ class Explainer:
             )
         return ids
 
-    def _to_ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
+    def token_ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
         unknown = [token for token in tokens if token not in self._ids]
         if unknown:
             raise UsageError(f"token {unknown[0]!r} is not in the vocabulary; give tokens as a translation names them")
         return tuple(self._ids[token] for token in tokens)
 
-    def _pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
+    def pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
         return tuple(self.tokenizer.piece(token) for token in ids)
 
-    def _text(self, ids: Sequence[int]) -> str:
+    def text_of(self, ids: Sequence[int]) -> str:
         return self.tokenizer.decode(ids).replace("\n", " ")
 
-    def _decode(
+    def find(
         self, source: list[int], prefix: Sequence[str], search: SearchConfig, recorded: list[BeamStep] | None = None
     ) -> Hypothesis:
-        forced = self._to_ids(prefix)
+        forced = self.token_ids(prefix)
         recorder = None if recorded is None else recorded.append
         constrain = forced_prefix([forced]) if forced else None
         found = self.engine.translate([source], search, constrain=constrain, recorder=recorder)[0]
@@ -304,33 +295,42 @@ class Explainer:
             for row in zip(top.indices.tolist(), top.values.tolist(), strict=True)
         ]
 
-    def _choose_heads(self, pairs: Sequence[tuple[str, str]]) -> AlignmentHeads:
+    @cached_property
+    def alignment_heads(self) -> AlignmentHeads:
         """The cross-attention heads that look at the token without which the translation suffers most.
 
-        Hiding each source token in turn says, without any gold alignment, which one a target token came from. A head
-        is as good as the share of target tokens for which it looks most at that one.
+        Hiding each source token in turn says, without any gold alignment, which one a target token came from. Heads
+        are as good as the share of target tokens for which they look most at that one. The best are averaged, as many
+        as agree best together: they err in different places.
         """
         layers, heads = len(self.model.decoder), self.model.config.num_heads
-        hits = torch.zeros(2, layers, heads)
-        counted = 0
-        for source, target in pairs:
+        seen: list[tuple[Tensor, Tensor]] = []  # (shift, heads of all layers, tokens, S) and the tokens' origins
+        for source, target in self._calibration:
             ids, fed = self.tokenizer.encode(source), self.tokenizer.encode(target)
             if not 2 <= len(ids) <= 40 or not 1 <= len(fed) <= 60:
                 continue
             cost, weights = self._cost_of_hiding(ids, fed)  # (T, S), (layers, heads, T + 1, S)
             tokens = (cost.amax(dim=1) > NOTICEABLE).nonzero().flatten()
-            origin = cost[tokens].argmax(dim=1)
-            for shift in (0, 1):
-                hits[shift] += (weights[:, :, tokens + shift].argmax(dim=-1) == origin).sum(dim=-1)
-            counted += len(tokens)
+            rows = torch.stack([weights[:, :, tokens + shift].flatten(0, 1) for shift in (0, 1)])
+            seen.append((rows, cost[tokens].argmax(dim=1)))
+        counted = sum(len(origins) for _, origins in seen)
         if not counted:
             # Without sentences to measure on: the layer before the last, where alignment is found most often.
             return AlignmentHeads(tuple((max(0, layers - 2), head) for head in range(heads)), 0, None)
-        agreement = hits / counted
-        shift = int(agreement.flatten(1).amax(dim=1).argmax())
-        best = agreement[shift].max().item()
-        chosen = (agreement[shift] >= NEARLY * best).nonzero().tolist()
-        return AlignmentHeads(tuple((layer, head) for layer, head in chosen), shift, best)
+
+        def hits(weights: Tensor, origins: Tensor) -> Tensor:
+            return (weights.argmax(dim=-1) == origins).sum(dim=-1)
+
+        alone = torch.stack([hits(rows, origins) for rows, origins in seen]).sum(dim=0)  # (2, heads of all layers)
+        shift = int(alone.amax(dim=1).argmax())
+        order = alone[shift].argsort(descending=True, stable=True)
+        together = torch.stack(
+            # The sum over the first n heads looks where their mean does.
+            [hits(rows[shift, order].cumsum(dim=0), origins) for rows, origins in seen]
+        ).sum(dim=0)
+        count = int(together.argmax()) + 1  # of equal ones the fewest
+        chosen = tuple(divmod(int(index), heads) for index in sorted(order[:count].tolist()))
+        return AlignmentHeads(chosen, shift, together[count - 1].item() / counted)
 
     @torch.inference_mode()
     def _cost_of_hiding(self, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
@@ -352,18 +352,6 @@ class Explainer:
         return loss.T.cpu(), weights.cpu()
 
 
-def validation_pairs(run: RunDirectory) -> list[tuple[str, str]]:
-    """Some of the pairs that the run was validated with; none if it was moved without its data."""
-    kept = sorted(run.path.glob("data/*/valid/text.json"), key=lambda path: path.stat().st_mtime)
-    if not kept:
-        return []
-    try:
-        pairs = json.loads(kept[-1].read_text(encoding="utf-8"))
-        return [(str(source), str(target)) for source, target in pairs[:CALIBRATION_SENTENCES]]
-    except (OSError, ValueError, TypeError):
-        raise DataError(f"{kept[-1]}: not a list of sentence pairs; restore it or remove its directory") from None
-
-
 def links_of(alignment: Sequence[Sequence[float]]) -> tuple[tuple[int, int], ...]:
     """Which source words a target word is linked to."""
     return tuple(
@@ -379,7 +367,7 @@ def _align(weights: Mapping[Site, Tensor], heads: AlignmentHeads) -> Tensor:
     return rows[heads.shift :]
 
 
-def _by_word(weights: Tensor, targets: Sequence[Word], sources: Sequence[Word]) -> tuple[tuple[float, ...], ...]:
+def by_word(weights: Tensor, targets: Sequence[Word], sources: Sequence[Word]) -> tuple[tuple[float, ...], ...]:
     """A word looks at a word as much as its tokens do on average at all tokens of the other."""
     return tuple(
         tuple(
@@ -393,29 +381,8 @@ def _by_word(weights: Tensor, targets: Sequence[Word], sources: Sequence[Word]) 
     )
 
 
-def _begins_a_word(piece: str, text: str, before: str) -> bool:
-    if piece.startswith("▁"):
-        return True
-    if not text or not before or before[-1].isspace():  # part of a character, or of a word begun by its space
-        return False
-    return _stands_alone(text[0]) or _stands_alone(before[-1])
-
-
-def _stands_alone(character: str) -> bool:
-    """Marks between clauses, and letters of scripts that put no space between words."""
-    if character in "'’-‐‑_":
-        return False
-    return unicodedata.category(character)[0] in "PS" or bool(re.match(r"[぀-ヿ㐀-鿿豈-﫿฀-๿]", character))
-
-
 def _word_at(words: Sequence[Word], token: int) -> int:
     return next(index for index, word in enumerate(words) if word.first_token <= token <= word.last_token)
-
-
-def _common_prefix(part: str, whole: str) -> int:
-    if whole.startswith(part):
-        return len(part)
-    return next(index for index, (a, b) in enumerate(zip(part, whole + "\0", strict=False)) if a != b)
 
 
 def _probability(log_probability: float) -> float:

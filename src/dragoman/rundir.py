@@ -12,6 +12,7 @@ model.json          which weights those are
 ctranslate2/        those weights as CTranslate2 reads them, by number type: made when first asked for
 languages.json      {"source": "en", "target": "de"}, where it is known
 engine.json         the numbers and the vocabulary map to translate with, where `quantize` found them good enough
+confidence.json     what makes its probabilities mean what they say, where `calibrate` learned it
 """
 
 import errno
@@ -44,9 +45,10 @@ class RunDirectory:
         self.model_card_path = self.path / "model.json"
         self.converted_path = self.path / "ctranslate2"
         self.engine_path = self.path / "engine.json"
+        self.confidence_path = self.path / "confidence.json"
         self.checkpoints_path = self.path / "checkpoints"
         self.skipped_path = self.path / "skipped.jsonl"
-        self.languages_path = self.path / "languages.json"
+        self.languages_path = self.path / "languages.json"  # {"source": "en", "target": "de"}
 
     @classmethod
     def open(cls, path: str | Path) -> "RunDirectory":
@@ -103,20 +105,30 @@ class RunDirectory:
                     path.rmdir()
             os.close(descriptor)
 
+    def is_training(self) -> bool:
+        """Whether a process of this machine trains in it. The lock is tried only where the process that held it last
+        lives: a training that begins is never in the way of this."""
+        import fcntl
+
+        try:
+            with (self.path / ".lock").open("rb") as file:
+                with suppress(PermissionError):  # another user's, and alive
+                    os.kill(int(file.read(20)), 0)
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except (OSError, ValueError):
+            return False
+        return False
+
+    def has_model(self) -> bool:
+        """Whether there is something to translate with: a training has it after its first validation."""
+        return self.model_path.is_file() or bool(self.checkpoints())
+
     def checkpoints(self) -> list[Path]:
         """Complete checkpoints, oldest first."""
         found = [p for p in self.checkpoints_path.glob("step-*") if re.fullmatch(r"step-\d+", p.name)]
         return sorted(found, key=step_of)
-
-
-def validation_text(run: RunDirectory) -> list[tuple[str, str]]:
-    """The pairs that the run was validated with; none where its prepared text is gone."""
-    for path in (run.path / "data").glob("*/valid/text.json"):
-        try:
-            return [(source, target) for source, target in json.loads(path.read_bytes())]
-        except (OSError, ValueError, TypeError) as error:
-            raise DataError(f"{path}: damaged ({error}); delete {path.parents[1]} and train again") from None
-    return []
 
 
 @contextmanager

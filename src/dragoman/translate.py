@@ -1,20 +1,30 @@
 """Translator: strings in, strings out. Nothing outside ever sees a token unless it asks."""
 
-import re
+import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
+from dragoman.confidence import Calibration, Evidence, Rating, WordConfidence
 from dragoman.config import SearchConfig
 from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_length
-from dragoman.engines.selection import load_engine
+from dragoman.engines.converted import digest_of
+from dragoman.engines.selection import load_engine, load_reference
 from dragoman.errors import DataError, UsageError
+from dragoman.faults import Fault, Said, faults_of
+from dragoman.glossary import Required, Requirements
 from dragoman.hypotheses import Hypothesis
 from dragoman.rundir import RunDirectory
+from dragoman.sentences import split_text
 from dragoman.tokenizer import Tokenizer, load_tokenizer
+from dragoman.words import words_of
+
+if TYPE_CHECKING:
+    from dragoman.engines.reference import ReferenceEngine
+    from dragoman.phrases import Borders, Phrases
 
 # Lines that are sorted by length together when text is streamed: enough for batches of like length.
 WINDOW = 2000
@@ -39,19 +49,46 @@ class Translation:
 
     source: str
     candidates: tuple[Candidate, ...]
+    faults: tuple[Fault, ...] = ()  # what is plainly wrong with the best of them
+    repaired: tuple[Fault, ...] = ()  # what was, before it was decoded again
+    confidence: float | None = None  # where it was asked for, and the run is calibrated
+    words: tuple[WordConfidence, ...] = ()
+    corrected: bool = False  # a person's, from the corrections that are kept
 
     @property
     def text(self) -> str:
         return self.candidates[0].text
 
+    def is_doubtful(self, min_confidence: float) -> bool:
+        """Less sure than that, or plainly wrong. An empty line is neither."""
+        too_little = self.confidence is not None and self.confidence < min_confidence
+        return bool(self.source.strip()) and (too_little or bool(self.faults))
+
+
+class _Part(NamedTuple):
+    text: str
+    ids: list[int]
+    required: tuple[Required, ...]
+
 
 class Translator:
     """A trained run, or several with one vocabulary as an ensemble, ready to translate."""
 
-    def __init__(self, engine: Engine, tokenizer: Tokenizer, search: SearchConfig) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        search: SearchConfig,
+        load_reference: "Callable[[], ReferenceEngine] | None" = None,
+        load_calibration: Callable[[], Calibration | None] = lambda: None,
+    ) -> None:
+        """load_reference: the same weights in the engine that can do everything, for what `engine` cannot."""
         self.engine = engine
         self.tokenizer = tokenizer
         self.search = search
+        self._load_reference = load_reference
+        self._load_calibration = load_calibration
+        self._borders: Borders | None = None
 
     @classmethod
     def load(
@@ -81,13 +118,35 @@ class Translator:
                 )
         settings = with_changes(directories[0].read_config().search, **search)
         loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)
-        return cls(loaded, tokenizer, settings)
+        return cls(
+            loaded,
+            tokenizer,
+            settings,
+            functools.cache(lambda: load_reference(directories, tokenizer, checkpoint)),
+            functools.cache(lambda: _calibration_of(directories, tokenizer, checkpoint)),
+        )
 
-    def translate(self, lines: Sequence[str]) -> list[str]:
-        """One translation a line, in the order given."""
+    def with_search(self, **changes: float) -> "Translator":
+        """The same engines with other search settings."""
+        search = with_changes(self.search, **changes)
+        return Translator(self.engine, self.tokenizer, search, self._load_reference, self._load_calibration)
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What `dragoman calibrate` learned of this run; None where it was not asked, or of other weights."""
+        return self._load_calibration()
+
+    def fits(self, text: str) -> bool:
+        """Whether a sentence is translated as one."""
+        limit = self.search.max_source_length
+        # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
+        return len(text.encode()) < limit or len(self.tokenizer.encode(text)) <= limit
+
+    def translate(self, lines: Sequence[str], required: Requirements | None = None) -> list[str]:
+        """One translation a line, in the order given. `required`: what each must hold, as `Glossary(...).required`."""
         if isinstance(lines, str):  # a sequence of strings too: it would be translated letter by letter
             raise UsageError("translate() got a string; give a list of lines")
-        return [translation.text for translation in self.translate_stream(lines, scores=False)]
+        return [translation.text for translation in self.translate_stream(lines, scores=False, required=required)]
 
     def translate_stream(
         self,
@@ -98,15 +157,22 @@ class Translator:
         warn: Callable[[str], None] = warnings.warn,
         scores: bool = True,
         first_line: int = 1,
+        required: Requirements | None = None,
+        repair: bool = True,
+        rate: bool = False,
     ) -> Iterator[Translation]:
         """Translations as they come, in the order of the lines, `window` lines in memory at a time.
 
         scores=False: only the text is wanted, which can be quicker. first_line: the number of the first of the lines,
-        for warnings and random draws.
+        for warnings and random draws. required: of a line, the words that its translation must hold; such lines are
+        the reference engine's. repair: what loops, copies, runs away or is empty is decoded again, without repeats.
+        rate: with confidences, where the run is calibrated.
         """
+        if required is not None and self.search.sampling:
+            raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
         lines = iter(lines)
         while chunk := list(islice(lines, window)):
-            yield from self._translate_window(chunk, first_line, n_best, seed, warn, scores)
+            yield from self._translate_window(chunk, first_line, n_best, seed, warn, scores, required, repair, rate)
             first_line += len(chunk)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
@@ -127,33 +193,168 @@ class Translator:
         return scores
 
     def _translate_window(
-        self, lines: Sequence[str], first_line: int, n_best: int, seed: int, warn: Callable[[str], None], scores: bool
+        self,
+        lines: Sequence[str],
+        first_line: int,
+        n_best: int,
+        seed: int,
+        warn: Callable[[str], None],
+        scores: bool,
+        required: Requirements | None,
+        repair: bool,
+        rate: bool,
     ) -> Iterator[Translation]:
-        parts: list[list[int]] = []  # the token ids of every part of every line
+        parts: list[_Part] = []  # of every line
         parts_of: list[range] = []
         encoded = self.tokenizer.encode_batch([line.strip() for line in lines])
         limit = self.search.max_source_length
         for number, (line, ids) in enumerate(zip(lines, encoded, strict=True), start=first_line):
             begin = len(parts)
+            pieces, piece_ids = [line.strip()], [ids]
             if len(ids) > limit:
                 pieces = split_text(line.strip(), lambda text: len(self.tokenizer.encode(text)) <= limit)
-                parts.extend(self.tokenizer.encode_batch(pieces))
+                piece_ids = self.tokenizer.encode_batch(pieces)
                 warn(
                     f"line {number}: {len(ids)} tokens, more than {limit} (search.max_source_length): "
                     f"translated in {len(pieces)} parts"
                 )
-            elif ids:
-                parts.append(ids)
+            for piece, some in zip(pieces, piece_ids, strict=True):
+                if some:
+                    parts.append(_Part(piece, some, tuple(required(piece)) if required is not None else ()))
             parts_of.append(range(begin, len(parts)))
-        found: list[list[Hypothesis]] = [[] for _ in parts]
-        for batch in self._batches([len(part) for part in parts]):
-            hypotheses = self.engine.translate(
-                [parts[i] for i in batch], self.search, n_best, seed + first_line + batch[0], scores
-            )
-            for index, candidates in zip(batch, hypotheses, strict=True):
-                found[index] = candidates
+        found = self._find(parts, n_best, seed + first_line, scores)
+        faults = [self._faults(part, some) for part, some in zip(parts, found, strict=True)]
+        repaired: list[tuple[Fault, ...]] = [()] * len(parts)
+        if repair and any(faults) and self._can_constrain:
+            wrong = [index for index, some in enumerate(faults) if some]
+            again = self._find_again([parts[i] for i in wrong], [found[i] for i in wrong], [faults[i] for i in wrong])
+            for index, (hypotheses, left) in zip(wrong, again, strict=True):
+                repaired[index] = tuple(fault for fault in faults[index] if fault not in left)
+                found[index], faults[index] = hypotheses, left
+        calibration = self.calibration if rate else None
+        evidence = [] if calibration is None else self._evidence(parts, [some[0] for some in found])
         for line, indices in zip(lines, parts_of, strict=True):
-            yield Translation(line, self._join([found[i] for i in indices]))
+            ratings = [] if calibration is None else [calibration.rate(evidence[i]) for i in indices]
+            yield Translation(
+                line,
+                self._join([found[i] for i in indices]),
+                tuple(dict.fromkeys(fault for i in indices for fault in faults[i])),
+                tuple(dict.fromkeys(fault for i in indices for fault in repaired[i])),
+                min((rating.confidence for rating in ratings), default=None),  # a line is as good as its worst part
+                _side_by_side([evidence[i].text for i in indices] if ratings else [], ratings),
+            )
+
+    def _find(self, parts: "Sequence[_Part]", n_best: int, seed: int, scores: bool) -> list[list[Hypothesis]]:
+        """The hypotheses of each part; those with required words by the engine that can do that."""
+        found: list[list[Hypothesis]] = [[] for _ in parts]
+        free = [index for index, part in enumerate(parts) if not part.required]
+        for batch in self._batches([len(parts[index].ids) for index in free]):
+            indices = [free[number] for number in batch]
+            sources = [parts[index].ids for index in indices]
+            hypotheses = self.engine.translate(sources, self.search, n_best, seed + batch[0], scores)
+            for index, candidates in zip(indices, hypotheses, strict=True):
+                found[index] = candidates
+        bound = [index for index, part in enumerate(parts) if part.required]
+        for batch in batches_of_like_length([len(parts[index].ids) for index in bound], self.search.batch_tokens // 4):
+            indices = [bound[number] for number in batch]
+            hypotheses = self.reference.translate(
+                [parts[index].ids for index in indices],
+                self.search,
+                n_best,
+                require=[self._phrases(parts[index].required) for index in indices],
+            )
+            for index, candidates in zip(indices, hypotheses, strict=True):
+                # None: a vocabulary that cannot spell it where it must stand. Rather a translation without the term.
+                found[index] = candidates or self.engine.translate([parts[index].ids], self.search, n_best)[0]
+        return found
+
+    def evidence(self, lines: Sequence[str]) -> list[Evidence | None]:
+        """What calibrating needs to see of each translation; None of a line that is empty or too long for one."""
+        parts = [
+            _Part(line.strip(), ids, ()) for line, ids in zip(lines, self.tokenizer.encode_batch(lines), strict=True)
+        ]
+        whole = [index for index, part in enumerate(parts) if 1 <= len(part.ids) <= self.search.max_source_length]
+        best = [some[0] for some in self._find([parts[i] for i in whole], 1, 0, scores=False)]
+        seen = dict(zip(whole, self._evidence([parts[i] for i in whole], best), strict=True))
+        return [seen.get(index) for index in range(len(lines))]
+
+    def _evidence(self, parts: "Sequence[_Part]", best: Sequence[Hypothesis]) -> list[Evidence]:
+        log_probs: list[Sequence[float]] = [hypothesis.token_log_probabilities or () for hypothesis in best]
+        unknown = [index for index, some in enumerate(log_probs) if not some]
+        lengths = [max(len(parts[i].ids), len(best[i].ids)) for i in unknown]
+        for batch in self._batches(lengths):
+            indices = [unknown[number] for number in batch]
+            scored = self.engine.score([parts[i].ids for i in indices], [best[i].ids for i in indices])
+            for index, some in zip(indices, scored, strict=True):
+                log_probs[index] = some
+        return [
+            Evidence(
+                len(part.ids),
+                self.tokenizer.decode(hypothesis.ids).replace("\n", " "),
+                words_of(hypothesis.ids, self.tokenizer),
+                tuple(some),
+            )
+            for part, hypothesis, some in zip(parts, best, log_probs, strict=True)
+        ]
+
+    def _faults(self, part: "_Part", found: Sequence[Hypothesis]) -> tuple[Fault, ...]:
+        if not found:
+            return ("empty",)
+        text = self.tokenizer.decode(found[0].ids)
+        return faults_of(Said(part.ids, part.text), Said(found[0].ids, text), found[0].finished)
+
+    def _find_again(
+        self,
+        parts: "Sequence[_Part]",
+        found: Sequence[list[Hypothesis]],
+        faults: Sequence[tuple[Fault, ...]],
+    ) -> list[tuple[list[Hypothesis], tuple[Fault, ...]]]:
+        """Without repeats and, where it copied, without the source's own stretches: first of three tokens, then of
+        two. The best of those with the fewest faults comes first, and what was found before after it."""
+        from dragoman.search import no_repeats
+
+        best = list(zip(found, faults, strict=True))
+        for size in (3, 2):
+            wrong = [index for index, (_, some) in enumerate(best) if some]
+            for batch in batches_of_like_length([len(parts[i].ids) for i in wrong], self.search.batch_tokens // 4):
+                indices = [wrong[number] for number in batch]
+                sources = [parts[index].ids for index in indices]
+                own = [ngrams(parts[i].ids, size) if "copy" in faults[i] else set() for i in indices]
+                bound = any(parts[index].required for index in indices)
+                hypotheses = self.reference.translate(
+                    sources,
+                    # Nothing is cut that is no runaway: twice the source, and some.
+                    replace(self.search, max_extra_length=min(self.search.max_extra_length, len(sources[0]) + 10)),
+                    constrain=no_repeats(size, self.tokenizer.vocab_size, self.tokenizer.eos_id, own),
+                    require=[self._phrases(parts[index].required) for index in indices] if bound else None,
+                )
+                for index, some in zip(indices, hypotheses, strict=True):
+                    left = self._faults(parts[index], some)
+                    if some and len(left) < len(best[index][1]):
+                        best[index] = [*some, *found[index][: len(found[index]) - 1]], left
+        return best
+
+    @property
+    def _can_constrain(self) -> bool:
+        return not self.search.sampling and (self.engine.name == "reference" or self._load_reference is not None)
+
+    @property
+    def reference(self) -> "ReferenceEngine":
+        """The engine that knows constraints: this translator's own, or the same weights loaded once."""
+        from dragoman.engines.reference import ReferenceEngine
+
+        if isinstance(self.engine, ReferenceEngine):
+            return self.engine
+        if self._load_reference is None:
+            raise UsageError(f"{self.engine.name} knows no constraints; load the translator with Translator.load")
+        return self._load_reference()
+
+    def _phrases(self, required: Sequence[Required]) -> "Phrases":
+        from dragoman.phrases import Borders, Phrases
+
+        if self._borders is None:
+            self._borders = Borders.of(self.tokenizer)
+        return Phrases(required, self.tokenizer, self._borders)
 
     def _join(self, parts: Sequence[Sequence["Hypothesis"]]) -> tuple[Candidate, ...]:
         """The candidates of a line from those of its parts: the best of each, then the second best of each ..."""
@@ -181,6 +382,27 @@ class Translator:
         return batches_of_like_length(lengths, self.search.batch_tokens)
 
 
+def _calibration_of(runs: Sequence[RunDirectory], tokenizer: Tokenizer, checkpoint: str | None) -> Calibration | None:
+    if len(runs) != 1 or checkpoint is not None:
+        return None
+    found = Calibration.load(runs[0])
+    return found if found is not None and found.digest == digest_of(runs[0], tokenizer) else None
+
+
+def _side_by_side(texts: Sequence[str], ratings: Sequence[Rating]) -> tuple[WordConfidence, ...]:
+    """The words of a line's parts, where they stand in the line's translation."""
+    words: list[WordConfidence] = []
+    start = 0
+    for text, rating in zip(texts, ratings, strict=True):
+        words += [word._replace(start=word.start + start, end=word.end + start) for word in rating.words]
+        start += len(text) + 1
+    return tuple(words)
+
+
+def ngrams(ids: Sequence[int], size: int) -> set[tuple[int, ...]]:
+    return {tuple(ids[start : start + size]) for start in range(len(ids) - size + 1)}
+
+
 def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | None:
     known = [part for part in parts if part is not None]
     return tuple(value for part in known for value in part) if len(known) == len(parts) else None
@@ -191,29 +413,3 @@ def with_changes(search: SearchConfig, **changes: float) -> SearchConfig:
     if unknown := ", ".join(changes.keys() - known.keys()):
         raise UsageError(f"unknown search setting {unknown}; known: {', '.join(known)}")
     return replace(search, **changes)  # type: ignore[arg-type]
-
-
-# Where a line that is too long may be cut, best first: after a sentence, after a clause, between words.
-_CUTS = (r"(?<=[.!?…。！？])\s+", r"(?<=[,;:—])\s+", r"\s+")
-
-
-def split_text(text: str, fits: Callable[[str], bool]) -> list[str]:
-    """Parts that fit, cut at the best places there are; a word that does not fit is cut in half."""
-    if fits(text):
-        return [text]
-    for cut in _CUTS:
-        pieces = re.split(cut, text)
-        if len(pieces) > 1:
-            break
-    else:
-        middle = len(text) // 2
-        return [*split_text(text[:middle], fits), *split_text(text[middle:], fits)] if middle else [text]
-    parts: list[str] = []
-    for piece in pieces:
-        if parts and fits(f"{parts[-1]} {piece}"):
-            parts[-1] = f"{parts[-1]} {piece}"
-        elif fits(piece):
-            parts.append(piece)
-        else:
-            parts.extend(split_text(piece, fits))
-    return [part for part in parts if part]

@@ -11,12 +11,12 @@ import numpy as np
 
 from dragoman.config import CorpusConfig, RunConfig
 from dragoman.corpus import raw_pairs
-from dragoman.dataset import Dataset
+from dragoman.dataset import Dataset, validation_pairs
 from dragoman.doctor.causes import Cause, ranked
 from dragoman.doctor.outputs import examine_outputs
 from dragoman.doctor.text import MOST_PAIRS, Pair, examine_text
 from dragoman.errors import DataError
-from dragoman.rundir import RunDirectory, read_json, validation_text
+from dragoman.rundir import RunDirectory, read_json
 from dragoman.tokenizer import choose_vocab_size, load_tokenizer
 from dragoman.translate import Translator
 from dragoman.vocabulary_map import training_pairs
@@ -35,7 +35,7 @@ def examine_run(path: Path) -> list[Cause]:
         data = None
     if data is not None:
         found.append(vocabulary_too_large(data, config, name))
-    train, valid = _text(config.data.train), validation_text(run)
+    train, valid = _text(config.data.train), validation_pairs(run.path)
     if train:
         named = config.data.train[0].pairs or f"{config.data.train[0].source} and {config.data.train[0].target}"
         found += examine_text(train, named, valid)

@@ -102,7 +102,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
                     ("minutes of training", f"{plan.minutes:.1f}", f"{actual['minutes']:.1f}"),
                 ],
             ),
-            f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps without validation; what happened has it in its time.",
+            f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps, and validates nothing.",
         ],
     )
     yield (

@@ -1,25 +1,27 @@
 """Our own API, /api/v1: translations with their tokens and scores, and everything that explains them."""
 
-import json
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from dragoman.config import SearchConfig
-from dragoman.serve.answers import ERRORS, while_connected
+from dragoman.faults import Fault
+from dragoman.glossary import Glossary, Kept
+from dragoman.language_codes import language_name
+from dragoman.memory import Suggestion
+from dragoman.sentences import Segment, join
+from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.pairs import Pair, language_name
+from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
-from dragoman.serve.segments import Segment
-from dragoman.serve.service import Service, check_text
+from dragoman.serve.service import Service, Wishes, check_text
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translation
+from dragoman.translate import Translation, Translator
 
 
-class _Model(BaseModel):
+class ApiModel(BaseModel):
     model_config = ConfigDict(extra="forbid", from_attributes=True)
 
 
@@ -30,7 +32,7 @@ Beam = Annotated[int | None, Field(ge=1, description="Beam size; null: the run's
 Alpha = Annotated[float | None, Field(ge=0, le=5, description="Length penalty; null: the run's own")]
 
 
-class _Question(_Model):
+class Question(ApiModel):
     text: Text
     source: Language
     target: Language
@@ -48,14 +50,29 @@ class _Question(_Model):
                 raise HTTPException(422, f"Invalid request: {name}: {value}; at most {limit}")
 
 
-class TranslateQuestion(_Question):
+class TermQuestion(ApiModel):
+    source: Annotated[str, Field(min_length=1, max_length=200)]
+    target: Annotated[str, Field(max_length=1000, description="Allowed forms, separated by |; none: not translated")]
+
+
+class TranslateQuestion(Question):
     source: Annotated[str, Field(min_length=1, max_length=16, description="A language code, or auto")]
     n_best: Annotated[int, Field(ge=1)] = 1
     beam: Beam = None
     alpha: Alpha = None
+    glossary: Annotated[list[TermQuestion], Field(max_length=1000, description="Terms to use in this text")] = []
+    keep: Annotated[list[Kept], Field(max_length=8, description="Copied through as they are")] = []
+    min_confidence: Annotated[
+        float, Field(ge=0, le=1, description="Leave the source in place of what is less sure than this")
+    ] = 0.0
+
+    def wishes(self) -> Wishes:
+        terms = tuple((term.source, term.target) for term in self.glossary)
+        Glossary.of(terms)  # refused here, and not in the middle of others' work
+        return Wishes(self.beam, self.alpha, terms, tuple(self.keep), rate=True)
 
 
-class SearchQuestion(_Question):
+class SearchQuestion(Question):
     prefix: Tokens = []
     beam: Beam = None
     alpha: Alpha = None
@@ -70,12 +87,12 @@ class ExplainQuestion(SearchQuestion):
     alternatives: Annotated[int, Field(ge=1)] = 5
 
 
-class AlternativesQuestion(_Question):
+class AlternativesQuestion(Question):
     prefix: Tokens = []
     alternatives: Annotated[int, Field(ge=1)] = 6
 
 
-class PairInfo(_Model):
+class PairInfo(ApiModel):
     source: str
     target: str
     source_name: str
@@ -83,36 +100,69 @@ class PairInfo(_Model):
     beam: int
     alpha: float
     max_source_length: int
+    good: float | None  # the chrF that a good sentence has, by which the run is calibrated; null: it is not
 
 
-class ServiceInfo(_Model):
+class CorrectionQuestion(Question):
+    """A sentence as it was in a segment of an answer, and what its translation should have been."""
+
+    translation: Annotated[str, Field(max_length=10_000, description="Empty: forget the correction")]
+    machine: Annotated[str, Field(max_length=10_000, description="What was corrected")] = ""
+
+
+class CorrectionAnswer(ApiModel):
+    stored: bool
+
+
+class ServiceInfo(ApiModel):
     pairs: list[PairInfo]
     key_required: bool
     character_limit: int
     alternatives_limit: int
     beam_limit: int
+    corrections: bool  # whether they are kept here
 
 
-class CandidateAnswer(_Model):
+class CandidateAnswer(ApiModel):
     text: str
     score: float
     log_probability: float
     tokens: list[str]
 
 
-class SegmentAnswer(_Model):
+class WordConfidenceAnswer(ApiModel):
+    text: str
+    start: int
+    end: int
+    confidence: float
+
+
+class SuggestionAnswer(ApiModel):
+    source: str
+    target: str
+    score: float
+
+
+class SegmentAnswer(ApiModel):
     start: int
     end: int
     source: str
     candidates: list[CandidateAnswer]
+    faults: Annotated[list[Fault], Field(description="What is plainly wrong with the first candidate")]
+    repaired: Annotated[list[Fault], Field(description="What was, before it was decoded again")]
+    confidence: Annotated[float | None, Field(description="How probably it is good; null: the run is not calibrated")]
+    words: Annotated[list[WordConfidenceAnswer], Field(description="How probably each word is right")]
+    withheld: Annotated[bool, Field(description="Less sure than min_confidence: the text has the source in its place")]
+    corrected: Annotated[bool, Field(description="A person's translation, from the corrections kept")]
+    suggestion: Annotated[SuggestionAnswer | None, Field(description="The correction of a similar sentence")]
 
 
-class DetectedAnswer(_Model):
+class DetectedAnswer(ApiModel):
     language: str
     confidence: float
 
 
-class TranslateAnswer(_Model):
+class TranslateAnswer(ApiModel):
     text: str
     source: str
     target: str
@@ -120,7 +170,7 @@ class TranslateAnswer(_Model):
     segments: list[SegmentAnswer]
 
 
-class WordAnswer(_Model):
+class WordAnswer(ApiModel):
     text: str
     start: int
     end: int
@@ -128,18 +178,18 @@ class WordAnswer(_Model):
     last_token: int
 
 
-class AlternativeAnswer(_Model):
+class AlternativeAnswer(ApiModel):
     token: str
     probability: float
 
 
-class PositionAnswer(_Model):
+class PositionAnswer(ApiModel):
     token: str
     probability: float
     alternatives: list[AlternativeAnswer]
 
 
-class ExplainAnswer(_Model):
+class ExplainAnswer(ApiModel):
     source: str
     target: str
     source_words: list[WordAnswer]
@@ -152,13 +202,13 @@ class ExplainAnswer(_Model):
     score: float
 
 
-class WordChoiceAnswer(_Model):
+class WordChoiceAnswer(ApiModel):
     text: str
     tokens: list[str]
     probability: float
 
 
-class BeamCandidateAnswer(_Model):
+class BeamCandidateAnswer(ApiModel):
     parent: int
     row: int | None
     token: str
@@ -170,7 +220,7 @@ class BeamCandidateAnswer(_Model):
     fate: str
 
 
-class BeamAnswer(_Model):
+class BeamAnswer(ApiModel):
     beam: int
     alpha: float
     steps: list[list[BeamCandidateAnswer]]
@@ -180,23 +230,15 @@ class BeamAnswer(_Model):
     score: float
 
 
+def pair_of(service: Service, source: str, target: str) -> Pair:
+    pair = service.pair(source, target)
+    if pair is None:
+        raise HTTPException(404, f"{source}-{target} is not served; served: {', '.join(service.pairs)}")
+    return pair
+
+
 def make_router(service: Service, keys: Keys) -> APIRouter:
     settings = service.settings
-
-    async def require_key(request: Request) -> None:
-        if not keys.required:
-            return
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not given:
-            raise HTTPException(401, "An API key is needed: Authorization: Bearer KEY", {"www-authenticate": "Bearer"})
-        if not keys.holds(given.strip()):
-            raise HTTPException(403, "Invalid API key")
-
-    def pair_of(source: str, target: str) -> Pair:
-        pair = service.pair(source, target)
-        if pair is None:
-            raise HTTPException(404, f"{source}-{target} is not served; served: {', '.join(service.pairs)}")
-        return pair
 
     def source_of(question: TranslateQuestion) -> tuple[str, DetectedAnswer | None]:
         question.check(settings)
@@ -210,33 +252,39 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             return (sources[0] if sources else detected.language), found
         return detected.language, found
 
+    def segment_of(pair: Pair, part: Segment, translation: Translation, question: TranslateQuestion) -> SegmentAnswer:
+        suggestion = None if translation.corrected else service.suggestion(pair, part.text)
+        return _segment(part, translation, question.min_confidence, suggestion)
+
     router = APIRouter(prefix="/api/v1", tags=["Dragoman"], responses=ERRORS)
-    locked = [Depends(require_key)]
+    locked = [Depends(key_check(keys))]
 
     @router.get("/service")
     async def about() -> ServiceInfo:
-        """What is served, and within which limits."""
+        """What is served, and within which limits. A run that trained its first model since then is served now."""
+        await service.admit()
         return ServiceInfo(
-            pairs=[_pair_info(pair, service.translators[pair.name].search) for pair in service.pairs.values()],
+            pairs=[_pair_info(pair, service.translators[pair.name]) for pair in service.pairs.values()],
             key_required=keys.required,
             character_limit=settings.character_limit,
             alternatives_limit=settings.alternatives_limit,
             beam_limit=settings.beam_limit,
+            corrections=service.memory is not None,
         )
 
     @router.post("/translate", dependencies=locked)
     async def translate(question: TranslateQuestion, request: Request) -> TranslateAnswer:
         """A text, with the tokens and scores of each sentence."""
         source, detected = source_of(question)
-        pair = pair_of(source, question.target)
+        pair = pair_of(service, source, question.target)
         done = await while_connected(
             request,
-            service.translate(pair, [question.text], question.n_best, question.beam, question.alpha),
+            service.translate(pair, [question.text], question.n_best, question.wishes()),
         )
-        shown = [_segment(*both) for both in zip(done[0].parts, done[0].translations, strict=True)]
-        return TranslateAnswer(
-            text=done[0].text, source=source, target=question.target, detected=detected, segments=shown
-        )
+        shown = [segment_of(pair, *both, question) for both in zip(done[0].parts, done[0].translations, strict=True)]
+        said = [segment.source if segment.withheld else segment.candidates[0].text for segment in shown]
+        text = join(question.text, list(done[0].parts), said)
+        return TranslateAnswer(text=text, source=source, target=question.target, detected=detected, segments=shown)
 
     @router.post(
         "/translate/stream",
@@ -247,18 +295,18 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     async def stream(question: TranslateQuestion) -> StreamingResponse:
         """The same, sentence by sentence as server-sent events."""
         source, detected = source_of(question)
-        pair = pair_of(source, question.target)
+        pair, wishes = pair_of(service, source, question.target), question.wishes()
 
         async def events() -> AsyncIterator[str]:
             try:
-                translations = service.stream(pair, question.text, question.n_best, question.beam, question.alpha)
+                translations = service.stream(pair, question.text, question.n_best, wishes)
                 async for part, translation in translations:
-                    yield _event("segment", _segment(part, translation).model_dump())
+                    yield event("segment", segment_of(pair, part, translation, question).model_dump())
             except OverloadedError as error:
-                yield _event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
+                yield event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
                 return
             last = {"source": source, "target": question.target, "detected": detected and detected.model_dump()}
-            yield _event("done", last)
+            yield event("done", last)
 
         return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
 
@@ -272,7 +320,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.explain(
                     question.text, question.translation, question.prefix, question.alternatives, **changes
                 ),
@@ -287,11 +335,24 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.alternatives(question.text, question.prefix, question.alternatives),
             ),
         )
         return [WordChoiceAnswer.model_validate(choice) for choice in found]
+
+    @router.post("/corrections", dependencies=locked)
+    async def correct(question: CorrectionQuestion) -> CorrectionAnswer:
+        """Keep a correction. From then on the sentence is answered with it, and similar ones with a suggestion."""
+        if service.memory is None:
+            raise HTTPException(404, "No corrections are kept here; start the service with --corrections FILE")
+        question.check(settings)
+        pair = pair_of(service, question.source, question.target)
+        check_text(question.translation + question.machine)
+        if not question.translation.strip():
+            return CorrectionAnswer(stored=not service.memory.forget(pair.name, question.text))
+        service.memory.store(pair.name, question.text, question.translation, question.machine)
+        return CorrectionAnswer(stored=True)
 
     @router.post("/beam", dependencies=locked)
     async def beam(question: SearchQuestion, request: Request) -> BeamAnswer:
@@ -301,7 +362,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.beam(question.text, question.prefix, **changes),
             ),
         )
@@ -310,7 +371,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     return router
 
 
-def _pair_info(pair: Pair, search: SearchConfig) -> PairInfo:
+def _pair_info(pair: Pair, translator: Translator) -> PairInfo:
+    search, calibration = translator.search, translator.calibration
     return PairInfo(
         source=pair.source,
         target=pair.target,
@@ -319,13 +381,23 @@ def _pair_info(pair: Pair, search: SearchConfig) -> PairInfo:
         beam=search.beam,
         alpha=search.alpha,
         max_source_length=search.max_source_length,
+        good=None if calibration is None else calibration.good,
     )
 
 
-def _segment(part: Segment, translation: Translation) -> SegmentAnswer:
-    candidates = [CandidateAnswer.model_validate(candidate) for candidate in translation.candidates]
-    return SegmentAnswer(start=part.start, end=part.end, source=part.text, candidates=candidates)
-
-
-def _event(name: str, data: Any) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+def _segment(
+    part: Segment, translation: Translation, min_confidence: float, suggestion: Suggestion | None
+) -> SegmentAnswer:
+    return SegmentAnswer(
+        start=part.start,
+        end=part.end,
+        source=part.text,
+        candidates=[CandidateAnswer.model_validate(candidate) for candidate in translation.candidates],
+        faults=list(translation.faults),
+        repaired=list(translation.repaired),
+        confidence=translation.confidence,
+        words=[WordConfidenceAnswer.model_validate(word) for word in translation.words],
+        withheld=min_confidence > 0 and translation.is_doubtful(min_confidence),
+        corrected=translation.corrected,
+        suggestion=None if suggestion is None else SuggestionAnswer.model_validate(suggestion),
+    )

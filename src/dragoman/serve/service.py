@@ -6,17 +6,23 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from dragoman.comparison import TestSet
 from dragoman.errors import UsageError
+from dragoman.glossary import Glossary, Kept, requirements
 from dragoman.identify import Detected, LanguageDetector
+from dragoman.memory import Memory, Suggestion
+from dragoman.rundir import RunDirectory
+from dragoman.sentences import Segment, join, segments
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
 from dragoman.serve.pairs import Pair
-from dragoman.serve.segments import Segment, join, segments
+from dragoman.serve.runs import Runs, Watched
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translation, Translator, with_changes
+from dragoman.translate import Candidate, Translation, Translator
 
 if TYPE_CHECKING:
     from dragoman.explain import Explainer
@@ -24,13 +30,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Wishes(NamedTuple):
+    """How a request wants its text translated, where not as everybody."""
+
+    beam: int | None = None
+    alpha: float | None = None
+    terms: tuple[tuple[str, str], ...] = ()  # a glossary
+    keep: tuple[Kept, ...] = ()
+    rate: bool = False  # with confidences, where the run is calibrated
+
+
 class Kind(NamedTuple):
     """What sentences must share to be translated together."""
 
     pair: str
-    n_best: int = 1
-    beam: int | None = None
-    alpha: float | None = None
+    n_best: int
+    wishes: Wishes
 
 
 @dataclass(frozen=True)
@@ -59,18 +74,31 @@ class Service:
         pairs: Sequence[Pair],
         settings: Settings,
         load: Callable[[Pair], Translator] = lambda pair: Translator.load(pair.run),
+        results: Sequence[Path] = (),
+        test_set: TestSet | None = None,
     ) -> None:
+        """The first run of each language pair translates, as soon as it has a model; all of them can be watched and
+        compared."""
         self.settings = settings
-        self.pairs = {pair.name: pair for pair in pairs}
+        self.runs = Runs(pairs, test_set)
+        self.results = results
+        self._load = load
+        first = {pair.name: pair for pair in reversed(pairs)}
+        self._waiting = {name: pair for name, pair in first.items() if not RunDirectory(pair.run).has_model()}
+        self.pairs = {pair.name: pair for pair in pairs if pair == first[pair.name] and pair.name not in self._waiting}
         self.languages = sorted({code for pair in pairs for code in (pair.source, pair.target)})
-        self.translators = {pair.name: load(pair) for pair in pairs}
+        self.translators = {pair.name: load(pair) for pair in self.pairs.values()}
+        self._beside: dict[str, Translator] = {}  # of runs that do not translate, by the name they are watched under
         self.detector = LanguageDetector(self.languages)
         self.metrics = Metrics()
         self.files = FileStore(settings.file_bytes, settings.file_seconds)
+        self.memory = None if settings.corrections is None else Memory(settings.corrections)
         self._cache: BoundedCache[tuple[Kind, str], Translation] = BoundedCache(settings.cache_characters)
         self._explainers: dict[str, Explainer] = {}
         # torch shares the cores with the translation of everyone else: one explanation at a time.
         self._explain_pool = ThreadPoolExecutor(1, thread_name_prefix="explain")
+        # Each waits for sentences most of its time.
+        self.document_pool = ThreadPoolExecutor(settings.document_limit, thread_name_prefix="document")
         self._explaining = 0
         self._expected = False
         self.batcher: Batcher[Kind, Translation] = Batcher(
@@ -90,12 +118,32 @@ class Service:
             for texts in (["a"], ["a", "b"]):
                 translator.translate(texts)
 
+    async def admit(self) -> None:
+        """Serve the runs that had no model when this began and have one now."""
+        for name, pair in list(self._waiting.items()):
+            if RunDirectory(pair.run).has_model():
+                translator = await asyncio.to_thread(self._load, pair)
+                if self._waiting.pop(name, None) is not None:
+                    self.translators[name] = translator
+                    self.pairs[name] = pair
+
+    def translator_of(self, watched: Watched) -> Translator:
+        """Of a run that is watched, whether it serves or not."""
+        if self.pairs.get(watched.pair.name) == watched.pair:
+            return self.translators[watched.pair.name]
+        if watched.name not in self._beside:
+            self._beside[watched.name] = self._load(watched.pair)
+        return self._beside[watched.name]
+
     async def start(self) -> None:
         self.batcher.start()
 
     async def close(self) -> None:
         await self.batcher.close()
+        self.document_pool.shutdown(wait=False, cancel_futures=True)
         self._explain_pool.shutdown()
+        if self.memory is not None:
+            self.memory.close()
 
     def pair(self, source: str, target: str) -> Pair | None:
         return self.pairs.get(f"{source}-{target}")
@@ -104,21 +152,14 @@ class Service:
         return self.detector.detect(texts)
 
     def segments(self, pair: Pair, text: str) -> list[Segment]:
-        translator = self.translators[pair.name]
-        limit = translator.search.max_source_length
-
-        def fits(part: str) -> bool:
-            # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
-            return len(part.encode()) < limit or len(translator.tokenizer.encode(part)) <= limit
-
-        return segments(text, fits)
+        return segments(text, self.translators[pair.name].fits, pair.source)
 
     async def translate(
-        self, pair: Pair, texts: Sequence[str], n_best: int = 1, beam: int | None = None, alpha: float | None = None
+        self, pair: Pair, texts: Sequence[str], n_best: int = 1, wishes: Wishes | None = None
     ) -> list[TranslatedText]:
-        kind = Kind(pair.name, n_best, beam, alpha)
+        kind = Kind(pair.name, n_best, wishes or Wishes())
         parts = [self.segments(pair, text) for text in texts]
-        done = await self._sentences(kind, [part.text for some in parts for part in some])
+        done = await self.sentences(kind, [part.text for some in parts for part in some])
         results, position = [], 0
         for text, some in zip(texts, parts, strict=True):
             results.append(TranslatedText(text, tuple(some), tuple(done[position : position + len(some)])))
@@ -126,17 +167,17 @@ class Service:
         return results
 
     async def stream(
-        self, pair: Pair, text: str, n_best: int = 1, beam: int | None = None, alpha: float | None = None
+        self, pair: Pair, text: str, n_best: int = 1, wishes: Wishes | None = None
     ) -> AsyncIterator[tuple[Segment, Translation]]:
         """Sentence by sentence, in the order of the text; many are under way at once, never more than may wait."""
-        kind = Kind(pair.name, n_best, beam, alpha)
+        kind = Kind(pair.name, n_best, wishes or Wishes())
         parts = self.segments(pair, text)
         tasks: deque[asyncio.Task[list[Translation]]] = deque()
         ahead = iter(parts)
         try:
             for part in parts:
                 for later in islice(ahead, max(1, self.settings.queue_limit // 4) - len(tasks)):
-                    tasks.append(asyncio.create_task(self._sentences(kind, [later.text])))
+                    tasks.append(asyncio.create_task(self.sentences(kind, [later.text])))
                 yield part, (await tasks[0])[0]
                 tasks.popleft()
         finally:
@@ -145,12 +186,16 @@ class Service:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def explain(self, pair: Pair, work: "Callable[[Explainer], T]") -> T:
+        return await self.in_explain_pool(lambda: work(self._explainer(pair)))
+
+    async def in_explain_pool(self, work: Callable[[], T]) -> T:
+        """Where torch works, one thing at a time."""
         if self._explaining >= self.settings.explain_limit:
             raise OverloadedError(self._explaining, self.settings.explain_limit, 1)
         self._explaining += 1
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._explain_pool, lambda: work(self._explainer(pair)))
+            return await loop.run_in_executor(self._explain_pool, work)
         finally:
             self._explaining -= 1
 
@@ -159,19 +204,25 @@ class Service:
         if not self._expected:
             self._expected = True
             for pair in self.pairs.values():
-                self._explain_pool.submit(self._explainer, pair)
+                self._explain_pool.submit(lambda pair: self._explainer(pair).alignment_heads, pair)
 
     def _explainer(self, pair: Pair) -> "Explainer":
         if pair.name not in self._explainers:
-            from dragoman.explain import Explainer
+            from dragoman.documents.interpreter import explainer_of
 
-            self._explainers[pair.name] = Explainer.load(pair.run)
+            found = explainer_of(self.translators[pair.name], pair.run)
+            if found is None:
+                raise UsageError(f"{pair.run}: a model without the Transformer's attention, which is what is shown")
+            self._explainers[pair.name] = found
         return self._explainers[pair.name]
 
-    async def _sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
-        """Each different sentence once, and only those that were not translated of late."""
-        found = {text: cached for text in texts if (cached := self._cache.get((kind, text))) is not None}
-        self.metrics.counters["cache_hits"] += len(found)
+    async def sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
+        """What was corrected as it was corrected; of the rest each different sentence once, and only those that were
+        not translated of late."""
+        found = self._corrected(kind, texts)
+        cached = {text: known for text in texts if (known := self._cache.get((kind, text))) and text not in found}
+        self.metrics.counters["cache_hits"] += len(cached)
+        found |= cached
         missing = list(dict.fromkeys(text for text in texts if text not in found))
         if missing:
             encoded = self.translators[kind.pair].tokenizer.encode_batch(missing)
@@ -182,13 +233,36 @@ class Service:
                 self._cache.put((kind, text), translation, size)
         return [found[text] for text in texts]
 
+    def _corrected(self, kind: Kind, texts: Sequence[str]) -> dict[str, Translation]:
+        """A request's own terms are stronger than a correction, which may not hold them."""
+        if self.memory is None or kind.wishes.terms or kind.wishes.keep:
+            return {}
+        known = {
+            text: said for text in dict.fromkeys(texts) if (said := self.memory.exact(kind.pair, text)) is not None
+        }
+        tokenizer = self.translators[kind.pair].tokenizer
+        return {
+            text: Translation(
+                text, (Candidate(said, 0.0, 0.0, tuple(map(tokenizer.piece, ids)), None),), corrected=True
+            )
+            for (text, said), ids in zip(known.items(), tokenizer.encode_batch(list(known.values())), strict=True)
+        }
+
+    def suggestion(self, pair: Pair, text: str) -> Suggestion | None:
+        """The correction of a similar sentence."""
+        return None if self.memory is None else self.memory.similar(pair.name, text)
+
     def _translate(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
         translator = self.translators[kind.pair]
-        changes = {"beam": kind.beam, "alpha": kind.alpha}
+        wishes = kind.wishes
+        changes = {"beam": wishes.beam, "alpha": wishes.alpha}
         given = {name: value for name, value in changes.items() if value is not None}
         if given:
-            translator = Translator(translator.engine, translator.tokenizer, with_changes(translator.search, **given))
-        return list(translator.translate_stream(texts, kind.n_best, warn=lambda _: None))
+            translator = translator.with_search(**given)
+        required = requirements(Glossary.of(wishes.terms), wishes.keep)
+        return list(
+            translator.translate_stream(texts, kind.n_best, warn=lambda _: None, required=required, rate=wishes.rate)
+        )
 
 
 def is_translatable(text: str) -> bool:

@@ -35,15 +35,16 @@ def stress(
 
     Prints a table beside BLEU. Exit code 1 where a test is below its limit, so that it can guard a release.
     """
+    from dragoman.dataset import validation_pairs
     from dragoman.formats import read_any
-    from dragoman.rundir import RunDirectory, read_json, validation_text
+    from dragoman.rundir import RunDirectory, read_json
     from dragoman.stress.suite import LEAST
     from dragoman.stress.suite import stress as run_suite
     from dragoman.translate import Translator
 
     limits = {**LEAST, **dict(_limit(text, list(LEAST)) for text in least or ())}
     directory = RunDirectory.open(run)
-    text = validation_text(directory) if pairs is None else read_any([pairs]).pairs
+    text = validation_pairs(directory.path) if pairs is None else read_any([pairs]).pairs
     if len(text) < 3:
         raise DataError(f"{run}: has no validation text (data/) to test with; give --pairs FILE")
     if source_language and target_language:

@@ -1,24 +1,17 @@
 // Two panes: what is typed on the left, its translation on the right, and below it how the translation was found.
 
 import { html, useCallback, useEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
-import * as api from "../api.js";
 import { addressOf, readAddress, replaceAddress } from "../router.js";
+import { needsModel } from "./needs-model.js";
 import { BeamPanel } from "./translate/beam.js";
-import { Languages } from "./translate/languages.js";
+import { chooseLanguages, Languages } from "./translate/languages.js";
 import { CopyButton, Snippets } from "./translate/copying.js";
 import { SourcePane } from "./translate/source.js";
 import { TargetPane } from "./translate/target.js";
+import { Corrections, Legend } from "./translate/trust.js";
 import { useTranslation } from "./translate/translation.js";
 
-export function TranslateView({ values }) {
-  const [about, setAbout] = useState(null);
-  const [failure, setFailure] = useState("");
-  useEffect(() => {
-    api.service().then(setAbout, (error) => setFailure(error.message));
-  }, []);
-  if (failure) return html`<p class="problem" role="alert">${failure}</p>`;
-  return about && html`<${Translator} about=${about} values=${values} />`;
-}
+export const TranslateView = needsModel(Translator);
 
 function Translator({ about, values }) {
   const [text, setText] = useState(values.text ?? "");
@@ -58,31 +51,18 @@ function Translator({ about, values }) {
       <div class="panes">
         <${SourcePane} text=${text} limit=${about.character_limit} language=${languages.source} segments=${translation.segments}
           lit=${lit} onText=${setText} onPoint=${setPointed} onClear=${clear} input=${source} />
-        <${TargetPane} translation=${translation} lit=${lit} language=${languages.target} onPoint=${setPointed}>
+        <${TargetPane} translation=${translation} lit=${lit} language=${languages.target} onPoint=${setPointed}
+          legend=${html`<${Legend} about=${about} translation=${translation} />`}>
           <${CopyButton} what="Copy" done="Copied" content=${() => translation.text} disabled=${!translation.text} />
           <${CopyButton} what="Copy link" done="Link copied" content=${link} disabled=${!text} />
+          ${translation.text && html`<a class="quiet" href=${addressOf("inside", { from: translation.languages.source, to: languages.target, text })}>Look inside</a>`}
           <${Snippets} asked=${asked} keyRequired=${about.key_required} />
         </${TargetPane}>
       </div>
     </section>
+    <${Corrections} about=${about} translation=${translation} />
     <${BeamPanel} about=${about} translation=${translation} />
   `;
-}
-
-// A pair that is served, as near to the wish as there is.
-function chooseLanguages(about, source, target) {
-  const { pairs } = about;
-  const sources = new Set(pairs.map((pair) => pair.source));
-  if (source === "auto" && sources.size > 1) {
-    const wanted = pairs.find((pair) => pair.target === target) ?? pairs[0];
-    return { source: "auto", target: wanted.target };
-  }
-  const pair =
-    pairs.find((one) => one.source === source && one.target === target) ??
-    pairs.find((one) => one.source === source) ??
-    pairs.find((one) => one.target === target) ??
-    pairs[0];
-  return { source: pair.source, target: pair.target };
 }
 
 // The pointed word itself, and those it is linked to, on both sides of its sentence.
