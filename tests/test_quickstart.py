@@ -22,8 +22,9 @@ SMALL = [
         "model.d_model": 32,
         "model.d_ff": 64,
         "model.num_heads": 2,
-        "train.steps": 40,
-        "train.valid_steps": 20,
+        "train.steps": 24,
+        "train.valid_steps": 12,
+        "search.max_extra_length": 5,
         "train.processes": 1,
         "train.threads": 1,
     }.items()

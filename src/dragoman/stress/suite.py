@@ -159,7 +159,7 @@ def stress(
     rows.append(
         share("empty", nothing, lambda i, output: len(output) <= 2 * len(nothing[i].strip()), "nothing from nothing")
     )
-    looping = [(source, output) for source, output in everything if loops(output) and not loops(source)]
+    looping = [(source, output) for source, output in everything if loops(output, source)]
     value = 1 - len(looping) / max(1, len(everything))
     rows.append(
         Row("no loops", len(everything), value, least["no loops"], "of all the above", looping[0] if looping else None)
