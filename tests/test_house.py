@@ -27,6 +27,7 @@ ORDER = [
     "augment",
     "dataset",
     "batching",
+    "objectives",
     # the model
     "dropout",
     "model",

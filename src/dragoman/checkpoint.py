@@ -38,7 +38,7 @@ class Progress:
     epoch: int = 0
     position: int = 0  # steps done in this epoch
     seconds: float = 0.0  # of training so far, validation included
-    best_bleu: float = -1.0
+    best_score: float = -1.0  # in the measure of the task: BLEU where it translates
     best_step: int = 0
     stale_validations: int = 0  # since the best
     validated: bool = True  # whether the step done last was followed by a validation
@@ -124,6 +124,17 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise DataError(f"{path}: no such file; is the training finished, or was it stopped before it saved?") from None
     except (SafetensorError, OSError) as error:
         raise DataError(f"{path}: not a readable safetensors file ({error}); use another checkpoint") from None
+
+
+def begin_with(path: Path, model: Transformer) -> tuple[int, int]:
+    """Fill what the file has of the model's weights, by name and shape: how many, and of how many."""
+    found, wanted = read_tensors(path), weights_of(model)
+    shared = [name for name in wanted if name in found and found[name].shape == wanted[name].shape]
+    if not shared:
+        raise DataError(f"{path}: no weight in it has the name and shape of one of this model; is its size the same?")
+    for name in shared:
+        wanted[name].copy_(found[name])
+    return len(shared), len(wanted)
 
 
 def load_model(run: RunDirectory, checkpoint: str | None = None) -> Transformer:
@@ -215,7 +226,10 @@ def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.o
 
 def read_progress(checkpoint: Path) -> Progress:
     try:
-        return Progress(**read_json(checkpoint / "progress.json"))
+        values = read_json(checkpoint / "progress.json")
+        if "best_bleu" in values:  # its name when all that was trained translated
+            values["best_score"] = values.pop("best_bleu")
+        return Progress(**values)
     except TypeError as error:
         raise DataError(f"{checkpoint / 'progress.json'}: damaged ({error}); restore it, or give a new --out") from None
 

@@ -13,7 +13,7 @@ from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_le
 from dragoman.engines.selection import load_engine
 from dragoman.errors import DataError, UsageError
 from dragoman.hypotheses import Hypothesis
-from dragoman.rundir import RunDirectory
+from dragoman.rundir import RunDirectory, require_task
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 
 # Lines that are sorted by length together when text is streamed: enough for batches of like length.
@@ -79,6 +79,8 @@ class Translator:
                     f"{run.path}: its vocabulary differs from that of {directories[0].path}; train the members of an "
                     f"ensemble with one: --tokenizer {directories[0].tokenizer_path}"
                 )
+        for run in directories:
+            require_task(run, "translate")
         settings = with_changes(directories[0].read_config().search, **search)
         loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)
         return cls(loaded, tokenizer, settings)
