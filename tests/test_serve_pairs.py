@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import DataError, UsageError
+from dragoman.identify import LanguageDetector
 from dragoman.rundir import RunDirectory
-from dragoman.serve.pairs import LanguageDetector, Pair, languages_of, pair_of, pairs_to_serve
+from dragoman.serve.pairs import Pair, languages_of, pair_of, pairs_to_serve
 from dragoman.serve.settings import Settings, read_keys
 
 
@@ -54,8 +55,10 @@ def test_a_run_may_say_its_languages_itself(tiny_run: Path, tmp_path: Path) -> N
 def test_pairs_are_told_apart(tiny_run: Path) -> None:
     one = pairs_to_serve([tiny_run], ["eo-en=other"], "en", "eo")
     assert [pair.name for pair in one] == ["eo-en", "en-eo"]
-    with pytest.raises(UsageError, match="both translate en-eo"):
-        pairs_to_serve([], ["en-eo=a", "en-eo=b"], None, None)
+    both = pairs_to_serve([], ["en-eo=a", "en-eo=b"], None, None)  # the second to compare the first with
+    assert [(pair.name, pair.run.name) for pair in both] == [("en-eo", "a"), ("en-eo", "b")]
+    with pytest.raises(UsageError, match="a is given twice for en-eo"):
+        pairs_to_serve([], ["en-eo=a", "en-eo=a"], None, None)
     with pytest.raises(UsageError, match="give two languages"):
         pairs_to_serve([], ["en-en=a"], None, None)
     with pytest.raises(UsageError, match="go together"):

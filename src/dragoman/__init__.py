@@ -7,8 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dragoman.adapt.finetune import FineTuned, finetune
     from dragoman.config import DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
     from dragoman.errors import DragomanError
+    from dragoman.glossary import Glossary, Required
     from dragoman.model import Transformer
     from dragoman.tokenizer import Tokenizer
     from dragoman.translate import Translator
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
 __all__ = [
     "DataConfig",
     "DragomanError",
+    "FineTuned",
+    "Glossary",
     "ModelConfig",
+    "Required",
     "RunConfig",
     "SearchConfig",
     "Tokenizer",
@@ -26,12 +31,17 @@ __all__ = [
     "Transformer",
     "Translator",
     "__version__",
+    "finetune",
 ]
 
 _HOME = {
     "DataConfig": "dragoman.config",
     "DragomanError": "dragoman.errors",
+    "Glossary": "dragoman.glossary",
+    "FineTuned": "dragoman.adapt.finetune",
+    "finetune": "dragoman.adapt.finetune",
     "ModelConfig": "dragoman.config",
+    "Required": "dragoman.glossary",
     "RunConfig": "dragoman.config",
     "SearchConfig": "dragoman.config",
     "Tokenizer": "dragoman.tokenizer",

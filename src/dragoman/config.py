@@ -304,6 +304,13 @@ def load(recipe: str | None, overrides: Sequence[tuple[str, Any, str]] = ()) -> 
     return Layered(config, {key: origins.get(key, "default") for key, _ in flatten(config)})
 
 
+def with_overrides(config: RunConfig, overrides: Sequence[tuple[str, Any, str]]) -> RunConfig:
+    """The configuration with some values changed: (key, value, origin) each, as for `load`."""
+    return load(
+        None, [*((key, value, "the run") for key, value in _flatten(dataclasses.asdict(config))), *overrides]
+    ).config
+
+
 def flatten(config: RunConfig) -> list[tuple[str, Any]]:
     """Each value with its full name, in the order of declaration."""
     return [

@@ -24,8 +24,8 @@ from dragoman.cleaning import check_corpora, require_pairs
 from dragoman.config import TEXT_CHANGES, CorpusConfig, DataConfig
 from dragoman.corpus import CleaningReport, Corpus, Verdict, file_digest
 from dragoman.errors import DataError, DragomanError
-from dragoman.parallel import map_on_all_cores
 from dragoman.excerpts import Lexicon, learn_lexicon
+from dragoman.parallel import map_on_all_cores
 from dragoman.tokenizer import Tokenizer, choose_vocab_size, load_tokenizer
 
 FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew
@@ -292,14 +292,33 @@ def _open(directory: Path, tokenizer: Tokenizer, config: DataConfig, report: Cle
     weights = [corpus.weight for corpus in config.train]
     train, *further_views = (Dataset.open(directory / _view_name(view), weights) for view in range(config.views))
     valid = Dataset.open(directory / "valid", [1.0] * len(config.valid or config.train))
+    text = read_text(directory)
+    if len(text) != len(valid):
+        raise DataError(
+            f"{directory}: damaged ({len(text):,} pairs of text for {len(valid):,} of ids); delete it and start again"
+        )
+    return Prepared(tokenizer, train, valid, text, report, tuple(further_views))
+
+
+def prepared_directory(run_directory: Path) -> Path | None:
+    """Where `prepare` left the data of a run, if it is still there: train/ and valid/."""
+    found = [path.parents[1] for path in run_directory.glob("data/*/train/about.json") if path.parents[1].suffix == ""]
+    return found[0] if len(found) == 1 else None
+
+
+def read_text(directory: Path) -> list[tuple[str, str]]:
+    """The validation pairs of prepared data, in the order of their ids."""
     text_path = directory / "valid" / "text.json"
     try:
-        text = [(source, target) for source, target in json.loads(text_path.read_text(encoding="utf-8"))]
-        if len(text) != len(valid):
-            raise ValueError(f"{len(text):,} pairs of text for {len(valid):,} of ids")
+        return [(source, target) for source, target in json.loads(text_path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{text_path}: damaged ({error}); delete {directory} and start again") from None
-    return Prepared(tokenizer, train, valid, text, report, tuple(further_views))
+
+
+def validation_pairs(run_directory: Path, most: int | None = None) -> list[tuple[str, str]]:
+    """The first of the pairs that a run was validated with; none if it was moved without its data."""
+    directory = prepared_directory(run_directory)
+    return [] if directory is None else read_text(directory)[:most]
 
 
 def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:

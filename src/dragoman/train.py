@@ -495,7 +495,8 @@ def finish(at_work: Training) -> None:
     """Average the last checkpoints (6.1); the average translates unless the best single checkpoint did better."""
     run, config, log, progress, ranks = at_work.run, at_work.config, at_work.log, at_work.progress, at_work.ranks
     ranks.gather("the last checkpoint is written")
-    checkpoints = run.checkpoints()[-config.train.average_checkpoints :]
+    trained = [checkpoint for checkpoint in run.checkpoints() if step_of(checkpoint)]  # step 0: what a run began with
+    checkpoints = trained[-config.train.average_checkpoints :]
     weights, model = average(checkpoints), whole_model(at_work)
     for name, tensor in weights_of(model).items():
         tensor.copy_(weights[name])

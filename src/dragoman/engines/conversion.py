@@ -70,7 +70,7 @@ def convert(
     rows = config.max_positions
     if config.positions != "learned":  # powers of two, so that a longer sentence does not convert again each time
         rows = max(LEAST_POSITIONS, 1 << (positions - 1).bit_length())
-    weights = _Weights(run.model_path, config)
+    weights = Weights(run.model_path, config)
     vocabulary_map = path / VOCABULARY_MAP
     kept_map = vocabulary_map.read_bytes() if vocabulary_map.is_file() else None
     try:
@@ -120,7 +120,7 @@ def _specifications() -> Iterator[Any]:
         vars(ctranslate2).pop("specs", None)
 
 
-class _Weights:
+class Weights:
     """The tensors of model.safetensors, each to be taken once, in the shape that the configuration says."""
 
     def __init__(self, path: Path, config: ModelConfig) -> None:
@@ -166,7 +166,7 @@ class _Weights:
         return np.pad(weight, ((0, 0), (0, 0), (0, self.d_head - self.d_v))).reshape(d_model, -1)
 
 
-def _specification(specs: Any, config: ModelConfig, weights: _Weights, tokenizer: Tokenizer, rows: int) -> Any:
+def _specification(specs: Any, config: ModelConfig, weights: Weights, tokenizer: Tokenizer, rows: int) -> Any:
     shape = {"num_heads": config.num_heads, "pre_norm": config.norm_order == "pre", "head_dim": weights.d_head}
     encoder = specs.TransformerEncoderSpec(config.encoder_layers, **shape)
     decoder = specs.TransformerDecoderSpec(config.decoder_layers, **shape)

@@ -8,9 +8,10 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
+from dragoman.language_codes import language_name
 from dragoman.serve.answers import ERRORS, while_connected
 from dragoman.serve.markup import Markup
-from dragoman.serve.pairs import Pair, language_name
+from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys, RateLimiter, address_of
 from dragoman.serve.service import Service, check_text, is_translatable
 

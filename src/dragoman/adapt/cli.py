@@ -1,0 +1,79 @@
+"""`dragoman finetune`. Heavy imports inside, as in the command line that this is part of."""
+
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dragoman import config as configuration
+from dragoman.config import CorpusConfig
+from dragoman.errors import UsageError
+from dragoman.options import AsJson, Changes, Language, Minutes, Seed, Steps
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")]
+
+
+def add_adapting_commands(app: typer.Typer, show: Callable[[str], None]) -> None:
+    """The commands, which `show` their results line by line."""
+
+    @app.command()
+    def finetune(
+        run: Run,
+        out: Annotated[Path, typer.Option(help="The new run's directory.")],
+        pairs: Annotated[Path | None, typer.Option(help="New sentence pairs, tab-separated: source, target.")] = None,
+        source: Annotated[Path | None, typer.Option(help="New source sentences, one a line (.gz too).")] = None,
+        target: Annotated[Path | None, typer.Option(help="Their translations, line by line.")] = None,
+        valid_pairs: Annotated[
+            Path | None, typer.Option(help="Pairs to measure the new domain with [default: some are held out].")
+        ] = None,
+        valid_source: Annotated[Path | None, typer.Option(help="The same as two files.")] = None,
+        valid_target: Annotated[Path | None, typer.Option(help="The same as two files.")] = None,
+        old: Annotated[float, typer.Option(help="Pairs of the old training mixed in for each new one.")] = 1.0,
+        steps: Steps = None,
+        minutes: Minutes = None,
+        seed: Seed = None,
+        set_: Changes = None,
+        language: Language = None,
+        as_json: AsJson = False,
+    ) -> None:
+        """Teach a trained run new text.
+
+        The vocabulary stays, text of the old training is mixed in, and both domains are scored before and after, with
+        significance. The same command goes on with a run that was stopped.
+        """
+        new = corpus_from("finetune", "--", pairs, source, target)
+        if new is None:
+            raise UsageError("finetune: no new text; give --pairs new.tsv, or --source and --target")
+        valid = corpus_from("finetune", "--valid-", valid_pairs, valid_source, valid_target)
+        flags = {"train.steps": steps, "train.minutes": minutes, "train.seed": seed}
+        overrides: list[tuple[str, Any, str]] = [configuration.parse_set(text) for text in set_ or ()]
+        overrides += [(key, value, "command line") for key, value in flags.items() if value is not None]
+        from dragoman.adapt.finetune import finetune as run_finetuning
+
+        again = shlex.join(["dragoman", *sys.argv[1:]])
+        result = run_finetuning(
+            run, new, out, valid=valid, old=old, overrides=overrides, language=language, again=again, say=_say
+        )
+        show(json.dumps(result.to_dict(), ensure_ascii=False) if as_json else "\n".join(result.lines()))
+        _say(f'try it: echo "..." | dragoman translate {shlex.quote(str(out))}')
+
+
+def corpus_from(
+    command: str, prefix: str, pairs: Path | None, source: Path | None, target: Path | None
+) -> CorpusConfig | None:
+    """One corpus from three options, or None where none of them was given."""
+    if pairs is None and source is None and target is None:
+        return None
+    if (source is None) != (target is None) or (pairs is not None) == (source is not None):
+        raise UsageError(f"{command}: give {prefix}pairs, or both {prefix}source and {prefix}target")
+    if pairs is not None:
+        return CorpusConfig(pairs=str(pairs))
+    return CorpusConfig(source=str(source), target=str(target))
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
