@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from dragoman.config import RunConfig
 from dragoman.errors import DataError, UsageError
 from dragoman.model import Transformer
 from dragoman.recurrent import make_model
@@ -21,9 +22,11 @@ from dragoman.rundir import (
     discard,
     read_json,
     replacing,
+    sha256,
     write_atomically,
     write_manifest,
 )
+from dragoman.tokenizer import Tokenizer
 
 
 @dataclass
@@ -126,17 +129,6 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise DataError(f"{path}: not a readable safetensors file ({error}); use another checkpoint") from None
 
 
-def begin_with(path: Path, model: Transformer) -> tuple[int, int]:
-    """Fill what the file has of the model's weights, by name and shape: how many, and of how many."""
-    found, wanted = read_tensors(path), weights_of(model)
-    shared = [name for name in wanted if name in found and found[name].shape == wanted[name].shape]
-    if not shared:
-        raise DataError(f"{path}: no weight in it has the name and shape of one of this model; is its size the same?")
-    for name in shared:
-        wanted[name].copy_(found[name])
-    return len(shared), len(wanted)
-
-
 def load_model(run: RunDirectory, checkpoint: str | None = None) -> Transformer:
     """The run's model for translating: `model.safetensors`, or the weights of the checkpoint that is named."""
     path = run.model_path
@@ -181,6 +173,18 @@ def save_checkpoint(
             discard(checkpoint)
         elif checkpoint != kept[-1]:
             (checkpoint / "optimizer.safetensors").unlink(missing_ok=True)
+
+
+def begin_with(
+    weights: dict[str, Tensor], before: RunDirectory, run: RunDirectory, config: RunConfig, tokenizer: Tokenizer
+) -> None:
+    """What a training has that stands at step 0, with weights that came from another run: its configuration, its
+    tokenizer, and a checkpoint. One that has gone further is left as it is."""
+    if run.checkpoints():
+        return
+    tokenizer.save(run.tokenizer_path)
+    run.write_config(config)
+    save_checkpoint(run, weights, {}, Progress(), 1, began_with=sha256(before.model_path))
 
 
 def link_of(checkpoint: Path, chain: str) -> dict[str, str]:

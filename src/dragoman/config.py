@@ -197,7 +197,6 @@ class TrainConfig:
     valid_steps: int = 1000  # validate and write a checkpoint every so many steps
     valid_sentences: int = 500  # translated for BLEU at each validation; the loss is always over all of them
     patience: int = 0  # validations without a better score before stopping; 0: never
-    start_from: str | None = None  # a run whose weights this one begins with, as far as names and shapes agree
     keep_checkpoints: int = 5
     average_checkpoints: int = 5  # the last so many are averaged at the end
     processes: int = 1  # on this machine; 0: one a core or GPU, as far as a step has micro-batches for them

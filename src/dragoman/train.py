@@ -16,7 +16,6 @@ from dragoman.batching import micro_batches_per_step, plan_epoch
 from dragoman.checkpoint import (
     Progress,
     average,
-    begin_with,
     last_sound_checkpoint,
     link_of,
     load_training_state,
@@ -173,7 +172,8 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
 def begin(config: RunConfig, run: RunDirectory, ranks: Ranks) -> Training:
     """Data, model and optimiser, at the last checkpoint where there is one."""
     config, prepared = ranks.first("prepare", lambda: open_run(config, run, ranks))
-    model = first_model(config).to(ranks.device)
+    torch.manual_seed(config.train.seed)
+    model = make_model(config.model).to(ranks.device)
     optimizer = make_optimizer(model, config.train)
     said: list[str] = []
     checkpoint = ranks.first("checkpoint", lambda: last_sound_checkpoint(run, said.append))
@@ -191,15 +191,6 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks) -> Training:
     if checkpoint is not None and progress.validated:
         log_checkpoint(at_work, checkpoint)
     return at_work
-
-
-def first_model(config: RunConfig) -> Transformer:
-    """As it is before the first step: from the seed, or where asked from another run's weights."""
-    torch.manual_seed(config.train.seed)
-    model = make_model(config.model)
-    if config.train.start_from is not None:
-        begin_with(RunDirectory.open(config.train.start_from).model_path, model)
-    return model
 
 
 def try_largest_batch(at_work: Training) -> None:
@@ -262,7 +253,8 @@ def skip(at_work: Training, data: Dataset, rows: Sequence[np.ndarray], loss: flo
     if checkpoint := ranks.first(f"setback {progress.setbacks}", lambda: last_sound_checkpoint(run, log.say)):
         good = load_training_state(checkpoint, at_work.model, at_work.optimizer)
     else:
-        at_work.model.load_state_dict(first_model(at_work.config).state_dict())
+        torch.manual_seed(at_work.config.train.seed)
+        at_work.model.load_state_dict(make_model(at_work.config.model).state_dict())
         at_work.optimizer.state.clear()
     vars(progress).update(vars(after_a_setback(progress, good, run)))
     log.write("setback", progress.step, reached=reached, rate_factor=progress.rate_factor)

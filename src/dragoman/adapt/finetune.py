@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman import evaluate
-from dragoman.checkpoint import Progress, load_model, save_checkpoint, weights_of
+from dragoman.checkpoint import begin_with, load_model, weights_of
 from dragoman.cleaning import check_corpora
 from dragoman.config import CorpusConfig, RunConfig, with_overrides
 from dragoman.corpus import Corpus, file_digest, read_lines
@@ -128,7 +128,7 @@ def finetune(
     tokenizer = load_tokenizer(before.path)
     text = _planned_text(before, after, new, given, old, tokenizer, say)
     config = with_overrides(fine_tuning_config(old_config, text, old, after), overrides)
-    _begin(before, after, config, tokenizer)
+    begin_with(weights_of(load_model(before)), before, after, config, tokenizer)
     train(config, after, again)
     result = _measure(before, after, text, language, say)
     write_atomically(after.path / "finetune" / "result.json", _json(result.to_dict()))
@@ -344,16 +344,6 @@ def _hold_out(corpora: Sequence[Corpus], known: Iterable[Pair], seed: int) -> li
             chosen.append(pair)
             sources.add(pair[0])
     return chosen
-
-
-def _begin(before: RunDirectory, after: RunDirectory, config: RunConfig, tokenizer: Tokenizer) -> None:
-    """What a training that stands at step 0 has: configuration, tokenizer, and a checkpoint of the old weights."""
-    if after.checkpoints():
-        return
-    model = load_model(before)
-    tokenizer.save(after.tokenizer_path)
-    after.write_config(config)
-    save_checkpoint(after, weights_of(model), {}, Progress(), 1, began_with=sha256(before.model_path))
 
 
 def _measure(

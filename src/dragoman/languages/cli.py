@@ -46,8 +46,8 @@ def lm_commands(write: Callable[[str, str], None]) -> typer.Typer:
 
         config = load_recipe(recipe, steps, minutes, seed, set_, tokenizer)
         require_half(config, recipe, "continue")
-        out = run_training(with_text(config, text, valid_text), recipe, out)
-        say(f'try it: dragoman lm generate {out} --prompt "I have"')
+        name = run_training(with_text(config, text, valid_text), recipe, out)
+        say(f'try it: dragoman lm generate {name} --prompt "I have"')
 
     @app.command()
     def generate(
@@ -127,7 +127,7 @@ def mlm_commands(show: Show) -> typer.Typer:
         set_: Changes = None,
     ) -> None:
         """Train a masked model, or a classifier. The same command goes on with a run that was stopped."""
-        from dragoman.languages.plain import require_half, with_labels, with_text
+        from dragoman.languages.plain import continuing_from, require_half, with_labels, with_text
 
         if bool(text) == (labelled is not None):
             raise UsageError("mlm train: give --text for a masked model, or --labelled for a classifier")
@@ -137,11 +137,14 @@ def mlm_commands(show: Show) -> typer.Typer:
         config = load_recipe(recipe, steps, minutes, seed, set_, tokenizer)
         require_half(config, recipe, "restore")
         if labelled is None:
-            out = run_training(with_text(config, text or (), valid_text), recipe, out)
-            say(f'try it: echo "I ___ tea." | dragoman mlm fill {out}')
+            name = run_training(with_text(config, text or (), valid_text), recipe, out)
+            say(f'try it: echo "I ___ tea." | dragoman mlm fill {name}')
         else:
-            out = run_training(with_labels(config, labelled, valid_labelled, start_from), recipe, out)
-            say(f'try it: echo "..." | dragoman mlm classify {out}')
+            out, config = out or Path("runs") / Path(recipe).stem, with_labels(config, labelled, valid_labelled)
+            if start_from is not None:
+                config = continuing_from(start_from, config, out)
+            name = run_training(config, recipe, out)
+            say(f'try it: echo "..." | dragoman mlm classify {name}')
 
     @app.command()
     def fill(
