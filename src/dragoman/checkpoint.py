@@ -182,8 +182,8 @@ def begin_with(
     tokenizer, and a checkpoint. One that has gone further is left as it is."""
     if run.checkpoints():
         return
-    tokenizer.save(run.tokenizer_path)
     run.write_config(config)
+    tokenizer.save(run.tokenizer_path)
     save_checkpoint(run, weights, {}, Progress(), 1, began_with=sha256(before.model_path))
 
 

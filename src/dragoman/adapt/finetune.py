@@ -33,7 +33,7 @@ from dragoman.corpus import Corpus, file_digest, read_lines
 from dragoman.dataset import Dataset, prepared_directory, read_text
 from dragoman.errors import DataError, UsageError
 from dragoman.ranks import started_by_torchrun
-from dragoman.rundir import RunDirectory, read_json, replacing, sha256, write_atomically
+from dragoman.rundir import RunDirectory, read_json, replacing, require_task, sha256, write_atomically
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 from dragoman.train import rate_at, train
 from dragoman.translate import Translator
@@ -120,6 +120,7 @@ def finetune(
     if old < 0:
         raise UsageError(f"finetune: {old:g} old pairs for a new one; ask for 0 or more")
     before, after = RunDirectory.open(run), RunDirectory(out)
+    require_task(before, "translate")
     if before.path.resolve() == after.path.resolve():
         raise UsageError(f"finetune: {out} is the run to begin with; give another --out")
     new = corpus_of(pairs)
