@@ -160,7 +160,7 @@ def measure_tasks(given: argparse.Namespace, _: Path) -> dict[str, Any]:
             scores = json.loads(
                 dragoman("evaluate", run, "--source", source, "--reference", right, "--output", output, "--json")
             )
-            same = sum(a == b for a, b in zip(lines_of(output), lines_of(right), strict=True)) / len(lines)
+            same = sum(a == b for a, b in zip(output.open(), right.open(), strict=True)) / len(lines)
             results.setdefault(name, {})[label] = {"bleu": scores["bleu"]["value"], "to the letter": same}
     return {"steps": given.steps, **results}
 

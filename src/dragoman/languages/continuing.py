@@ -75,6 +75,10 @@ class LanguageModel:
         self, prompt: str = "", count: int = 1, seed: int = 0, stream: Callable[[str], None] | None = None
     ) -> list[Continued]:
         """`count` texts that begin with the prompt. `stream` is given the first of them piece by piece as it comes."""
+        if stream is not None and not self.search.sampling and self.search.beam > 1:
+            raise UsageError(
+                f"beam {self.search.beam}: a beam changes its mind, so its text cannot be streamed; use beam 1"
+            )
         prompt = prompt.rstrip()  # a space belongs to the token after it
         begun = self.tokenizer.encode(prompt) if prompt else []
         room = self.search.max_extra_length

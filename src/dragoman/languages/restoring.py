@@ -43,6 +43,7 @@ class MaskedModel:
     def __init__(self, model: Transformer, tokenizer: Tokenizer) -> None:
         self.model = model.eval()
         self.tokenizer = tokenizer
+        self._never_meant = [tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id]
 
     @classmethod
     def load(cls, run: str | Path, checkpoint: str | None = None) -> Self:
@@ -59,7 +60,7 @@ class MaskedModel:
         found: dict[int, list[Filling]] = {}
         while len(found) < len(gaps):
             logits = self.model(torch.tensor([[*ids, self.tokenizer.eos_id]]), torch.empty(1, 0, dtype=torch.long))[0]
-            logits[:, [self.tokenizer.unk_id, self.tokenizer.bos_id, self.tokenizer.eos_id]] = -torch.inf
+            logits[:, self._never_meant] = -torch.inf
             probabilities = logits.softmax(dim=-1)
             place = max((p for p in gaps if p not in found), key=lambda p: float(probabilities[p].max()))
             top = probabilities[place].topk(min(best, self.tokenizer.vocab_size))
