@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import RunConfig
+from dragoman.config import RunConfig, Task
 from dragoman.errors import ConfigError, DataError, DragomanError
 
 FORMAT = 1  # raised when a run written before can no longer be read
@@ -129,6 +129,15 @@ class RunDirectory:
         """Complete checkpoints, oldest first."""
         found = [p for p in self.checkpoints_path.glob("step-*") if re.fullmatch(r"step-\d+", p.name)]
         return sorted(found, key=step_of)
+
+
+def require_task(run: RunDirectory, task: Task) -> None:
+    """A run is used for what it was trained for."""
+    uses = {"translate": "dragoman translate", "continue": "dragoman lm generate", "restore": "dragoman mlm fill",
+            "classify": "dragoman mlm classify, or dragoman vit"}  # fmt: skip
+    trained_for = run.read_config().model.task
+    if trained_for != task:
+        raise DataError(f"{run.path}: was trained to {trained_for}, not to {task}; use {uses[trained_for]}")
 
 
 @contextmanager
