@@ -73,6 +73,7 @@ ORDER = [
     # further uses of the same blocks
     "options",
     "adapt",
+    "corrections",
     "parsing",
     "inspection",
     "languages",
