@@ -12,6 +12,7 @@ model.json          which weights those are
 ctranslate2/        those weights as CTranslate2 reads them, by number type: made when first asked for
 languages.json      {"source": "en", "target": "de"}, where it is known
 engine.json         the numbers and the vocabulary map to translate with, where `quantize` found them good enough
+confidence.json     what makes its probabilities mean what they say, where `calibrate` learned it
 """
 
 import errno
@@ -26,7 +27,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import RunConfig
+from dragoman.config import RunConfig, Task
 from dragoman.errors import ConfigError, DataError, DragomanError
 
 FORMAT = 1  # raised when a run written before can no longer be read
@@ -44,6 +45,7 @@ class RunDirectory:
         self.model_card_path = self.path / "model.json"
         self.converted_path = self.path / "ctranslate2"
         self.engine_path = self.path / "engine.json"
+        self.confidence_path = self.path / "confidence.json"
         self.checkpoints_path = self.path / "checkpoints"
         self.skipped_path = self.path / "skipped.jsonl"
         self.languages_path = self.path / "languages.json"  # {"source": "en", "target": "de"}
@@ -127,6 +129,15 @@ class RunDirectory:
         """Complete checkpoints, oldest first."""
         found = [p for p in self.checkpoints_path.glob("step-*") if re.fullmatch(r"step-\d+", p.name)]
         return sorted(found, key=step_of)
+
+
+def require_task(run: RunDirectory, task: Task) -> None:
+    """A run is used for what it was trained for."""
+    uses = {"translate": "dragoman translate", "continue": "dragoman lm generate", "restore": "dragoman mlm fill",
+            "classify": "dragoman mlm classify, or dragoman vit"}  # fmt: skip
+    trained_for = run.read_config().model.task
+    if trained_for != task:
+        raise DataError(f"{run.path}: was trained to {trained_for}, not to {task}; use {uses[trained_for]}")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ function and the state move what they need. Sums of log-probabilities are float6
 
 import math
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self, TypeVar
 
@@ -62,7 +62,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class BeamStep:
-    """What the beam search of one sentence weighed at one position, best first: a level of its tree.
+    """What the search of one sentence weighed at one position: a level of its tree. A beam search's candidates come
+    best first; those of sampling are what was drawn, in the order of the draws.
 
     The rows kept at a sentence's last step are simply not continued: nothing better could come from them.
     """
@@ -194,6 +195,7 @@ def sample(
     top_k: int | None = None,
     top_p: float = 1.0,
     constrain: Constrain | None = None,
+    recorder: Recorder | None = None,
 ) -> list[list[Hypothesis]]:
     """Independent draws for each sentence, in the order drawn, which is not one of quality.
 
@@ -225,6 +227,8 @@ def sample(
         found = _Candidates(rows.living + log_probs, origins, tokens.gather(-1, picked).flatten(1), log_probs)
         ends = (found.tokens == eos_id) & (found.totals > -math.inf)
         rows.finish(found, ends, ranks=numbers)
+        if recorder is not None:
+            _record(recorder, rows, found, found.totals, ends, numbers)
         living = found.totals.masked_fill(ends, -math.inf)
         searched = (living > -math.inf).any(dim=1).nonzero().flatten().tolist()
         state = rows.go_on(state, searched, found, living)
@@ -237,6 +241,23 @@ def forced_prefix(prefixes: Sequence[Sequence[int]]) -> Constrain:
     def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int] | None:
         forced = prefixes[sentence]
         return forced[len(prefix) : len(prefix) + 1] if len(prefix) < len(forced) else None
+
+    return constrain
+
+
+def no_repeats(size: int, vocab_size: int, eos_id: int, others: Sequence[Set[tuple[int, ...]]] = ()) -> Constrain:
+    """No `size` tokens come twice in an output, nor any of those that `others` has for its sentence."""
+
+    def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int] | None:
+        tail = tuple(prefix[len(prefix) - size + 1 :])
+        if len(tail) < size - 1:
+            return None
+        starts = range(len(prefix) - size + 1)
+        banned = {prefix[i + size - 1] for i in starts if tuple(prefix[i : i + size - 1]) == tail}
+        if others:
+            banned |= {ngram[-1] for ngram in others[sentence] if ngram[:-1] == tail}
+        banned.discard(eos_id)
+        return [token for token in range(vocab_size) if token not in banned] if banned else None
 
     return constrain
 
