@@ -172,8 +172,10 @@ class Inspector:
         if not ids:
             raise UsageError("neighbours of nothing; give a word")
         embedding = self.model.source_embedding if side == "source" else self.model.target_embedding
-        table = torch.nn.functional.normalize(embedding.tokens.weight.detach().float(), dim=-1)  # (V, D)
-        wanted = torch.nn.functional.normalize(embedding.tokens.weight.detach().float()[ids].mean(dim=0), dim=0)
+        assert isinstance(embedding.tokens, torch.nn.Embedding)  # a translator reads words, not pictures
+        vectors = embedding.tokens.weight.detach().float()  # (V, D)
+        table = torch.nn.functional.normalize(vectors, dim=-1)
+        wanted = torch.nn.functional.normalize(vectors[ids].mean(dim=0), dim=0)
         similarities = table @ wanted
         similarities[[*ids, *self._unspoken()]] = -torch.inf
         best = similarities.topk(min(count, len(similarities)))
