@@ -62,14 +62,8 @@ def make_batch_for(model: ModelConfig, dataset: Dataset, rows: np.ndarray, token
         case "classify":
             names = tokenizer.decode_batch(dataset.target(int(row)).tolist() for row in rows)
             labels = torch.tensor([class_of(name, model.classes) for name in names])
-            return Batch(
-                rows,
-                batch.source,
-                batch.source_mask,
-                nothing,
-                labels,
-                ends_of(batch.source, batch.source_mask, model.patch),
-            )
+            ends = ends_of(batch.source, batch.source_mask, model.patch)
+            return Batch(rows, batch.source, batch.source_mask, nothing, labels, ends)
 
 
 def class_of(name: str, classes: tuple[str, ...]) -> int:
