@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from dragoman import tatoeba
 from dragoman.errors import DataError, DragomanError
 from dragoman.evaluate import read_references
+from dragoman.rundir import default_cache
 
 # Few words in many dresses, so that sentences meet often: some are equal, some equal but for the dress.
 PLAIN = ["go", "run", "i go", "we run", "ou", "la", "ete", "va", "l ete", "3", "coeur"]
@@ -273,7 +274,7 @@ def test_prepare_repairs_what_is_missing_or_outdated(
 
 def test_default_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert tatoeba.default_cache() == tmp_path / "dragoman"
+    assert default_cache() == tmp_path / "dragoman"
     for value in ("", "relative/path"):
         monkeypatch.setenv("XDG_CACHE_HOME", value)
-        assert tatoeba.default_cache() == Path.home() / ".cache" / "dragoman"
+        assert default_cache() == Path.home() / ".cache" / "dragoman"

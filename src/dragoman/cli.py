@@ -3,6 +3,7 @@
 Exit codes: 0 done, 2 wrong usage, 3 data or configuration at fault, 1 another failure, 130 interrupted.
 """
 
+import dataclasses
 import io
 import json
 import os
@@ -27,6 +28,7 @@ from dragoman.options import (
     Changes,
     Checkpoint,
     EngineChoice,
+    Into,
     Language,
     Minutes,
     Numbers,
@@ -84,6 +86,9 @@ def train(
     valid_source: Annotated[Path | None, typer.Option(help="Validation sources.")] = None,
     valid_target: Annotated[Path | None, typer.Option(help="Validation targets.")] = None,
     tokenizer: Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")] = None,
+    both: Annotated[
+        str | None, typer.Option(metavar="en-de", help="Learn both directions in one model; the pairs' languages.")
+    ] = None,
     out: Out = None,
     steps: Steps = None,
     minutes: Minutes = None,
@@ -92,8 +97,8 @@ def train(
 ) -> None:
     """Train a translator. The same command goes on with a run that was stopped."""
     flags: dict[str, Any] = {
-        "data.train": _corpora(corpus_from("train", "--", pairs, source, target)),
-        "data.valid": _corpora(corpus_from("train", "--valid-", valid_pairs, valid_source, valid_target)),
+        "data.train": _corpora(corpus_from("train", "--", pairs, source, target), both),
+        "data.valid": _corpora(corpus_from("train", "--valid-", valid_pairs, valid_source, valid_target), both),
         "data.tokenizer": None if tokenizer is None else str(tokenizer),
         "train.steps": steps,
         "train.minutes": minutes,
@@ -133,6 +138,7 @@ def translate(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    to: Into = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate lines of text.
@@ -165,13 +171,13 @@ def translate(
 
     scores = as_json or n_best > 1
     translator = Translator.load(
-        *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, **given
+        *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, to=to, **given
     )
     _settle(translator)
     if input_ is not None and output is not None:
         from dragoman.resumable import identity_of, translate_file
 
-        identity = [*identity_of(runs, checkpoint), translator.engine.name, as_json]
+        identity = [*identity_of(runs, checkpoint), translator.engine.name, as_json, translator.tag]
         translate_file(
             translator,
             input_,
@@ -208,6 +214,7 @@ def evaluate(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    to: Into = None,
     language: Language = None,
     as_json: AsJson = False,
 ) -> None:
@@ -235,6 +242,7 @@ def evaluate(
             engine=engine,
             compute_type=compute_type,
             vocabulary_map=None,
+            to=to,
             **given,
         )
         _settle(translator)
@@ -258,6 +266,7 @@ def score(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    to: Into = None,
     as_json: AsJson = False,
 ) -> None:
     """Log-probability of given translations.
@@ -268,7 +277,7 @@ def score(
     from dragoman.translate import Translator
 
     given = list(read_pairs(pairs))
-    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type)
+    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, to=to)
     for (source, target), log_probs in zip(given, translator.score(given), strict=True):
         total = sum(log_probs)
         if as_json:
@@ -476,9 +485,13 @@ def _shown(value: Any) -> str:
     return json.dumps(value)
 
 
-def _corpora(corpus: CorpusConfig | None) -> list[dict[str, str]] | None:
-    return (
-        None
-        if corpus is None
-        else [{name: value for name, value in vars(corpus).items() if name != "weight" and value}]
-    )
+def _corpora(corpus: CorpusConfig | None, both: str | None) -> list[dict[str, str]] | None:
+    if corpus is None:
+        return None
+    if both is not None:
+        from dragoman.export.cli import language_pair
+
+        source, target = language_pair(both, "--both")
+        forth, back = configuration.language_tag(target), configuration.language_tag(source)
+        corpus = dataclasses.replace(corpus, tag=forth, back_tag=back)
+    return [{name: value for name, value in vars(corpus).items() if name != "weight" and value is not None}]

@@ -47,8 +47,8 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: str | Path) -> "RunDirectory":
-        """A directory that holds a run, or a DataError that says what is missing."""
-        run = cls(path)
+        """A directory that holds a run, or a bundle of one, or a DataError that says what is missing."""
+        run = cls(unpacked(Path(path)) if Path(path).is_file() else path)
         if not run.path.is_dir():
             raise DataError(f"{path}: no such run directory; make one: dragoman train --pairs my.tsv --out {path}")
         for needed in (run.config_path, run.tokenizer_path):
@@ -104,6 +104,39 @@ class RunDirectory:
         """Complete checkpoints, oldest first."""
         found = [p for p in self.checkpoints_path.glob("step-*") if re.fullmatch(r"step-\d+", p.name)]
         return sorted(found, key=step_of)
+
+
+def default_cache() -> Path:
+    """$XDG_CACHE_HOME/dragoman, or ~/.cache/dragoman."""
+    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # The XDG specification has relative paths ignored.
+    return (configured if configured.is_absolute() else Path.home() / ".cache") / "dragoman"
+
+
+def unpacked(bundle: Path) -> Path:
+    """The run in a bundle, unpacked where things are kept that can be made again; once for each content."""
+    directory = default_cache() / "bundles" / sha256(bundle)[:16]
+    if not (directory / "config.json").is_file():
+        unpack(bundle, directory)
+    return directory
+
+
+def unpack(bundle: Path, directory: Path) -> None:
+    """The run's files from a bundle into a new directory, each held against its hash in card.json."""
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(bundle) as archive, replacing(directory) as temporary:
+            temporary.mkdir()
+            for name, recorded in json.loads(archive.read("card.json"))["files"].items():
+                if not re.fullmatch(r"[\w-][\w.-]*", name):  # a name, not a path: nothing is written elsewhere
+                    raise DataError(f"{bundle}: {name!r} is no file of a run; do not trust this bundle")
+                with archive.open(f"run/{name}") as packed, (temporary / name).open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+                if sha256(temporary / name) != recorded:
+                    raise DataError(f"{bundle}: {name} is not what was packed; fetch the bundle again")
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"{bundle}: not a bundle of a run ({error}); make one: dragoman bundle RUN") from None
 
 
 def step_of(checkpoint: Path) -> int:

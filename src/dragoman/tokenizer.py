@@ -61,16 +61,16 @@ class Tokenizer:
         self.pad_id: int = pad_id if pad_id >= 0 else self.eos_id
 
     @classmethod
-    def learn(cls, sentences: Iterable[str], vocab_size: int) -> Self:
+    def learn(cls, sentences: Iterable[str], vocab_size: int, tags: Sequence[str] = ()) -> Self:
         """Learn `vocab_size` pieces: fewer where the text does not hold so many, more where its alphabet needs them.
 
-        0 chooses from the text given. The text is held in memory: the caller bounds it.
+        0 chooses from the text given. The text is held in memory: the caller bounds it. Each of the `tags` is a piece.
         """
         escaped = [_escape(sentence) for sentence in sentences]
         wanted = vocab_size or choose_vocab_size(sum(map(len, escaped)))
         for coverage in _COVERAGES:
             try:
-                return cls(_train(iter(escaped), wanted, coverage))
+                return cls(_train(iter(escaped), wanted, coverage, tags))
             except RuntimeError as error:
                 too_small = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
                 if too_small is None:
@@ -79,7 +79,7 @@ class Tokenizer:
                         f"give more text, in lines of at most 4,192 bytes"
                     ) from None
                 smallest = int(too_small[1])
-        return cls(_train(iter(escaped), smallest, _COVERAGES[-1]))
+        return cls(_train(iter(escaped), smallest, _COVERAGES[-1], tags))
 
     @classmethod
     def load(cls, model: str | Path | bytes) -> Self:
@@ -118,7 +118,7 @@ class Tokenizer:
         return self._pieces[token]
 
 
-def _train(sentences: Iterator[str], vocab_size: int, coverage: float) -> bytes:
+def _train(sentences: Iterator[str], vocab_size: int, coverage: float, tags: Sequence[str]) -> bytes:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=sentences,
@@ -136,6 +136,7 @@ def _train(sentences: Iterator[str], vocab_size: int, coverage: float) -> bytes:
         bos_id=2,
         eos_id=3,
         minloglevel=2,
+        user_defined_symbols=[f"▁{tag}" for tag in tags],
     )
     return model.getvalue()
 

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Self
 
-from dragoman.config import SearchConfig
+from dragoman.config import DataConfig, SearchConfig, language_tag
 from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_length
 from dragoman.engines.selection import load_engine
 from dragoman.errors import DataError, UsageError
@@ -48,10 +48,11 @@ class Translation:
 class Translator:
     """A trained run, or several with one vocabulary as an ensemble, ready to translate."""
 
-    def __init__(self, engine: Engine, tokenizer: Tokenizer, search: SearchConfig) -> None:
+    def __init__(self, engine: Engine, tokenizer: Tokenizer, search: SearchConfig, tag: str = "") -> None:
         self.engine = engine
         self.tokenizer = tokenizer
         self.search = search
+        self.tag = tag  # put before every source: it asks a model of several languages for one of them
 
     @classmethod
     def load(
@@ -61,9 +62,12 @@ class Translator:
         engine: EngineName = "auto",
         compute_type: ComputeType | None = None,
         vocabulary_map: bool | None = None,
+        to: str | None = None,
         **search: float,
     ) -> Self:
         """`Translator.load("runs/my", beam=8)`: the run's own search settings, with these in their place.
+
+        `to`: the language to translate into, of a run of several; "" where the text itself says it with a tag.
 
         `engine="auto"` is CTranslate2 where that can do it, without torch, and else the reference engine. Of
         CTranslate2, `compute_type` chooses the numbers and `vocabulary_map` whether the likely target tokens alone are
@@ -79,9 +83,14 @@ class Translator:
                     f"{run.path}: its vocabulary differs from that of {directories[0].path}; train the members of an "
                     f"ensemble with one: --tokenizer {directories[0].tokenizer_path}"
                 )
-        settings = with_changes(directories[0].read_config().search, **search)
+        config = directories[0].read_config()
+        settings, tag = with_changes(config.search, **search), _tag_for(to, config.data, directories[0].path)
         loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)
-        return cls(loaded, tokenizer, settings)
+        return cls(loaded, tokenizer, settings, tag)
+
+    def tagged(self, text: str) -> str:
+        """A source as the model is given it."""
+        return f"{self.tag} {text}" if self.tag and text else text
 
     def translate(self, lines: Sequence[str]) -> list[str]:
         """One translation a line, in the order given."""
@@ -111,7 +120,7 @@ class Translator:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """The log-probability of each token of each given translation, the end symbol's last."""
-        sources = self.tokenizer.encode_batch([source.strip() for source, _ in pairs])
+        sources = self.tokenizer.encode_batch([self.tagged(source.strip()) for source, _ in pairs])
         targets = self.tokenizer.encode_batch([target.strip() for _, target in pairs])
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
         if lengths and max(lengths) > MOST_SCORED_TOKENS:
@@ -131,13 +140,13 @@ class Translator:
     ) -> Iterator[Translation]:
         parts: list[list[int]] = []  # the token ids of every part of every line
         parts_of: list[range] = []
-        encoded = self.tokenizer.encode_batch([line.strip() for line in lines])
+        encoded = self.tokenizer.encode_batch([self.tagged(line.strip()) for line in lines])
         limit = self.search.max_source_length
         for number, (line, ids) in enumerate(zip(lines, encoded, strict=True), start=first_line):
             begin = len(parts)
             if len(ids) > limit:
-                pieces = split_text(line.strip(), lambda text: len(self.tokenizer.encode(text)) <= limit)
-                parts.extend(self.tokenizer.encode_batch(pieces))
+                pieces = split_text(line.strip(), lambda text: len(self.tokenizer.encode(self.tagged(text))) <= limit)
+                parts.extend(self.tokenizer.encode_batch([self.tagged(piece) for piece in pieces]))
                 warn(
                     f"line {number}: {len(ids)} tokens, more than {limit} (search.max_source_length): "
                     f"translated in {len(pieces)} parts"
@@ -184,6 +193,17 @@ class Translator:
 def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | None:
     known = [part for part in parts if part is not None]
     return tuple(value for part in known for value in part) if len(known) == len(parts) else None
+
+
+def _tag_for(to: str | None, data: DataConfig, run: Path) -> str:
+    known = data.target_languages
+    if to is None and len(known) > 1:
+        raise UsageError(f"{run} translates into {', '.join(known)}; say which: --to {known[0]}")
+    if to and to not in known:
+        able = f"translates into {', '.join(known)}" if known else "knows one language to translate into"
+        raise UsageError(f"{run} {able}, not {to}; leave --to out, or give one of them")
+    wanted = to if to is not None else "".join(known)
+    return language_tag(wanted) if wanted else ""
 
 
 def with_changes(search: SearchConfig, **changes: float) -> SearchConfig:

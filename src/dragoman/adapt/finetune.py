@@ -359,7 +359,7 @@ def _begin(before: RunDirectory, after: RunDirectory, config: RunConfig, tokeniz
 def _measure(
     before: RunDirectory, after: RunDirectory, text: Text, language: str | None, say: Callable[[str], None]
 ) -> FineTuned:
-    translators = [Translator.load(run.path) for run in (before, after)]
+    translators = [Translator.load(run.path, to="") for run in (before, after)]  # the text has its tags
 
     def compared(name: str, corpus: CorpusConfig) -> evaluate.Comparison:
         say(f"translating the {name} domain before and after")

@@ -50,7 +50,7 @@ def serve(
     ]
     if missing:
         raise UsageError(f"serve: {', '.join(missing)} is not installed; pip install 'dragoman[serve]'")
-    from dragoman.serve.pairs import Pair, pairs_to_serve
+    from dragoman.serve.pairs import Pair, pairs_to_serve, target_for
     from dragoman.serve.settings import Settings, read_keys
 
     pairs = pairs_to_serve(runs or (), pair or (), source_language, target_language)
@@ -77,6 +77,6 @@ def serve(
     from dragoman.translate import Translator
 
     def load(served: Pair) -> Translator:
-        return Translator.load(served.run, engine=engine, compute_type=compute_type)
+        return Translator.load(served.run, engine=engine, compute_type=compute_type, to=target_for(served))
 
     run(Service(pairs, settings, load), lambda line: print(line, file=sys.stderr))

@@ -38,6 +38,12 @@ def pair_of(text: str) -> Pair:
     return Pair(checked_code(source), checked_code(target), Path(run))
 
 
+def target_for(pair: Pair) -> str | None:
+    """What to ask a run of several languages for; None: it has one."""
+    known = RunDirectory.open(pair.run).read_config().data.target_languages
+    return pair.target if known else None
+
+
 def pairs_to_serve(
     runs: Sequence[Path], named: Sequence[str], source_language: str | None, target_language: str | None
 ) -> list[Pair]:

@@ -12,7 +12,7 @@ from dragoman.errors import UsageError
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
-from dragoman.serve.pairs import Detected, LanguageDetector, Pair
+from dragoman.serve.pairs import Detected, LanguageDetector, Pair, target_for
 from dragoman.serve.segments import Segment, join, segments
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation, Translator, with_changes
@@ -57,7 +57,7 @@ class Service:
         self,
         pairs: Sequence[Pair],
         settings: Settings,
-        load: Callable[[Pair], Translator] = lambda pair: Translator.load(pair.run),
+        load: Callable[[Pair], Translator] = lambda pair: Translator.load(pair.run, to=target_for(pair)),
     ) -> None:
         self.settings = settings
         self.pairs = {pair.name: pair for pair in pairs}
@@ -186,7 +186,8 @@ class Service:
         changes = {"beam": kind.beam, "alpha": kind.alpha}
         given = {name: value for name, value in changes.items() if value is not None}
         if given:
-            translator = Translator(translator.engine, translator.tokenizer, with_changes(translator.search, **given))
+            changed = with_changes(translator.search, **given)
+            translator = Translator(translator.engine, translator.tokenizer, changed, translator.tag)
         return list(translator.translate_stream(texts, kind.n_best, warn=lambda _: None))
 
 
