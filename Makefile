@@ -41,11 +41,14 @@ browser:
 	    exit 1; \
 	  fi; }
 
+# A worker a core, of one thread each; a file's tests stay together, as they share what they made.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
 test: lint browser
-	$(BIN)/python -m pytest -m 'not full'
+	$(PYTEST) -m 'not full'
 
 test-full: lint browser
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 # The peers are installed without their pinned dependencies, which would bring another torch; what they import is named.
 BENCH := .venv-bench/bin/python

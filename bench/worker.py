@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("shape")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--keep-freed-memory", action="store_true")
+    parser.add_argument("--deterministic", action="store_true", help="torch.use_deterministic_algorithms")
     given = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -45,6 +46,7 @@ def main() -> None:
 
     if given.keep_freed_memory:
         keep_freed_memory()
+    torch.use_deterministic_algorithms(given.deterministic)
     torch.set_num_threads(given.threads)
     several = "WORLD_SIZE" in os.environ
     if several:

@@ -62,7 +62,9 @@ class Running:
 @contextmanager
 def running(service: Service) -> Iterator[Running]:
     ready, where = threading.Event(), []
-    server = Server(make_app(service), service.settings, lambda url: (where.append(url), ready.set()))
+    server = Server(
+        make_app(service), service.settings, lambda url: (where.append(url), ready.set()), service.runs.close
+    )
     thread = threading.Thread(target=server.run)
     thread.start()
     assert ready.wait(60)

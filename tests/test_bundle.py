@@ -67,7 +67,8 @@ def test_a_changed_bundle_is_refused(packed: Path, tmp_path: Path) -> None:
     outside = json.dumps({**card, "files": {"../outside": "0"}}).encode()
     with pytest.raises(DataError, match="is no file of a run"):
         unpack(written(**{"card.json": outside}), tmp_path / "b")
-    (tmp_path / "text.zip").write_text("no zip")
+    with zipfile.ZipFile(tmp_path / "text.zip", "w") as archive:
+        archive.writestr("text", "no run")
     with pytest.raises(DataError, match="not a bundle of a run"):
         RunDirectory.open(tmp_path / "text.zip")
     assert not any((tmp_path / name).exists() for name in ("a", "b"))

@@ -64,7 +64,7 @@ def share_on_the_diagonal(explainer: Explainer) -> float:
     """The tiny language is translated word by word, so the true alignment is the diagonal."""
     right = total = 0
     for source, target in lexicon_pairs(20, seed=5):
-        explained = explainer.explain(source, translation=explainer._pieces(explainer.tokenizer.encode(target)))
+        explained = explainer.explain(source, translation=explainer.pieces(explainer.tokenizer.encode(target)))
         assert [word.text for word in explained.source_words] == source.split()
         assert [word.text for word in explained.target_words] == target.split()
         for row, weights in enumerate(explained.alignment):

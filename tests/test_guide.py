@@ -70,8 +70,9 @@ def run_shell(text: str, cli: Callable[..., Ran]) -> None:
         assert ran.code == 0, f"{line}\n{ran.stderr}"
 
 
+@pytest.mark.usefixtures("workspace")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_everything_on_the_page_runs(page: Path, workspace: Path, cli: Callable[..., Ran]) -> None:
+def test_everything_on_the_page_runs(page: Path, cli: Callable[..., Ran]) -> None:
     names: dict[str, object] = {"__name__": page.stem}
     for language, text in blocks(page):
         if language == "sh":

@@ -301,7 +301,7 @@ def test_verify_finds_a_good_run_good(whole: Path, cli: Callable[..., Any]) -> N
 def test_a_run_by_the_clock_can_be_done_again(
     valid_steps: int, pairs: Path, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
-    """The rate follows the time that is used up; the log has what it was, the last checkpoint what is not yet logged."""
+    """The rate follows the time used up; the log has what it was, the last checkpoint what is not yet logged."""
     out = tmp_path / "run"
     by_the_clock = ("--minutes", "0.04", "--set", "train.schedule=linear", "--set", f"train.valid_steps={valid_steps}")
     assert cli(*arguments(pairs, out, steps=100_000), *by_the_clock).code == 0

@@ -59,6 +59,32 @@ def test_each_gets_its_own_in_order() -> None:
     assert with_batcher(Worker(), scenario) == [["x:A", "x:B"], ["y:C"], []]
 
 
+def test_a_lone_sentence_does_not_wait_for_company() -> None:
+    worker = Worker()
+
+    async def scenario(batcher: Batcher[str, str]) -> list[str]:
+        return await batcher.translate("x", ["a"], [1])
+
+    assert with_batcher(worker, scenario, batch_wait=1e9) == ["x:A"]  # or it would wait for ever
+
+
+def test_while_others_are_at_work_a_sentence_waits_for_company() -> None:
+    worker = Worker(gate=True)
+
+    async def scenario(batcher: Batcher[str, str]) -> None:
+        first = asyncio.create_task(batcher.translate("x", ["a"], [1]))
+        await until(worker.started.is_set)
+        second = asyncio.create_task(batcher.translate("x", ["b"], [50]))
+        await until(lambda: batcher.waiting == 1)
+        third = asyncio.create_task(batcher.translate("x", ["c"], [50]))  # and now a batch is full
+        await until(lambda: batcher.waiting == 0)
+        worker.gate.set()
+        await asyncio.gather(first, second, third)
+
+    with_batcher(worker, scenario, workers=2, batch_tokens=100, batch_wait=1e9)
+    assert sorted(map(sorted, worker.batches)) == [["a"], ["b", "c"]]
+
+
 def test_what_comes_at_once_goes_together_but_not_with_another_kind() -> None:
     worker = Worker()
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import DataError, UsageError
+from dragoman.identify import LanguageDetector
+from dragoman.language_codes import languages_of
 from dragoman.rundir import RunDirectory
-from dragoman.serve.pairs import LanguageDetector, Pair, languages_of, pair_of, pairs_to_serve
+from dragoman.serve.pairs import Pair, pair_of, pairs_to_serve
 from dragoman.serve.settings import Settings, read_keys
 
 
@@ -42,8 +44,9 @@ def test_training_files_tell_their_languages(
 
 def test_a_run_may_say_its_languages_itself(tiny_run: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    assert languages_of(RunDirectory(run)) is None
     with pytest.raises(UsageError, match=f"does not say its languages; name them: dragoman serve --pair en-de={run}"):
-        languages_of(RunDirectory(run))
+        pairs_to_serve([run], [], None, None)
     (run / "languages.json").write_text('{"source": "en", "target": "eo"}')
     assert pairs_to_serve([run], [], None, None) == [Pair("en", "eo", run)]
     (run / "languages.json").write_text('{"source": "en"}')
@@ -54,8 +57,10 @@ def test_a_run_may_say_its_languages_itself(tiny_run: Path, tmp_path: Path) -> N
 def test_pairs_are_told_apart(tiny_run: Path) -> None:
     one = pairs_to_serve([tiny_run], ["eo-en=other"], "en", "eo")
     assert [pair.name for pair in one] == ["eo-en", "en-eo"]
-    with pytest.raises(UsageError, match="both translate en-eo"):
-        pairs_to_serve([], ["en-eo=a", "en-eo=b"], None, None)
+    both = pairs_to_serve([], ["en-eo=a", "en-eo=b"], None, None)  # the second to compare the first with
+    assert [(pair.name, pair.run.name) for pair in both] == [("en-eo", "a"), ("en-eo", "b")]
+    with pytest.raises(UsageError, match="a is given twice for en-eo"):
+        pairs_to_serve([], ["en-eo=a", "en-eo=a"], None, None)
     with pytest.raises(UsageError, match="give two languages"):
         pairs_to_serve([], ["en-en=a"], None, None)
     with pytest.raises(UsageError, match="go together"):

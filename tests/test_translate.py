@@ -16,8 +16,9 @@ from dragoman.engines import EngineName
 from dragoman.engines.reference import ReferenceEngine
 from dragoman.errors import ConfigError, DataError, UsageError
 from dragoman.hypotheses import Hypothesis
+from dragoman.sentences import split_text
 from dragoman.tokenizer import Tokenizer
-from dragoman.translate import Candidate, Translation, Translator, split_text
+from dragoman.translate import Candidate, Translation, Translator
 
 LINES = [
     "the dog sees the old house",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dragoman.errors import DragomanError
     from dragoman.export.bundle import About
     from dragoman.export.reproduce import Reproduced, reproduce
+    from dragoman.glossary import Glossary, Required
     from dragoman.model import Transformer
     from dragoman.run import Run
     from dragoman.tokenizer import Tokenizer
@@ -27,8 +28,10 @@ __all__ = [
     "DataConfig",
     "DragomanError",
     "FineTuned",
+    "Glossary",
     "ModelConfig",
     "Reproduced",
+    "Required",
     "Run",
     "RunConfig",
     "SearchConfig",
@@ -48,9 +51,11 @@ _HOME = {
     "CorpusConfig": "dragoman.config",
     "DataConfig": "dragoman.config",
     "DragomanError": "dragoman.errors",
+    "Glossary": "dragoman.glossary",
     "FineTuned": "dragoman.adapt.finetune",
     "ModelConfig": "dragoman.config",
     "Reproduced": "dragoman.export.reproduce",
+    "Required": "dragoman.glossary",
     "Run": "dragoman.run",
     "RunConfig": "dragoman.config",
     "SearchConfig": "dragoman.config",

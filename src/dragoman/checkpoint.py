@@ -235,8 +235,9 @@ def average(checkpoints: Sequence[Path]) -> dict[str, Tensor]:
 
 def promote(run: RunDirectory, weights: dict[str, Tensor], kind: str, steps: Sequence[int]) -> None:
     """Make these the weights that `translate` uses, and say in model.json which they are."""
-    save_weights(run.model_path, weights)
-    write_card(run, {"kind": kind, "steps": list(steps)})
+    with replacing(run.model_path) as new_weights:
+        _write_tensors(new_weights, weights)
+        write_card(run, {"kind": kind, "steps": list(steps)})  # if it has no room, the old weights stay too
 
 
 def write_card(run: RunDirectory, card: dict[str, Any]) -> None:

@@ -18,9 +18,11 @@ import typer
 from dragoman import config as configuration
 from dragoman.adapt.cli import add_adapting_commands, corpus_from
 from dragoman.config import CorpusConfig, RunConfig
+from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
 from dragoman.export.cli import add_exporting_commands
+from dragoman.inspection.cli import inspect_command
 from dragoman.options import (
     Alpha,
     AsJson,
@@ -28,7 +30,9 @@ from dragoman.options import (
     Changes,
     Checkpoint,
     EngineChoice,
+    GlossaryFile,
     Into,
+    Keep,
     Language,
     Minutes,
     Numbers,
@@ -38,6 +42,7 @@ from dragoman.options import (
     Steps,
 )
 from dragoman.parsing.cli import parse_commands
+from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
 
 if TYPE_CHECKING:
@@ -139,6 +144,8 @@ def translate(
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
     to: Into = None,
+    glossary: GlossaryFile = None,
+    keep: Keep = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate lines of text.
@@ -146,6 +153,7 @@ def translate(
     The output has a line for each line of the input, in its order; empty lines stay empty.
     """
     from dragoman.corpus import read_lines
+    from dragoman.glossary import Glossary, requirements
     from dragoman.translate import WINDOW, Translation, Translator
 
     changes = {"beam": beam, "alpha": alpha, "temperature": temperature, "top_k": top_k, "top_p": top_p}
@@ -170,6 +178,8 @@ def translate(
         return "".join(f"{candidate.score:.4f}\t{candidate.text}\n" for candidate in translation.candidates)
 
     scores = as_json or n_best > 1
+    terms = None if glossary is None else Glossary.load(glossary)
+    required = requirements(terms, keep or ())
     translator = Translator.load(
         *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, to=to, **given
     )
@@ -177,7 +187,7 @@ def translate(
     if input_ is not None and output is not None:
         from dragoman.resumable import identity_of, translate_file
 
-        identity = [*identity_of(runs, checkpoint), translator.engine.name, as_json, translator.tag]
+        identity = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep, translator.tag]
         translate_file(
             translator,
             input_,
@@ -187,13 +197,16 @@ def translate(
             n_best=n_best,
             seed=seed,
             scores=scores,
+            required=required,
             say=_say,
         )
         return
     lines = read_lines(sys.stdin.buffer if input_ is None else input_)
     # A person who types wants each answer at once; a file is sorted by length in windows.
     window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
-    for translation in translator.translate_stream(lines, n_best, seed, window, warn=_say, scores=scores):
+    for translation in translator.translate_stream(
+        lines, n_best, seed, window, warn=_say, scores=scores, required=required
+    ):
         _print(text_of(translation).removesuffix("\n"))
 
 
@@ -257,6 +270,37 @@ def evaluate(
         report["comparison"] = comparison.to_dict()
         lines += comparison.lines()
     _print(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(lines))
+
+
+@app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="Run directory.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
+    source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
+    reference: References = [],  # noqa: B006
+    sentences: Annotated[int, typer.Option(min=1, help="At most so many of the validation pairs.")] = 1000,
+    out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
+    samples: Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")] = 1000,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two runs: settings, scores with confidence, and sentence by sentence.
+
+    B - A and its p-value come from paired bootstrap resampling.
+    """
+    from dragoman.comparison import compare_runs, read_test_set, shared_validation_set
+    from dragoman.rundir import RunDirectory
+    from dragoman.translate import Translator
+
+    runs = RunDirectory.open(run_a), RunDirectory.open(run_b)
+    test = read_test_set("compare", source, reference) or shared_validation_set(*runs, sentences)
+    translators = Translator.load(run_a), Translator.load(run_b)
+    _say(f"translating {test.name} with both")
+    report = compare_runs(runs, translators, test, language, samples)
+    content = json.dumps(report.to_dict(), ensure_ascii=False)
+    if out is not None:
+        _write(out, (content + "\n").encode())
+    _print(content if as_json else "\n".join(report.lines()))
 
 
 @app.command()
@@ -398,7 +442,10 @@ def demo(
     run_demo(out, minutes, _print)
 
 
+app.command("translate-file")(translate_file_command(lambda line: _print(line)))
+app.command()(quickstart)
 app.command()(serve)
+app.command()(inspect_command(lambda line: _print(line)))
 
 
 def main() -> NoReturn:

@@ -24,6 +24,7 @@ Norm = Literal["layer", "batch"]
 Positions = Literal["sinusoidal", "learned", "index", "none"]
 AttentionScale = Literal["1/sqrt(d_k)", "1/d_k", "1"]
 Schedule = Literal["paper", "linear"]
+TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # of [data]: shares of the pairs of a view
 
 
 @dataclass(frozen=True)
@@ -134,11 +135,34 @@ class DataConfig:
     max_length_ratio: float = 9.0  # pairs where one side has this many times the other's characters are dropped
     drop_duplicates: bool = True
     hold_out: int = 1000  # sentence pairs taken from the training data for validation where `valid` is empty
+    # The training text may be seen in several views: the first as it is, each epoch the next one, written anew.
+    views: int = 1
+    bpe_dropout: float = 0.0  # of the merges of subwords, left out at random on both sides (Provilkov et al. 2020)
+    upper_case: float = 0.0  # this share of the pairs, both sides
+    title_case: float = 0.0  # this share of the pairs, both sides
+    short_phrases: float = 0.0  # this share of the pairs: one to four words of them that translate each other
+    typos: float = 0.0  # this share of the pairs, in the source
 
     def __post_init__(self) -> None:
         _require(self.max_length >= 2, "data", "max_length", self.max_length, "at least 2")
         _require(self.max_length_ratio >= 1, "data", "max_length_ratio", self.max_length_ratio, "at least 1")
         _require(self.hold_out >= 0, "data", "hold_out", self.hold_out, "at least 0")
+        _require(self.views >= 1, "data", "views", self.views, "at least 1")
+        for name in ("bpe_dropout", *TEXT_CHANGES):
+            _require(0 <= getattr(self, name) < 1, "data", name, getattr(self, name), "at least 0 and below 1")
+        changes = [name for name in ("bpe_dropout", *TEXT_CHANGES) if getattr(self, name)]
+        if bool(changes) != (self.views > 1):
+            what = (
+                f"with {changes[0]} = {getattr(self, changes[0])}" if changes else "with nothing that changes the text"
+            )
+            limit = (
+                "at least 2 (8 is a good number)"
+                if changes
+                else f"1, or give one of bpe_dropout, {', '.join(TEXT_CHANGES)}"
+            )
+            raise ConfigError(f"data.views = {self.views} {what}; must be {limit}")
+        shares = sum(getattr(self, name) for name in TEXT_CHANGES)
+        _require(shares <= 1, "data", f"{' + '.join(TEXT_CHANGES)}", shares, "at most 1: a pair is changed in one way")
 
     @property
     def tags(self) -> list[str]:

@@ -12,16 +12,20 @@ import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.augment import Chunk, encode_chunk, require_bpe
 from dragoman.cleaning import check_corpora, require_pairs
-from dragoman.config import CorpusConfig, DataConfig
+from dragoman.config import TEXT_CHANGES, CorpusConfig, DataConfig
 from dragoman.corpus import CleaningReport, Corpus, Verdict, file_digest
 from dragoman.errors import DataError, DragomanError
+from dragoman.excerpts import Lexicon, learn_lexicon
+from dragoman.parallel import map_on_all_cores
 from dragoman.tokenizer import Tokenizer, choose_vocab_size, load_tokenizer
 
 FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew
@@ -93,6 +97,12 @@ class Prepared:
     valid: Dataset
     valid_pairs: list[tuple[str, str]]  # the text of `valid`, in its order
     report: CleaningReport
+    further_views: tuple[Dataset, ...] = ()  # of `train`: the same pairs, row by row, written anew
+
+    def view(self, epoch: int) -> Dataset:
+        """What an epoch trains on: each the next view, from the plain text on."""
+        views = (self.train, *self.further_views)
+        return views[epoch % len(views)]
 
 
 def prepare(
@@ -128,8 +138,8 @@ def prepare(
         _write_json(record_path, {"tokenizer": tokenizer.digest, "inputs": inputs, "report": report.to_dict()})
 
     directory = _data_directory(run_directory, inputs, tokenizer)
-    partial = directory.with_name(directory.name + ".partial")
-    with _removed_unless_whole(partial):
+    unfinished = directory.with_name(directory.name + ".partial")
+    with _removed_unless_whole(unfinished):
         run_directory.mkdir(parents=True, exist_ok=True)
         # The record first: no tokenizer shall lie in a run's directory without a note of the text it belongs to.
         write_record(checked.report())
@@ -137,11 +147,17 @@ def prepare(
         shutil.rmtree(directory.parent, ignore_errors=True)  # the data of an earlier state, or half of it
         for name, corpora in (("train", checked.train), ("valid", checked.valid)):
             say(f"encoding {sum(map(len, corpora)):,} pairs for {name}")
-            encode_corpora(corpora, tokenizer, partial / name, config.max_length, keep_text=name == "valid")
+            encode_corpora(corpora, tokenizer, unfinished / name, config.max_length, keep_text=name == "valid")
         require_pairs(checked.train)
+        if config.bpe_dropout:
+            require_bpe(tokenizer, [side for pair in itertools.islice(_pairs(checked.train), _CHUNK) for side in pair])
+        lexicon = learn_lexicon(_pairs(checked.train)) if config.short_phrases else {}
+        for view in range(1, config.views):
+            say(f"writing the training text anew: view {view + 1} of {config.views}")
+            encode_view(checked.train, tokenizer, lexicon, unfinished / _view_name(view), config, seed, view)
         report = checked.report()
         write_record(report)
-        partial.replace(directory)
+        unfinished.replace(directory)
     for line in report.summary():
         say(line)
     return _open(directory, tokenizer, config, report)
@@ -202,6 +218,36 @@ def encode_corpora(
     _write_json(directory / "about.json", {"dtype": dtype.name, "counts": counts})
 
 
+def encode_view(
+    corpora: Sequence[Corpus],
+    tokenizer: Tokenizer,
+    lexicon: Lexicon,
+    directory: Path,
+    config: DataConfig,
+    seed: int,
+    view: int,
+    processes: int | None = None,
+) -> None:
+    """The pairs that `encode_corpora` kept, row by row, as this view writes them."""
+    directory.mkdir(parents=True)
+    dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
+    chunks = (Chunk(number * _CHUNK, pairs) for number, pairs in enumerate(_chunks(_pairs(corpora))))
+    encode = partial(encode_chunk, tokenizer=tokenizer, lexicon=lexicon, config=config, seed=seed, view=view)
+    with _SideWriter(directory, "source", dtype) as source_side, _SideWriter(directory, "target", dtype) as target_side:
+        for ids in map_on_all_cores(encode, chunks, processes):
+            source_side.add(ids[::2])
+            target_side.add(ids[1::2])
+    _write_json(directory / "about.json", {"dtype": dtype.name, "counts": [len(corpus) for corpus in corpora]})
+
+
+def _pairs(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
+    return itertools.chain.from_iterable(corpus.pairs() for corpus in corpora)
+
+
+def _view_name(view: int) -> str:
+    return f"train-view-{view}" if view else "train"
+
+
 class _SideWriter:
     """The files of one side, written as the ids come."""
 
@@ -243,14 +289,15 @@ def _sample(corpora: Sequence[Corpus]) -> Iterator[str]:
 
 
 def _open(directory: Path, tokenizer: Tokenizer, config: DataConfig, report: CleaningReport) -> Prepared:
-    train = Dataset.open(directory / "train", [corpus.weight for corpus in config.train])
+    weights = [corpus.weight for corpus in config.train]
+    train, *further_views = (Dataset.open(directory / _view_name(view), weights) for view in range(config.views))
     valid = Dataset.open(directory / "valid", [1.0] * len(config.valid or config.train))
     text = read_text(directory)
     if len(text) != len(valid):
         raise DataError(
             f"{directory}: damaged ({len(text):,} pairs of text for {len(valid):,} of ids); delete it and start again"
         )
-    return Prepared(tokenizer, train, valid, text, report)
+    return Prepared(tokenizer, train, valid, text, report, tuple(further_views))
 
 
 def prepared_directory(run_directory: Path) -> Path | None:
@@ -266,6 +313,12 @@ def read_text(directory: Path) -> list[tuple[str, str]]:
         return [(source, target) for source, target in json.loads(text_path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise DataError(f"{text_path}: damaged ({error}); delete {directory} and start again") from None
+
+
+def validation_pairs(run_directory: Path, most: int | None = None) -> list[tuple[str, str]]:
+    """The first of the pairs that a run was validated with; none if it was moved without its data."""
+    directory = prepared_directory(run_directory)
+    return [] if directory is None else read_text(directory)[:most]
 
 
 def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
@@ -288,6 +341,9 @@ def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
     if config.tags:  # named only where there are any: what was prepared without them stays valid
         settings["data.tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.train]
         settings["data.valid tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.valid]
+    if config.views > 1:  # said only then: plain data is what it was before there were views
+        settings |= {f"data.{name}": getattr(config, name) for name in ("views", "bpe_dropout", *TEXT_CHANGES)}
+        settings["train.seed"] = seed
     return {"settings": settings, "train": files(config.train), "valid": files(config.valid)}
 
 
@@ -306,8 +362,9 @@ def _require_same_inputs(before: dict[str, Any], now: dict[str, Any], run_direct
         if old is None or old["sha256"] != new["sha256"]:
             how = "was not part of this run" if old is None else "is not the file this run was begun with"
             raise DataError(f"{run_directory}: {new['path']} {how}; {remedy}")
-    for name, new in now["settings"].items():
-        old = before["settings"].get(name)
+    plain = {f"data.{name}": value for name, value in vars(DataConfig()).items()}
+    for name in now["settings"] | before["settings"]:
+        old, new = (settings["settings"].get(name, plain.get(name)) for settings in (before, now))
         if old != new:
             raise DataError(f"{run_directory}: {name} was {old} when this run began, is {new} now; {remedy}")
 

@@ -217,6 +217,15 @@ def compare(
     return Comparison(of_metric("BLEU"), of_metric("chrF2"), len(hypotheses_a), samples)
 
 
+def sentence_chrf(hypotheses: Sequence[str], references: References) -> list[float]:
+    """chrF2 of each sentence by itself, to sort sentences by: BLEU of one sentence is mostly zero or one."""
+    _check(hypotheses, references)
+    metric = CHRF()
+    return [
+        float(metric.sentence_score(said, list(row)).score) for said, row in zip(hypotheses, references, strict=True)
+    ]
+
+
 def read_references(paths: Sequence[Path]) -> list[list[str]]:
     """The references of each sentence from aligned files, one reference of each sentence in each file.
 

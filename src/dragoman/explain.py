@@ -4,11 +4,11 @@ All of it comes from the reference engine, for one sentence at a time. Pieces of
 `Candidate.tokens` names them, so what `Translator` gives back can be explained as it is.
 """
 
-import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from dragoman.config import SearchConfig
+from dragoman.dataset import validation_pairs
 from dragoman.engines.reference import ReferenceEngine
-from dragoman.errors import DataError, UsageError
+from dragoman.errors import UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import Probe, Site, Transformer
 from dragoman.rundir import RunDirectory
@@ -75,6 +76,13 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Alignment:
+    source_words: tuple[Word, ...]
+    target_words: tuple[Word, ...]
+    weights: tuple[tuple[float, ...], ...]  # target words by source words: how much each looks at each
+
+
+@dataclass(frozen=True)
 class WordChoice:
     """A word that could stand there: its tokens, and the probability that they come."""
 
@@ -126,18 +134,25 @@ class Explainer:
     ) -> None:
         if len(engine.models) != 1:
             raise UsageError(f"an ensemble of {len(engine.models)}; only a single run's translations can be explained")
+        if engine.models[0].config.architecture != "transformer":
+            raise UsageError(
+                f"model.architecture = {engine.models[0].config.architecture}; only a transformer can be explained: "
+                f"the others have no heads"
+            )
         self.engine = engine
         self.search = search
         self.tokenizer: Tokenizer = engine.tokenizer
         self.model: Transformer = engine.models[0]
         self._ids = {self.tokenizer.piece(index): index for index in range(self.tokenizer.vocab_size)}
-        self.alignment_heads = self._choose_heads(calibration)
+        self._calibration = calibration
 
     @classmethod
-    def load(cls, run: str | Path, **search: float) -> Self:
-        translator = Translator.load(run, engine="reference", **search)  # type: ignore[arg-type]
+    def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
+        translator = Translator.load(run, checkpoint=checkpoint, engine="reference", **search)  # type: ignore[arg-type]
         assert isinstance(translator.engine, ReferenceEngine)
-        return cls(translator.engine, translator.search, validation_pairs(RunDirectory.open(run)))
+        return cls(
+            translator.engine, translator.search, validation_pairs(RunDirectory.open(run).path, CALIBRATION_SENTENCES)
+        )
 
     def explain(
         self,
@@ -148,9 +163,9 @@ class Explainer:
         **search: float,
     ) -> Explanation:
         """Of the translation given in tokens, or else of the best one that begins with `prefix`."""
-        source = self._source(text)
+        source = self.source_ids(text)
         settings = with_changes(self.search, **search)
-        ids = self._decode(source, prefix, settings).ids if translation is None else self._to_ids(translation)
+        ids = self.find(source, prefix, settings).ids if translation is None else self.token_ids(translation)
         fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
         traced = trace(self.model, [*source, self.tokenizer.eos_id], fed)
         best = self._top(source, ids, alternatives)
@@ -158,26 +173,30 @@ class Explainer:
             Position(self.tokenizer.piece(token), _probability(log_probability), choices)
             for token, log_probability, choices in zip(traced.predicted, traced.log_probabilities, best, strict=True)
         )
-        source_words, target_words = self.words(source), self.words(ids)
-        weights = _align(traced.weights, self.alignment_heads)[: len(ids), : len(source)]
-        alignment = _by_word(weights, target_words, source_words)
+        aligned = self._aligned(source, ids, traced.weights)
         total = sum(traced.log_probabilities)
         return Explanation(
             source=self.tokenizer.decode(source),
-            target=self._text(ids),
-            source_words=source_words,
-            target_words=target_words,
-            tokens=self._pieces(ids),
+            target=self.text_of(ids),
+            source_words=aligned.source_words,
+            target_words=aligned.target_words,
+            tokens=self.pieces(ids),
             positions=positions,
-            alignment=alignment,
-            links=links_of(alignment),
+            alignment=aligned.weights,
+            links=links_of(aligned.weights),
             log_probability=total,
             score=total / paper_length_penalty(settings.alpha)(len(ids) + 1),
         )
 
+    def align(self, text: str, translation: Sequence[str]) -> Alignment:
+        """Which words belong together, of a translation given in tokens: one pass and nothing else."""
+        source, ids = self.source_ids(text), self.token_ids(translation)
+        fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
+        return self._aligned(source, ids, trace(self.model, [*source, self.tokenizer.eos_id], fed).weights)
+
     def alternatives(self, text: str, prefix: Sequence[str], count: int = 6) -> tuple[WordChoice, ...]:
         """Words that may follow the prefix: each of the most probable tokens, completed to the end of its word."""
-        source, before = self._source(text), self._to_ids(prefix)
+        source, before = self.source_ids(text), self.token_ids(prefix)
         first = [self._ids[choice.token] for choice in self._top(source, before, count)[-1]]
         starts = [[*before, token] for token in first if token != self.tokenizer.eos_id]
         limit = len(source) + self.search.max_extra_length
@@ -191,7 +210,7 @@ class Explainer:
             stop = word.last_token + 1
             assert hypothesis.token_log_probabilities is not None
             probability = _probability(sum(hypothesis.token_log_probabilities[len(before) : stop]))
-            tokens = self._pieces(hypothesis.ids[len(before) : stop])
+            tokens = self.pieces(hypothesis.ids[len(before) : stop])
             # Two first tokens can lead to one word, spelt in other pieces: it is offered once, as its best spelling.
             if word.text and (word.text not in choices or choices[word.text].probability < probability):
                 choices[word.text] = WordChoice(word.text, tokens, probability)
@@ -199,10 +218,10 @@ class Explainer:
 
     def beam(self, text: str, prefix: Sequence[str] = (), **search: float) -> BeamRecord:
         """The search as `explain` does it, with all that it weighed."""
-        source = self._source(text)
+        source = self.source_ids(text)
         settings = with_changes(self.search, **search)
         recorded: list[BeamStep] = []
-        best = self._decode(source, prefix, settings, recorded)
+        best = self.find(source, prefix, settings, recorded)
         prefixes: list[tuple[int, ...]] = [()]
         steps, finished = [], []
         for step in recorded:
@@ -231,8 +250,8 @@ class Explainer:
             alpha=settings.alpha,
             steps=tuple(steps),
             finished=tuple(finished),
-            target=self._text(best.ids),
-            tokens=self._pieces(best.ids),
+            target=self.text_of(best.ids),
+            tokens=self.pieces(best.ids),
             score=best.score,
         )
 
@@ -257,7 +276,12 @@ class Explainer:
             words.append(Word(text.strip(), start, start + len(text.strip()), first, following - 1))
         return tuple(words)
 
-    def _source(self, text: str) -> list[int]:
+    def _aligned(self, source: Sequence[int], ids: Sequence[int], weights: Mapping[Site, Tensor]) -> Alignment:
+        source_words, target_words = self.words(source), self.words(ids)
+        rows = _align(weights, self.alignment_heads)[: len(ids), : len(source)]
+        return Alignment(source_words, target_words, by_word(rows, target_words, source_words))
+
+    def source_ids(self, text: str) -> list[int]:
         ids = self.tokenizer.encode(text.strip())
         if not 1 <= len(ids) <= self.search.max_source_length:
             raise UsageError(
@@ -266,22 +290,22 @@ class Explainer:
             )
         return ids
 
-    def _to_ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
+    def token_ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
         unknown = [token for token in tokens if token not in self._ids]
         if unknown:
             raise UsageError(f"token {unknown[0]!r} is not in the vocabulary; give tokens as a translation names them")
         return tuple(self._ids[token] for token in tokens)
 
-    def _pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
+    def pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
         return tuple(self.tokenizer.piece(token) for token in ids)
 
-    def _text(self, ids: Sequence[int]) -> str:
+    def text_of(self, ids: Sequence[int]) -> str:
         return self.tokenizer.decode(ids).replace("\n", " ")
 
-    def _decode(
+    def find(
         self, source: list[int], prefix: Sequence[str], search: SearchConfig, recorded: list[BeamStep] | None = None
     ) -> Hypothesis:
-        forced = self._to_ids(prefix)
+        forced = self.token_ids(prefix)
         recorder = None if recorded is None else recorded.append
         constrain = forced_prefix([forced]) if forced else None
         found = self.engine.translate([source], search, constrain=constrain, recorder=recorder)[0]
@@ -304,7 +328,8 @@ class Explainer:
             for row in zip(top.indices.tolist(), top.values.tolist(), strict=True)
         ]
 
-    def _choose_heads(self, pairs: Sequence[tuple[str, str]]) -> AlignmentHeads:
+    @cached_property
+    def alignment_heads(self) -> AlignmentHeads:
         """The cross-attention heads that look at the token without which the translation suffers most.
 
         Hiding each source token in turn says, without any gold alignment, which one a target token came from. A head
@@ -313,7 +338,7 @@ class Explainer:
         layers, heads = len(self.model.decoder), self.model.config.num_heads
         hits = torch.zeros(2, layers, heads)
         counted = 0
-        for source, target in pairs:
+        for source, target in self._calibration:
             ids, fed = self.tokenizer.encode(source), self.tokenizer.encode(target)
             if not 2 <= len(ids) <= 40 or not 1 <= len(fed) <= 60:
                 continue
@@ -352,18 +377,6 @@ class Explainer:
         return loss.T.cpu(), weights.cpu()
 
 
-def validation_pairs(run: RunDirectory) -> list[tuple[str, str]]:
-    """Some of the pairs that the run was validated with; none if it was moved without its data."""
-    kept = sorted(run.path.glob("data/*/valid/text.json"), key=lambda path: path.stat().st_mtime)
-    if not kept:
-        return []
-    try:
-        pairs = json.loads(kept[-1].read_text(encoding="utf-8"))
-        return [(str(source), str(target)) for source, target in pairs[:CALIBRATION_SENTENCES]]
-    except (OSError, ValueError, TypeError):
-        raise DataError(f"{kept[-1]}: not a list of sentence pairs; restore it or remove its directory") from None
-
-
 def links_of(alignment: Sequence[Sequence[float]]) -> tuple[tuple[int, int], ...]:
     """Which source words a target word is linked to."""
     return tuple(
@@ -379,7 +392,7 @@ def _align(weights: Mapping[Site, Tensor], heads: AlignmentHeads) -> Tensor:
     return rows[heads.shift :]
 
 
-def _by_word(weights: Tensor, targets: Sequence[Word], sources: Sequence[Word]) -> tuple[tuple[float, ...], ...]:
+def by_word(weights: Tensor, targets: Sequence[Word], sources: Sequence[Word]) -> tuple[tuple[float, ...], ...]:
     """A word looks at a word as much as its tokens do on average at all tokens of the other."""
     return tuple(
         tuple(

@@ -24,7 +24,6 @@ _THREE_LETTERS = {
     "nld": "nl", "rus": "ru", "pol": "pl", "epo": "eo", "jpn": "ja", "cmn": "zh", "tur": "tr", "ukr": "uk",
 }  # fmt: skip
 _CODE = re.compile(r"[a-z]{2,3}(-[a-z]{2,4})?")
-LANGUAGES_FILE = "languages.json"  # in a run's directory: {"source": "en", "target": "de"}
 
 
 def language_name(code: str) -> str:
@@ -33,7 +32,7 @@ def language_name(code: str) -> str:
 
 def languages_of(run: RunDirectory) -> tuple[str, str] | None:
     """What the run says of itself in languages.json, or what the names of its training files say."""
-    said = run.path / LANGUAGES_FILE
+    said = run.languages_path
     if said.is_file():
         values = read_json(said)
         try:

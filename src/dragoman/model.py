@@ -61,6 +61,7 @@ class Probe:
 
     interventions: Mapping[Site, Intervention] = field(default_factory=dict)
     weights: dict[Site, Tensor] = field(default_factory=dict)  # (B, H, queries, keys), filled by the pass
+    scores: dict[Site, Tensor] = field(default_factory=dict)  # likewise: what the softmax is given, before any mask
 
 
 def attention(
@@ -71,24 +72,24 @@ def attention(
     mask: Tensor | None,  # broadcasts to (B, H, T, S); None: all may be attended to
     intervention: Intervention,
     positions: Sequence[int],  # of each of the T queries in its sequence
-) -> tuple[Tensor, Tensor]:
-    """Equation 1, step by step, with the weights: softmax(Q K^T scale) V."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Equation 1, step by step, with the weights and the scores before the mask: softmax(Q K^T scale) V."""
     # One dimension for sentences and heads, which is what a product of many small matrices takes without asking.
     rows = query.shape[:2]
     query, key, value = query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1)
     scores = torch.bmm(query * scale, key.mT).view(*rows, query.shape[1], key.shape[1])  # (B, H, T, S)
-    if mask is not None and not intervention.drop_mask:
-        scores = scores.masked_fill(~mask, -math.inf)
-    weights = scores.softmax(dim=-1)
+    mask = None if intervention.drop_mask else mask
+    weights = (scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(dim=-1)
+    if intervention.overrides:
+        weights = weights.clone()
     for override in intervention.overrides:
         queries = [row for row, position in enumerate(positions) if override.query in (None, position)]
-        weights = weights.clone()
         weights[:, override.head, queries] = override.weights[: weights.shape[3]].to(weights)
     context = torch.bmm(weights.flatten(0, 1), value).view(*rows, query.shape[1], value.shape[2])  # (B, H, T, d_v)
     if intervention.heads_off:
         context = context.clone()
         context[:, list(intervention.heads_off)] = 0
-    return context, weights
+    return context, weights, scores
 
 
 def causal_mask(size: int, device: torch.device) -> Tensor:
@@ -145,9 +146,9 @@ class MultiHeadAttention(nn.Module):
                 mask = causal_mask(query.shape[2], query.device)
             intervention = Intervention() if probe is None else probe.interventions.get(site, Intervention())
             positions = range(query.shape[2]) if positions is None else positions
-            context, weights = attention(query, key, value, self.scale, mask, intervention, positions)
+            context, weights, scores = attention(query, key, value, self.scale, mask, intervention, positions)
             if probe is not None:
-                probe.weights[site] = weights
+                probe.weights[site], probe.scores[site] = weights, scores
         return self.w_o(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
 

@@ -18,6 +18,14 @@ Numbers = Annotated[
     ComputeType | None,
     typer.Option("--compute-type", help="Numbers of ctranslate2 [default: what `quantize` kept, else float32]."),
 ]
+GlossaryFile = Annotated[
+    Path | None,
+    typer.Option("--glossary", help="TSV of terms to use: source, tab, target (forms by |; none: not translated)."),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option("--keep", metavar="KIND", help="Copied through as they are: placeholders, urls, emails or numbers."),
+]
 
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
 Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]

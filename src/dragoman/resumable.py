@@ -24,6 +24,7 @@ from typing import BinaryIO
 
 from dragoman.corpus import read_lines
 from dragoman.errors import DragomanError, UsageError
+from dragoman.glossary import Requirements
 from dragoman.rundir import RunDirectory, read_json, write_atomically
 from dragoman.translate import WINDOW, Translation, Translator
 
@@ -45,6 +46,7 @@ def translate_file(
     n_best: int = 1,
     seed: int = 0,
     scores: bool = True,
+    required: Requirements | None = None,
     say: Callable[[str], None],
     window: int = WINDOW,
 ) -> None:
@@ -57,19 +59,26 @@ def translate_file(
     total, digest = _read_through(source)
     settings = [dataclasses.asdict(translator.search), n_best, seed, scores, window, digest, *map(str, identity)]
     fingerprint = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
-    with _alone(output) as file:
+    with alone(_partial_path(output)) as file:
         done = _where_it_stopped(output, fingerprint, file)
         if done.lines:
             say(f"{output}: going on after line {done.lines:,}")
-        meter = _Meter(total, done.lines, say)
+        meter = Meter(total, done.lines, say)
         lines = islice(read_lines(source), done.lines, None)
         try:
             while chunk := list(islice(lines, window)):
                 translations = translator.translate_stream(
-                    chunk, n_best, seed, window, warn=meter.warn, scores=scores, first_line=done.lines + 1
+                    chunk,
+                    n_best,
+                    seed,
+                    window,
+                    warn=meter.warn,
+                    scores=scores,
+                    first_line=done.lines + 1,
+                    required=required,
                 )
                 file.write("".join(map(write, translations)).encode())
-                _to_disk(file)
+                to_disk(file)
                 done = Progress(fingerprint, done.lines + len(chunk), file.tell())
                 write_atomically(_progress_path(output), json.dumps(dataclasses.asdict(done)).encode())
                 meter.show(done.lines)
@@ -117,13 +126,12 @@ def _read_through(source: Path) -> tuple[int, str]:
 
 
 @contextlib.contextmanager
-def _alone(output: Path) -> Iterator[BinaryIO]:
-    """The partial output, open at its end, and nobody else writing it."""
-    path = _partial_path(output)
+def alone(path: Path) -> Iterator[BinaryIO]:
+    """A file open at its end, and nobody else writing it."""
     try:
-        file = path.open("ab")
+        file = path.open("ab+")
     except OSError as error:
-        raise DragomanError(f"{path}: cannot be written ({error.strerror}); choose another --output") from None
+        raise DragomanError(f"{path}: cannot be written ({error.strerror}); choose another output") from None
     with file:
         with contextlib.suppress(ImportError):  # no such locks on Windows
             import fcntl
@@ -150,18 +158,18 @@ def _where_it_stopped(output: Path, fingerprint: str, file: BinaryIO) -> Progres
     return done
 
 
-def _to_disk(file: BinaryIO) -> None:
+def to_disk(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
 
 
-class _Meter:
-    """Lines done, lines a second, time left: one line that is rewritten on a terminal, else one now and then."""
+class Meter:
+    """How much is done, how quickly, time left: one line that is rewritten on a terminal, else one now and then."""
 
     EVERY = 30.0  # seconds between two lines where there is no terminal
 
-    def __init__(self, total: int, already: int, say: Callable[[str], None]) -> None:
-        self.total, self.already = total, already
+    def __init__(self, total: int, already: int, say: Callable[[str], None], unit: str = "lines") -> None:
+        self.total, self.already, self.unit = total, already, unit
         self.say = say
         self.begin = time.monotonic()
         self.said = self.begin
@@ -171,7 +179,7 @@ class _Meter:
         now = time.monotonic()
         rate = (done - self.already) / max(now - self.begin, 1e-9)
         left = (self.total - done) / rate if rate else 0.0
-        line = f"{done:,} of {self.total:,} lines  {rate:,.0f} lines/s  {_clock(left)} left"
+        line = f"{done:,} of {self.total:,} {self.unit}  {rate:,.0f} {self.unit}/s  {_clock(left)} left"
         if self.terminal:
             sys.stderr.write(f"\r{line}\x1b[K")
             sys.stderr.flush()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Text = str | Path | CorpusConfig  # a TSV file of pairs, or a corpus of two files
 Lines = Sequence[str] | Path  # sentences, or a file with one a line
+Several = list[str] | tuple[str, ...] | Path  # the same where a string is one sentence, and not a sequence of letters
 
 
 class Run:
@@ -96,8 +97,12 @@ class Run:
     @overload
     def translate(self, text: str, *, to: str | None = None, **search: float) -> str: ...
     @overload
-    def translate(self, text: Lines, *, to: str | None = None, **search: float) -> list[str]: ...
-    def translate(self, text: str | Lines, *, to: str | None = None, **search: float) -> str | list[str]:
+    def translate(
+        self, text: Path | list[str] | tuple[str, ...], *, to: str | None = None, **search: float
+    ) -> list[str]: ...
+    def translate(
+        self, text: str | Path | list[str] | tuple[str, ...], *, to: str | None = None, **search: float
+    ) -> str | list[str]:
         """A sentence to a sentence, or lines to lines. `beam`, `alpha` and the other search settings by name."""
         translator = self.translator(to, **search)
         if isinstance(text, str):

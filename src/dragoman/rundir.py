@@ -10,6 +10,7 @@ skipped.jsonl       the batches of steps whose loss or gradient was not finite, 
 model.safetensors   the weights that translate: best so far, and the average at the end
 model.json          which weights those are
 ctranslate2/        those weights as CTranslate2 reads them, by number type: made when first asked for
+languages.json      {"source": "en", "target": "de"}, where it is known
 engine.json         the numbers and the vocabulary map to translate with, where `quantize` found them good enough
 """
 
@@ -19,6 +20,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,11 +46,12 @@ class RunDirectory:
         self.engine_path = self.path / "engine.json"
         self.checkpoints_path = self.path / "checkpoints"
         self.skipped_path = self.path / "skipped.jsonl"
+        self.languages_path = self.path / "languages.json"  # {"source": "en", "target": "de"}
 
     @classmethod
     def open(cls, path: str | Path) -> "RunDirectory":
         """A directory that holds a run, or a bundle of one, or a DataError that says what is missing."""
-        run = cls(unpacked(Path(path)) if Path(path).is_file() else path)
+        run = cls(unpacked(Path(path)) if _is_zip(Path(path)) else path)
         if not run.path.is_dir():
             raise DataError(f"{path}: no such run directory; make one: dragoman train --pairs my.tsv --out {path}")
         for needed in (run.config_path, run.tokenizer_path):
@@ -100,6 +103,26 @@ class RunDirectory:
                     path.rmdir()
             os.close(descriptor)
 
+    def is_training(self) -> bool:
+        """Whether a process of this machine trains in it. The lock is tried only where the process that held it last
+        lives: a training that begins is never in the way of this."""
+        import fcntl
+
+        try:
+            with (self.path / ".lock").open("rb") as file:
+                with suppress(PermissionError):  # another user's, and alive
+                    os.kill(int(file.read(20)), 0)
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except (OSError, ValueError):
+            return False
+        return False
+
+    def has_model(self) -> bool:
+        """Whether there is something to translate with: a training has it after its first validation."""
+        return self.model_path.is_file() or bool(self.checkpoints())
+
     def checkpoints(self) -> list[Path]:
         """Complete checkpoints, oldest first."""
         found = [p for p in self.checkpoints_path.glob("step-*") if re.fullmatch(r"step-\d+", p.name)]
@@ -111,6 +134,14 @@ def default_cache() -> Path:
     configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # The XDG specification has relative paths ignored.
     return (configured if configured.is_absolute() else Path.home() / ".cache") / "dragoman"
+
+
+def _is_zip(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    import zipfile  # only who has a file for a run waits for it
+
+    return zipfile.is_zipfile(path)
 
 
 def unpacked(bundle: Path) -> Path:
@@ -137,6 +168,17 @@ def unpack(bundle: Path, directory: Path) -> None:
                     raise DataError(f"{bundle}: {name} is not what was packed; fetch the bundle again")
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(f"{bundle}: not a bundle of a run ({error}); make one: dragoman bundle RUN") from None
+
+
+@contextmanager
+def scratch_of(run: RunDirectory) -> Iterator[RunDirectory]:
+    """A directory of its own for a training that stands on the run's text: what that writes is gone afterwards."""
+    with tempfile.TemporaryDirectory() as temporary:
+        scratch = RunDirectory(temporary)
+        for name in ("tokenizer.model", "cleaning.json"):
+            shutil.copy(run.path / name, scratch.path / name)
+        (scratch.path / "data").symlink_to((run.path / "data").resolve())
+        yield scratch
 
 
 def step_of(checkpoint: Path) -> int:

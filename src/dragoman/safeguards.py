@@ -61,6 +61,11 @@ def is_about_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in said or "can't allocate memory" in said
 
 
+def longest(data: Dataset) -> int:
+    """Tokens of the longest side, with its end symbol."""
+    return int(max(data.source_lengths.max(), data.target_lengths.max())) + 1
+
+
 def largest_batch(data: Dataset, tokens: int) -> np.ndarray:
     """The micro-batch that needs the most memory of all that this data can give: its longest pairs together."""
     longer = np.maximum(data.source_lengths, data.target_lengths) + 1

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from dragoman.errors import DragomanError, UsageError
 from dragoman.hypotheses import Hypothesis, LengthPenalty
+from dragoman.sharing import Choice, Requirement, Row, share_out
 
 
 class State(Protocol):
@@ -86,6 +87,7 @@ def beam_search(
     n_best: int = 1,
     stop: Stop = "exact",
     constrain: Constrain | None = None,
+    require: Sequence[Requirement] | None = None,
     recorder: Recorder | None = None,
 ) -> list[list[Hypothesis]]:
     """The n_best hypotheses of each sentence by log-probability / length_penalty(length with end symbol), best first.
@@ -104,12 +106,14 @@ def beam_search(
     A constraint is never broken: a row with no allowed continuation dies. A sentence can therefore have fewer than
     n_best hypotheses, or an empty list, which the caller must expect where it constrains.
 
+    require, one for each sentence: no output ends before it holds all that is required; sharing.py says how.
+
     Ties go to the lower row, then to the lower id; of equal scores at different lengths the shorter comes first. Only
     where more than 2·beam continuations of one row tie at the edge does torch.topk choose among them.
     """
     _require(beam >= 1, "beam", beam, "at least 1")
     _require(n_best >= 1, "n_best", n_best, "at least 1")
-    rows = _Rows(max_lengths, start_id, eos_id)
+    rows = _Rows(max_lengths, start_id, eos_id, require)
 
     def done(sentence: int, best_living: float) -> bool:
         finished = rows.finished[sentence]
@@ -119,12 +123,17 @@ def beam_search(
             case "first":
                 return len(finished) >= max(n_best, beam)
             case "exact":
+                if require is not None and len(finished) >= max(n_best, beam):
+                    return True  # the likely rows that lack something might be followed to the maximum length
                 bound = best_living / length_penalty(max_lengths[sentence] + 1)
                 return len(finished) >= n_best and -finished[n_best - 1][0] >= bound
 
     while rows.sentences:
         log_probs, state = step(rows.ids, state)
-        found = rows.continuations(log_probs, 2 * beam, constrain)
+        if require is None:
+            found, kept = rows.continuations(log_probs, 2 * beam, constrain), None
+        else:
+            found, kept = rows.shared_out(log_probs, beam, constrain, require)
         scores = found.totals / length_penalty(rows.position + 1)
         ends = (found.tokens == eos_id) & (found.totals > -math.inf)
         if stop == "first":
@@ -132,7 +141,8 @@ def beam_search(
         rows.finish(found, ends, ranks=-scores)
         # What goes on: the best that are not ends, in their order, which a stable sort keeps.
         going_on = found.totals.masked_fill(found.tokens == eos_id, -math.inf)
-        kept = going_on.sort(dim=-1, descending=True, stable=True).indices[:, :beam]
+        if kept is None:
+            kept = going_on.sort(dim=-1, descending=True, stable=True).indices[:, :beam]
         living = going_on.gather(1, kept)
         if recorder is not None:
             _record(recorder, rows, found, scores, ends, kept)
@@ -262,7 +272,9 @@ class _Candidates(NamedTuple):
 class _Rows:
     """The sentences still searched, their rows, and what has finished: the part that both kinds of search share."""
 
-    def __init__(self, max_lengths: Sequence[int], start_id: int, eos_id: int) -> None:
+    def __init__(
+        self, max_lengths: Sequence[int], start_id: int, eos_id: int, require: Sequence[Requirement] | None = None
+    ) -> None:
         for length in max_lengths:
             _require(length >= 0, "maximum length", length, "at least 0")
         self.max_lengths = max_lengths
@@ -273,6 +285,8 @@ class _Rows:
         self.living = torch.zeros(len(max_lengths), 1, dtype=torch.float64)  # (B, K) totals; -inf: an empty row
         self.paths: list[list[_Path]] = [[None] for _ in max_lengths]  # (B, K)
         self.finished: list[list[_Finished]] = [[] for _ in max_lengths]  # of every sentence by index, best first
+        self.require = require
+        self.progress = [[requirement.start] for requirement in require or ()]  # (B, K) where something is required
 
     def continuations(self, log_probs: Tensor, count: int, constrain: Constrain | None) -> _Candidates:
         """The `count` best continuations of each sentence over all its rows, best first."""
@@ -282,6 +296,40 @@ class _Rows:
             peaks = self._peaks(log_probs, chunks)
             return _best_of_chunks(self.living, log_probs, peaks, count)
         return _merge(self.living, *self.best(log_probs, count, constrain), count, filler=self.eos_id)
+
+    def shared_out(
+        self, log_probs: Tensor, beam: int, constrain: Constrain | None, require: Sequence[Requirement]
+    ) -> tuple[_Candidates, Tensor]:
+        """Candidates, best first, and those of them that go on, (B, beam). Weighed are the most probable tokens of each
+        row and all that bring it further."""
+        # Of each row fewer than the beam: one row hardly ever gives all that goes on.
+        width = min(2 * beam, max(beam // 2, 8))
+        values, tokens = (column.tolist() for column in self.best(log_probs, width, constrain))
+        chosen = []
+        for row, sentence in enumerate(self.sentences):
+            room = self.max_lengths[sentence] - self.position - 1
+            rows = []
+            for number, (total, progress) in enumerate(zip(self.living[row].tolist(), self.progress[row], strict=True)):
+                if total == -math.inf:
+                    continue
+                likely = zip(tokens[row][number], values[row][number], strict=True)
+                options = {token: value for token, value in likely if value > -math.inf}
+                if room >= 0:
+                    wanted = require[sentence].wanted(progress) - options.keys()
+                    allowed = None if constrain is None else constrain(sentence, _unwind(self.paths[row][number])[0])
+                    further = sorted(wanted if allowed is None else wanted & set(allowed))
+                    options |= zip(further, log_probs[row, number, further].double().tolist(), strict=True)
+                rows.append((number, Row(total, progress, options)))
+            chosen.append(share_out(require[sentence], rows, beam, room, self.eos_id))
+        longest = max(map(len, chosen)) + 1  # at least one at the end does not exist, for rows that stay empty
+        nothing = Choice(-math.inf, 0, self.eos_id, -math.inf)
+        kept = torch.full((len(chosen), beam), longest - 1)
+        for row, some in enumerate(chosen):
+            places = [place for place, choice in enumerate(some) if choice.token != self.eos_id]
+            kept[row, : len(places)] = torch.tensor(places, dtype=torch.long)
+        columns = torch.tensor([[*some, *[nothing] * (longest - len(some))] for some in chosen], dtype=torch.float64)
+        totals, origins, ids, log_probabilities = columns.unbind(-1)
+        return _Candidates(totals, origins.long(), ids.long(), log_probabilities), kept
 
     def best(self, log_probs: Tensor, width: int, constrain: Constrain | None) -> tuple[Tensor, Tensor]:
         """The log-probabilities and ids, (B, K, W), of the `width` most probable allowed tokens of each row, best
@@ -349,6 +397,12 @@ class _Rows:
             for old, *new in zip(self.paths, *columns, strict=True)
         ]
         self.paths = [paths[row] for row in searched]
+        if self.require is not None:
+            advanced = [
+                [self.require[sentence].advance(old[beam], token) for beam, token, _ in zip(*new, strict=True)]
+                for sentence, old, *new in zip(self.sentences, self.progress, *columns, strict=True)
+            ]
+            self.progress = [advanced[row] for row in searched]
         self.sentences = [self.sentences[row] for row in searched]
         kept = torch.tensor(searched, dtype=torch.long)
         self.ids, self.living = found.tokens.masked_fill(empty, self.eos_id)[kept], living[kept]

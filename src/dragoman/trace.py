@@ -23,6 +23,7 @@ class Trace:
     predicted: tuple[int, ...]
     log_probabilities: tuple[float, ...]  # of the predicted tokens
     weights: Mapping[Site, Tensor]  # (H, queries, keys) each, on the CPU
+    scores: Mapping[Site, Tensor]  # likewise: what the softmax was given, before any mask
 
 
 @torch.no_grad()
@@ -54,6 +55,7 @@ def trace(
         predicted=tuple(target[0, 1:].tolist()),
         log_probabilities=tuple(log_probs[0].gather(1, target[0, 1:, None]).squeeze(1).tolist()),
         weights={site: weights[0].cpu() for site, weights in probe.weights.items()},
+        scores={site: scores[0].cpu() for site, scores in probe.scores.items()},
     )
 
 

@@ -42,6 +42,7 @@ from dragoman.safeguards import (
     is_about_memory,
     keep_freed_memory,
     largest_batch,
+    longest,
     passes,
     record_skipped,
     smaller_passes,
@@ -96,13 +97,14 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
         say_start(at_work)
         try_largest_batch(at_work)
         config, model, optimizer, gradients = at_work.config, at_work.model, at_work.optimizer, at_work.gradients
-        progress, data, tokenizer = at_work.progress, at_work.prepared.train, at_work.prepared.tokenizer
+        progress, prepared, tokenizer = at_work.progress, at_work.prepared, at_work.prepared.tokenizer
         on_gpu = ranks.device.type == "cuda"
         states = torch.compile(model.states, dynamic=True) if on_gpu else model.states
         precision = torch.autocast("cuda", torch.bfloat16) if on_gpu else nullcontext()
 
         meter, stop, clock_start = Meter(progress, settings), False, time.monotonic() - progress.seconds
-        for step_rows in steps_from(data, settings, progress):
+        for step_rows in steps_from(prepared, settings, progress):
+            data = prepared.view(progress.epoch)
             done = budget_used(settings, progress.step, progress.seconds)
             if stop or (nothing_left(settings, progress) if replay is None else progress.step >= replay.until):
                 break
@@ -127,7 +129,7 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
                         (loss * (weight * gradients.factor / tokens)).backward()  # type: ignore[no-untyped-call]
                         gradients.extra[:2] += weight * torch.stack((loss.detach(), nll))
             except (RuntimeError, MemoryError) as error:
-                make_room(at_work, error, step_rows)
+                make_room(at_work, error, data, step_rows)
                 continue  # the same step again
             if ranks.leads:  # the first rank's clock is everyone's
                 gradients.extra[2] = time.monotonic() - clock_start
@@ -137,7 +139,7 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
             progress.seconds, stop = seconds, asked > 0
             gradient_norm = gradients.norm()
             if not math.isfinite(step_loss) or not math.isfinite(gradient_norm):
-                skip(at_work, step_rows, step_loss, gradient_norm)
+                skip(at_work, data, step_rows, step_loss, gradient_norm)
                 continue
             for group in optimizer.param_groups:
                 group["lr"] = rate
@@ -192,8 +194,9 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks) -> Training:
 
 def try_largest_batch(at_work: Training) -> None:
     """An out-of-memory shows in the first seconds, and not after a night."""
-    data, progress, model = at_work.prepared.train, at_work.progress, at_work.model
+    prepared, progress, model = at_work.prepared, at_work.progress, at_work.model
     settings = at_work.config.train
+    data = max((prepared.train, *prepared.further_views), key=longest)
     rows = largest_batch(data, min(settings.micro_batch_tokens, settings.batch_tokens))
     kept = {name: buffer.clone() for name, buffer in model.named_buffers()}  # running statistics of batch norms
     model.train()
@@ -206,7 +209,7 @@ def try_largest_batch(at_work: Training) -> None:
                 loss.backward()  # type: ignore[no-untyped-call]
                 break  # the others are no larger
         except (RuntimeError, MemoryError) as error:
-            make_room(at_work, error, [rows])
+            make_room(at_work, error, data, [rows])
         else:
             break
     at_work.gradients.clear()
@@ -214,7 +217,7 @@ def try_largest_batch(at_work: Training) -> None:
         buffer.copy_(kept[name])
 
 
-def make_room(at_work: Training, error: BaseException, rows: Sequence[np.ndarray]) -> None:
+def make_room(at_work: Training, error: BaseException, data: Dataset, rows: Sequence[np.ndarray]) -> None:
     """Memory did not suffice: smaller passes from now on. Any other error is not for us."""
     if not is_about_memory(error):
         raise error
@@ -222,18 +225,18 @@ def make_room(at_work: Training, error: BaseException, rows: Sequence[np.ndarray
         raise DragomanError("out of memory; lower train.micro_batch_tokens (divided models cannot split a batch)")
     progress = at_work.progress
     at_work.gradients.clear()
-    progress.pass_tokens = smaller_passes(at_work.prepared.train, rows, progress.pass_tokens)
+    progress.pass_tokens = smaller_passes(data, rows, progress.pass_tokens)
     at_work.log.write("memory", progress.step, pass_tokens=progress.pass_tokens)
     print(f"step {progress.step + 1}: out of memory; from now on in passes of at most {progress.pass_tokens:,} tokens, "
           f"more of them to a step", file=sys.stderr)  # fmt: skip
 
 
-def skip(at_work: Training, rows: Sequence[np.ndarray], loss: float, gradient_norm: float) -> None:
+def skip(at_work: Training, data: Dataset, rows: Sequence[np.ndarray], loss: float, gradient_norm: float) -> None:
     """A loss or gradient that is not finite never reaches the weights. A few in a row, and the run goes back."""
     progress, run, log, ranks = at_work.progress, at_work.run, at_work.log, at_work.ranks
     at_work.gradients.clear()
     if ranks.leads:
-        record_skipped(run, at_work.prepared.train, at_work.prepared.tokenizer, progress.step + 1, rows)
+        record_skipped(run, data, at_work.prepared.tokenizer, progress.step + 1, rows)
     in_a_row = progress.skipped_in_a_row + 1
     progress.advance()
     progress.skipped_in_a_row = in_a_row
@@ -323,13 +326,13 @@ def make_optimizer(model: Transformer, settings: TrainConfig) -> torch.optim.Opt
     return torch.optim.Adam(model.parameters(), lr=0.0, betas=betas, eps=settings.adam_epsilon, fused=True)
 
 
-def steps_from(data: Dataset, settings: TrainConfig, progress: Progress) -> Iterator[Sequence[np.ndarray]]:
+def steps_from(prepared: Prepared, settings: TrainConfig, progress: Progress) -> Iterator[Sequence[np.ndarray]]:
     """The step at which the progress stands, each time anew: the loop moves it on."""
     planned = None
     while True:
         if planned != progress.epoch:
-            plan = plan_epoch(data, settings.batch_tokens, settings.micro_batch_tokens, settings.seed, progress.epoch)
-            planned = progress.epoch
+            planned, data = progress.epoch, prepared.view(progress.epoch)
+            plan = plan_epoch(data, settings.batch_tokens, settings.micro_batch_tokens, settings.seed, planned)
         if progress.position < len(plan):
             yield plan[progress.position]
         else:

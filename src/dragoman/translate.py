@@ -1,20 +1,26 @@
 """Translator: strings in, strings out. Nothing outside ever sees a token unless it asks."""
 
-import re
+import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from dragoman.config import DataConfig, SearchConfig, language_tag
 from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_length
-from dragoman.engines.selection import load_engine
+from dragoman.engines.selection import load_engine, load_reference
 from dragoman.errors import DataError, UsageError
+from dragoman.glossary import Required, Requirements
 from dragoman.hypotheses import Hypothesis
 from dragoman.rundir import RunDirectory
+from dragoman.sentences import split_text
 from dragoman.tokenizer import Tokenizer, load_tokenizer
+
+if TYPE_CHECKING:
+    from dragoman.engines.reference import ReferenceEngine
+    from dragoman.phrases import Borders, Phrases
 
 # Lines that are sorted by length together when text is streamed: enough for batches of like length.
 WINDOW = 2000
@@ -45,14 +51,31 @@ class Translation:
         return self.candidates[0].text
 
 
+class _Part(NamedTuple):
+    text: str
+    ids: list[int]
+    required: tuple[Required, ...]
+
+
 class Translator:
     """A trained run, or several with one vocabulary as an ensemble, ready to translate."""
 
-    def __init__(self, engine: Engine, tokenizer: Tokenizer, search: SearchConfig, tag: str = "") -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        tokenizer: Tokenizer,
+        search: SearchConfig,
+        load_reference: "Callable[[], ReferenceEngine] | None" = None,
+        tag: str = "",
+    ) -> None:
+        """load_reference: the same weights in the engine that can do everything, for what `engine` cannot. tag: put
+        before every source, it asks a model of several languages for one of them."""
         self.engine = engine
         self.tokenizer = tokenizer
         self.search = search
-        self.tag = tag  # put before every source: it asks a model of several languages for one of them
+        self._load_reference = load_reference
+        self.tag = tag
+        self._borders: Borders | None = None
 
     @classmethod
     def load(
@@ -86,17 +109,29 @@ class Translator:
         config = directories[0].read_config()
         settings, tag = with_changes(config.search, **search), _tag_for(to, config.data, directories[0].path)
         loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)
-        return cls(loaded, tokenizer, settings, tag)
+        reference = functools.cache(lambda: load_reference(directories, tokenizer, checkpoint))
+        return cls(loaded, tokenizer, settings, reference, tag)
 
     def tagged(self, text: str) -> str:
         """A source as the model is given it."""
         return f"{self.tag} {text}" if self.tag and text else text
 
-    def translate(self, lines: Sequence[str]) -> list[str]:
-        """One translation a line, in the order given."""
+    def with_search(self, **changes: float) -> "Translator":
+        """The same engines with other search settings."""
+        changed = with_changes(self.search, **changes)
+        return Translator(self.engine, self.tokenizer, changed, self._load_reference, self.tag)
+
+    def fits(self, text: str) -> bool:
+        """Whether a sentence is translated as one."""
+        limit = self.search.max_source_length
+        # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
+        return len(f"{self.tag}{text}".encode()) < limit - 1 or len(self.tokenizer.encode(self.tagged(text))) <= limit
+
+    def translate(self, lines: Sequence[str], required: Requirements | None = None) -> list[str]:
+        """One translation a line, in the order given. `required`: what each must hold, as `Glossary(...).required`."""
         if isinstance(lines, str):  # a sequence of strings too: it would be translated letter by letter
             raise UsageError("translate() got a string; give a list of lines")
-        return [translation.text for translation in self.translate_stream(lines, scores=False)]
+        return [translation.text for translation in self.translate_stream(lines, scores=False, required=required)]
 
     def translate_stream(
         self,
@@ -107,15 +142,19 @@ class Translator:
         warn: Callable[[str], None] = warnings.warn,
         scores: bool = True,
         first_line: int = 1,
+        required: Requirements | None = None,
     ) -> Iterator[Translation]:
         """Translations as they come, in the order of the lines, `window` lines in memory at a time.
 
         scores=False: only the text is wanted, which can be quicker. first_line: the number of the first of the lines,
-        for warnings and random draws.
+        for warnings and random draws. required: of a line, the words that its translation must hold; such lines are
+        the reference engine's.
         """
+        if required is not None and self.search.sampling:
+            raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
         lines = iter(lines)
         while chunk := list(islice(lines, window)):
-            yield from self._translate_window(chunk, first_line, n_best, seed, warn, scores)
+            yield from self._translate_window(chunk, first_line, n_best, seed, warn, scores, required)
             first_line += len(chunk)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
@@ -136,33 +175,77 @@ class Translator:
         return scores
 
     def _translate_window(
-        self, lines: Sequence[str], first_line: int, n_best: int, seed: int, warn: Callable[[str], None], scores: bool
+        self,
+        lines: Sequence[str],
+        first_line: int,
+        n_best: int,
+        seed: int,
+        warn: Callable[[str], None],
+        scores: bool,
+        required: Requirements | None,
     ) -> Iterator[Translation]:
-        parts: list[list[int]] = []  # the token ids of every part of every line
+        parts: list[_Part] = []  # of every line
         parts_of: list[range] = []
         encoded = self.tokenizer.encode_batch([self.tagged(line.strip()) for line in lines])
         limit = self.search.max_source_length
         for number, (line, ids) in enumerate(zip(lines, encoded, strict=True), start=first_line):
             begin = len(parts)
+            pieces, piece_ids = [line.strip()], [ids]
             if len(ids) > limit:
                 pieces = split_text(line.strip(), lambda text: len(self.tokenizer.encode(self.tagged(text))) <= limit)
-                parts.extend(self.tokenizer.encode_batch([self.tagged(piece) for piece in pieces]))
+                piece_ids = self.tokenizer.encode_batch([self.tagged(piece) for piece in pieces])
                 warn(
                     f"line {number}: {len(ids)} tokens, more than {limit} (search.max_source_length): "
                     f"translated in {len(pieces)} parts"
                 )
-            elif ids:
-                parts.append(ids)
+            for piece, some in zip(pieces, piece_ids, strict=True):
+                if some:
+                    parts.append(_Part(piece, some, tuple(required(piece)) if required is not None else ()))
             parts_of.append(range(begin, len(parts)))
-        found: list[list[Hypothesis]] = [[] for _ in parts]
-        for batch in self._batches([len(part) for part in parts]):
-            hypotheses = self.engine.translate(
-                [parts[i] for i in batch], self.search, n_best, seed + first_line + batch[0], scores
-            )
-            for index, candidates in zip(batch, hypotheses, strict=True):
-                found[index] = candidates
+        found = self._find(parts, n_best, seed + first_line, scores)
         for line, indices in zip(lines, parts_of, strict=True):
             yield Translation(line, self._join([found[i] for i in indices]))
+
+    def _find(self, parts: "Sequence[_Part]", n_best: int, seed: int, scores: bool) -> list[list[Hypothesis]]:
+        """The hypotheses of each part; those with required words by the engine that can do that."""
+        found: list[list[Hypothesis]] = [[] for _ in parts]
+        free = [index for index, part in enumerate(parts) if not part.required]
+        for batch in self._batches([len(parts[index].ids) for index in free]):
+            indices = [free[number] for number in batch]
+            sources = [parts[index].ids for index in indices]
+            hypotheses = self.engine.translate(sources, self.search, n_best, seed + batch[0], scores)
+            for index, candidates in zip(indices, hypotheses, strict=True):
+                found[index] = candidates
+        bound = [index for index, part in enumerate(parts) if part.required]
+        for batch in batches_of_like_length([len(parts[index].ids) for index in bound], self.search.batch_tokens // 4):
+            indices = [bound[number] for number in batch]
+            hypotheses = self.reference.translate(
+                [parts[index].ids for index in indices],
+                self.search,
+                n_best,
+                require=[self._phrases(parts[index].required) for index in indices],
+            )
+            for index, candidates in zip(indices, hypotheses, strict=True):
+                found[index] = candidates
+        return found
+
+    @property
+    def reference(self) -> "ReferenceEngine":
+        """The engine that knows constraints: this translator's own, or the same weights loaded once."""
+        from dragoman.engines.reference import ReferenceEngine
+
+        if isinstance(self.engine, ReferenceEngine):
+            return self.engine
+        if self._load_reference is None:
+            raise UsageError(f"{self.engine.name} knows no constraints; load the translator with Translator.load")
+        return self._load_reference()
+
+    def _phrases(self, required: Sequence[Required]) -> "Phrases":
+        from dragoman.phrases import Borders, Phrases
+
+        if self._borders is None:
+            self._borders = Borders.of(self.tokenizer)
+        return Phrases(required, self.tokenizer, self._borders)
 
     def _join(self, parts: Sequence[Sequence["Hypothesis"]]) -> tuple[Candidate, ...]:
         """The candidates of a line from those of its parts: the best of each, then the second best of each ..."""
@@ -211,29 +294,3 @@ def with_changes(search: SearchConfig, **changes: float) -> SearchConfig:
     if unknown := ", ".join(changes.keys() - known.keys()):
         raise UsageError(f"unknown search setting {unknown}; known: {', '.join(known)}")
     return replace(search, **changes)  # type: ignore[arg-type]
-
-
-# Where a line that is too long may be cut, best first: after a sentence, after a clause, between words.
-_CUTS = (r"(?<=[.!?…。！？])\s+", r"(?<=[,;:—])\s+", r"\s+")
-
-
-def split_text(text: str, fits: Callable[[str], bool]) -> list[str]:
-    """Parts that fit, cut at the best places there are; a word that does not fit is cut in half."""
-    if fits(text):
-        return [text]
-    for cut in _CUTS:
-        pieces = re.split(cut, text)
-        if len(pieces) > 1:
-            break
-    else:
-        middle = len(text) // 2
-        return [*split_text(text[:middle], fits), *split_text(text[middle:], fits)] if middle else [text]
-    parts: list[str] = []
-    for piece in pieces:
-        if parts and fits(f"{parts[-1]} {piece}"):
-            parts[-1] = f"{parts[-1]} {piece}"
-        elif fits(piece):
-            parts.append(piece)
-        else:
-            parts.extend(split_text(piece, fits))
-    return [part for part in parts if part]

@@ -8,7 +8,6 @@ has the decision, and it is taken again here.
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 from dragoman.checkpoint import average, link_of, read_progress, read_tensors
 from dragoman.errors import DataError
-from dragoman.rundir import RunDirectory, damage, read_json, sha256, step_of
+from dragoman.rundir import RunDirectory, damage, read_json, scratch_of, sha256, step_of
 from dragoman.train import Replay, train
 
 CLOCK = ("seconds", "tokens_per_second")  # what may differ when a run is done again
@@ -119,13 +118,8 @@ def replay(
         for place, rate in enumerate(stretch)
     }
     say(f"training steps {first + 1:,} to {until:,} again")
-    with tempfile.TemporaryDirectory() as temporary:
-        again = RunDirectory(temporary)
-        for path in run.path.iterdir():  # what the run stands on; all that training writes is written here
-            if path.name in ("config.json", "tokenizer.model", "cleaning.json"):
-                shutil.copy(path, again.path / path.name)
-            elif path.name == "data":
-                (again.path / "data").symlink_to(path.resolve())
+    with scratch_of(run) as again:
+        shutil.copy(run.config_path, again.config_path)
         if start:
             shutil.copytree(start, again.checkpoints_path / start.name)
         train(config, again, "", Replay(until, rates))

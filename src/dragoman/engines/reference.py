@@ -9,11 +9,14 @@ from torch import Tensor
 
 from dragoman.batching import pad
 from dragoman.config import SearchConfig
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import DecodingState, Probe, Transformer
 from dragoman.search import Constrain, Recorder, beam_search, greedy_search, sample
+from dragoman.sharing import Requirement
 from dragoman.tokenizer import Tokenizer
+
+MOST_SHARED = 16  # rows of a sentence with required words: more cost time and change no translation that was measured
 
 
 class _States(NamedTuple):
@@ -25,6 +28,35 @@ class _States(NamedTuple):
         device = self.members[0].memory[0][0].device
         sentences, beams = sentences.to(device), beams.to(device)
         return _States(tuple(member.select(sentences, beams) for member in self.members))
+
+
+class _Prefixes(NamedTuple):
+    """Decoding without a cache. Where the decoder's mask is dropped, what is said later changes what earlier positions
+    hold, so every step is computed from the whole of what was said so far."""
+
+    models: tuple[Transformer, ...]
+    memories: tuple[Tensor, ...]  # (B, S, D) a model
+    mask: Tensor | None  # (B, S)
+    said: Tensor  # (B, K, T)
+    probe: Probe
+
+    def select(self, sentences: Tensor, beams: Tensor) -> "_Prefixes":
+        sentences, beams = sentences.to(self.said.device), beams.to(self.said.device)
+        said = self.said[sentences[:, None], beams]
+        memories = tuple(memory[sentences] for memory in self.memories)
+        return self._replace(memories=memories, mask=None if self.mask is None else self.mask[sentences], said=said)
+
+    def step(self, last_ids: Tensor) -> tuple[list[Tensor], "_Prefixes"]:
+        said = torch.cat((self.said, last_ids[..., None]), dim=2)
+        beams = said.shape[1]
+        mask = None if self.mask is None else self.mask.repeat_interleave(beams, dim=0)
+        logits = [
+            model.output(
+                model.decode(said.flatten(0, 1), memory.repeat_interleave(beams, dim=0), mask, self.probe)[:, -1]
+            ).view(*said.shape[:2], -1)
+            for model, memory in zip(self.models, self.memories, strict=True)
+        ]
+        return logits, self._replace(said=said)
 
 
 class ReferenceEngine:
@@ -54,22 +86,39 @@ class ReferenceEngine:
         scores: bool = True,  # noqa: ARG002 the protocol's; here they are always exact
         *,
         constrain: Constrain | None = None,
+        require: Sequence[Requirement] | None = None,
         recorder: Recorder | None = None,
         probe: Probe | None = None,
     ) -> list[list[Hypothesis]]:
         for model in self.models:
             model.eval()
         ids, mask = self._source_batch(sources)
-        states = _States(tuple(model.start(ids, mask, probe) for model in self.models))
+        states: _States | _Prefixes
+        if probe is not None and any(change.drop_mask for change in probe.interventions.values()):
+            memories = tuple(model.encode(ids, mask, probe) for model in self.models)
+            states = _Prefixes(tuple(self.models), memories, mask, ids.new_empty(len(sources), 1, 0), probe)
+        else:
+            states = _States(tuple(model.start(ids, mask, probe) for model in self.models))
 
-        def step(last_ids: Tensor, states: _States) -> tuple[Tensor, _States]:
+        def step(last_ids: Tensor, states: _States | _Prefixes) -> tuple[Tensor, _States | _Prefixes]:
             last_ids = last_ids.to(self.device)
+            if isinstance(states, _Prefixes):
+                logits, states = states.step(last_ids)
+                return _mean_log_probabilities(logits), states
             logits = [
                 model.step(last_ids, state, probe) for model, state in zip(self.models, states.members, strict=True)
             ]
             return _mean_log_probabilities(logits), states
 
         max_lengths = [len(source) + search.max_extra_length for source in sources]
+        beam = max(search.beam, n_best)
+        if require is not None:
+            if search.sampling:
+                raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
+            missing = [requirement.missing(requirement.start) for requirement in require]
+            max_lengths = [most + needed for most, needed in zip(max_lengths, missing, strict=True)]
+            # The beam is shared out among rows that lack more and less.
+            beam = min(MOST_SHARED, beam * (1 + max(missing)))
         start_id, eos_id = self.tokenizer.bos_id, self.tokenizer.eos_id
         if search.sampling:
             return sample(
@@ -86,7 +135,7 @@ class ReferenceEngine:
                 constrain=constrain,
             )
         length_penalty = paper_length_penalty(search.alpha)
-        if search.beam == 1 and n_best == 1:
+        if beam == 1:
             return greedy_search(
                 step,
                 states,
@@ -103,10 +152,11 @@ class ReferenceEngine:
             start_id=start_id,
             eos_id=eos_id,
             max_lengths=max_lengths,
-            beam=max(search.beam, n_best),
+            beam=beam,
             length_penalty=length_penalty,
             n_best=n_best,
             constrain=constrain,
+            require=require,
             recorder=recorder,
         )
 

@@ -3,12 +3,16 @@
 import importlib.util
 import typing
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dragoman.config import SearchConfig
 from dragoman.engines import CannotServeError, ComputeType, Engine, EngineName
 from dragoman.errors import UsageError
 from dragoman.rundir import RunDirectory
 from dragoman.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from dragoman.engines.reference import ReferenceEngine
 
 
 def load_engine(
@@ -32,6 +36,12 @@ def load_engine(
         except CannotServeError:
             if engine == "ctranslate2" or compute_type is not None:
                 raise
+    return load_reference(runs, tokenizer, checkpoint)
+
+
+def load_reference(
+    runs: Sequence[RunDirectory], tokenizer: Tokenizer, checkpoint: str | None = None
+) -> "ReferenceEngine":
     from dragoman.checkpoint import load_model
     from dragoman.engines.reference import ReferenceEngine
 

@@ -12,7 +12,7 @@ from dragoman.engines import ComputeType
 from dragoman.engines.conversion import convert
 from dragoman.engines.converted import digest_of
 from dragoman.errors import DataError, UsageError
-from dragoman.language_codes import LANGUAGES_FILE, checked_code, language_name, languages_of
+from dragoman.language_codes import checked_code, language_name, languages_of
 from dragoman.rundir import RunDirectory, replacing, write_atomically
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 
@@ -142,5 +142,5 @@ def import_marian(directory: str | Path, out: str | Path, languages: tuple[str, 
         write_atomically(written.model_card_path, (json.dumps(card, indent=2) + "\n").encode())
         if languages is not None:
             codes = {"source": checked_code(languages[0]), "target": checked_code(languages[1])}
-            (temporary / LANGUAGES_FILE).write_text(json.dumps(codes) + "\n", encoding="utf-8")
+            written.languages_path.write_text(json.dumps(codes) + "\n", encoding="utf-8")
     return run.path

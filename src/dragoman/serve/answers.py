@@ -1,7 +1,8 @@
 """What both APIs answer with when it is not a translation, and how an answer is given up when nobody waits for it."""
 
 import asyncio
-from collections.abc import Coroutine
+import json
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
@@ -12,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from dragoman.errors import DataError, DragomanError, UsageError
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.security import RefusedError
+from dragoman.serve.security import Keys, RefusedError
 
 T = TypeVar("T")
 
@@ -41,6 +42,26 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 
 class ClientLeftError(Exception):
     pass
+
+
+def key_check(keys: Keys) -> Callable[[Request], Awaitable[None]]:
+    """For routes that only those with a key may ask, where keys are required."""
+
+    async def require_key(request: Request) -> None:
+        if not keys.required:
+            return
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not given:
+            raise HTTPException(401, "An API key is needed: Authorization: Bearer KEY", {"www-authenticate": "Bearer"})
+        if not keys.holds(given.strip()):
+            raise HTTPException(403, "Invalid API key")
+
+    return require_key
+
+
+def event(name: str, data: Any) -> str:
+    """One server-sent event."""
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:

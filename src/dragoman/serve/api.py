@@ -1,26 +1,26 @@
 """Our own API, /api/v1: translations with their tokens and scores, and everything that explains them."""
 
-import json
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.config import SearchConfig
+from dragoman.glossary import Glossary, Kept
 from dragoman.language_codes import language_name
-from dragoman.serve.answers import ERRORS, while_connected
+from dragoman.sentences import Segment
+from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
-from dragoman.serve.segments import Segment
-from dragoman.serve.service import Service, check_text
+from dragoman.serve.service import Service, Wishes, check_text
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translation
 
 
-class _Model(BaseModel):
+class ApiModel(BaseModel):
     model_config = ConfigDict(extra="forbid", from_attributes=True)
 
 
@@ -31,7 +31,7 @@ Beam = Annotated[int | None, Field(ge=1, description="Beam size; null: the run's
 Alpha = Annotated[float | None, Field(ge=0, le=5, description="Length penalty; null: the run's own")]
 
 
-class _Question(_Model):
+class Question(ApiModel):
     text: Text
     source: Language
     target: Language
@@ -49,14 +49,26 @@ class _Question(_Model):
                 raise HTTPException(422, f"Invalid request: {name}: {value}; at most {limit}")
 
 
-class TranslateQuestion(_Question):
+class TermQuestion(ApiModel):
+    source: Annotated[str, Field(min_length=1, max_length=200)]
+    target: Annotated[str, Field(max_length=1000, description="Allowed forms, separated by |; none: not translated")]
+
+
+class TranslateQuestion(Question):
     source: Annotated[str, Field(min_length=1, max_length=16, description="A language code, or auto")]
     n_best: Annotated[int, Field(ge=1)] = 1
     beam: Beam = None
     alpha: Alpha = None
+    glossary: Annotated[list[TermQuestion], Field(max_length=1000, description="Terms to use in this text")] = []
+    keep: Annotated[list[Kept], Field(max_length=8, description="Copied through as they are")] = []
+
+    def wishes(self) -> Wishes:
+        terms = tuple((term.source, term.target) for term in self.glossary)
+        Glossary.of(terms)  # refused here, and not in the middle of others' work
+        return Wishes(self.beam, self.alpha, terms, tuple(self.keep))
 
 
-class SearchQuestion(_Question):
+class SearchQuestion(Question):
     prefix: Tokens = []
     beam: Beam = None
     alpha: Alpha = None
@@ -71,12 +83,12 @@ class ExplainQuestion(SearchQuestion):
     alternatives: Annotated[int, Field(ge=1)] = 5
 
 
-class AlternativesQuestion(_Question):
+class AlternativesQuestion(Question):
     prefix: Tokens = []
     alternatives: Annotated[int, Field(ge=1)] = 6
 
 
-class PairInfo(_Model):
+class PairInfo(ApiModel):
     source: str
     target: str
     source_name: str
@@ -86,7 +98,7 @@ class PairInfo(_Model):
     max_source_length: int
 
 
-class ServiceInfo(_Model):
+class ServiceInfo(ApiModel):
     pairs: list[PairInfo]
     key_required: bool
     character_limit: int
@@ -94,26 +106,26 @@ class ServiceInfo(_Model):
     beam_limit: int
 
 
-class CandidateAnswer(_Model):
+class CandidateAnswer(ApiModel):
     text: str
     score: float
     log_probability: float
     tokens: list[str]
 
 
-class SegmentAnswer(_Model):
+class SegmentAnswer(ApiModel):
     start: int
     end: int
     source: str
     candidates: list[CandidateAnswer]
 
 
-class DetectedAnswer(_Model):
+class DetectedAnswer(ApiModel):
     language: str
     confidence: float
 
 
-class TranslateAnswer(_Model):
+class TranslateAnswer(ApiModel):
     text: str
     source: str
     target: str
@@ -121,7 +133,7 @@ class TranslateAnswer(_Model):
     segments: list[SegmentAnswer]
 
 
-class WordAnswer(_Model):
+class WordAnswer(ApiModel):
     text: str
     start: int
     end: int
@@ -129,18 +141,18 @@ class WordAnswer(_Model):
     last_token: int
 
 
-class AlternativeAnswer(_Model):
+class AlternativeAnswer(ApiModel):
     token: str
     probability: float
 
 
-class PositionAnswer(_Model):
+class PositionAnswer(ApiModel):
     token: str
     probability: float
     alternatives: list[AlternativeAnswer]
 
 
-class ExplainAnswer(_Model):
+class ExplainAnswer(ApiModel):
     source: str
     target: str
     source_words: list[WordAnswer]
@@ -153,13 +165,13 @@ class ExplainAnswer(_Model):
     score: float
 
 
-class WordChoiceAnswer(_Model):
+class WordChoiceAnswer(ApiModel):
     text: str
     tokens: list[str]
     probability: float
 
 
-class BeamCandidateAnswer(_Model):
+class BeamCandidateAnswer(ApiModel):
     parent: int
     row: int | None
     token: str
@@ -171,7 +183,7 @@ class BeamCandidateAnswer(_Model):
     fate: str
 
 
-class BeamAnswer(_Model):
+class BeamAnswer(ApiModel):
     beam: int
     alpha: float
     steps: list[list[BeamCandidateAnswer]]
@@ -181,23 +193,15 @@ class BeamAnswer(_Model):
     score: float
 
 
+def pair_of(service: Service, source: str, target: str) -> Pair:
+    pair = service.pair(source, target)
+    if pair is None:
+        raise HTTPException(404, f"{source}-{target} is not served; served: {', '.join(service.pairs)}")
+    return pair
+
+
 def make_router(service: Service, keys: Keys) -> APIRouter:
     settings = service.settings
-
-    async def require_key(request: Request) -> None:
-        if not keys.required:
-            return
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not given:
-            raise HTTPException(401, "An API key is needed: Authorization: Bearer KEY", {"www-authenticate": "Bearer"})
-        if not keys.holds(given.strip()):
-            raise HTTPException(403, "Invalid API key")
-
-    def pair_of(source: str, target: str) -> Pair:
-        pair = service.pair(source, target)
-        if pair is None:
-            raise HTTPException(404, f"{source}-{target} is not served; served: {', '.join(service.pairs)}")
-        return pair
 
     def source_of(question: TranslateQuestion) -> tuple[str, DetectedAnswer | None]:
         question.check(settings)
@@ -212,11 +216,12 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         return detected.language, found
 
     router = APIRouter(prefix="/api/v1", tags=["Dragoman"], responses=ERRORS)
-    locked = [Depends(require_key)]
+    locked = [Depends(key_check(keys))]
 
     @router.get("/service")
     async def about() -> ServiceInfo:
-        """What is served, and within which limits."""
+        """What is served, and within which limits. A run that trained its first model since then is served now."""
+        await service.admit()
         return ServiceInfo(
             pairs=[_pair_info(pair, service.translators[pair.name].search) for pair in service.pairs.values()],
             key_required=keys.required,
@@ -229,10 +234,10 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     async def translate(question: TranslateQuestion, request: Request) -> TranslateAnswer:
         """A text, with the tokens and scores of each sentence."""
         source, detected = source_of(question)
-        pair = pair_of(source, question.target)
+        pair = pair_of(service, source, question.target)
         done = await while_connected(
             request,
-            service.translate(pair, [question.text], question.n_best, question.beam, question.alpha),
+            service.translate(pair, [question.text], question.n_best, question.wishes()),
         )
         shown = [_segment(*both) for both in zip(done[0].parts, done[0].translations, strict=True)]
         return TranslateAnswer(
@@ -248,18 +253,18 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     async def stream(question: TranslateQuestion) -> StreamingResponse:
         """The same, sentence by sentence as server-sent events."""
         source, detected = source_of(question)
-        pair = pair_of(source, question.target)
+        pair, wishes = pair_of(service, source, question.target), question.wishes()
 
         async def events() -> AsyncIterator[str]:
             try:
-                translations = service.stream(pair, question.text, question.n_best, question.beam, question.alpha)
+                translations = service.stream(pair, question.text, question.n_best, wishes)
                 async for part, translation in translations:
-                    yield _event("segment", _segment(part, translation).model_dump())
+                    yield event("segment", _segment(part, translation).model_dump())
             except OverloadedError as error:
-                yield _event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
+                yield event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
                 return
             last = {"source": source, "target": question.target, "detected": detected and detected.model_dump()}
-            yield _event("done", last)
+            yield event("done", last)
 
         return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
 
@@ -273,7 +278,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.explain(
                     question.text, question.translation, question.prefix, question.alternatives, **changes
                 ),
@@ -288,7 +293,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.alternatives(question.text, question.prefix, question.alternatives),
             ),
         )
@@ -302,7 +307,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         found = await while_connected(
             request,
             service.explain(
-                pair_of(question.source, question.target),
+                pair_of(service, question.source, question.target),
                 lambda explainer: explainer.beam(question.text, question.prefix, **changes),
             ),
         )
@@ -326,7 +331,3 @@ def _pair_info(pair: Pair, search: SearchConfig) -> PairInfo:
 def _segment(part: Segment, translation: Translation) -> SegmentAnswer:
     candidates = [CandidateAnswer.model_validate(candidate) for candidate in translation.candidates]
     return SegmentAnswer(start=part.start, end=part.end, source=part.text, candidates=candidates)
-
-
-def _event(name: str, data: Any) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

@@ -15,7 +15,7 @@ from fastapi.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dragoman.errors import DragomanError
-from dragoman.serve import api, libretranslate, pages
+from dragoman.serve import api, inside, libretranslate, pages, runs_api
 from dragoman.serve.answers import answer_errors
 from dragoman.serve.metrics import CONTENT_TYPE
 from dragoman.serve.security import App, Guard, Keys, RateLimiter
@@ -45,6 +45,8 @@ def make_app(service: Service) -> App:
     answer_errors(app)
     app.include_router(libretranslate.make_router(service, keys, limiter))
     app.include_router(api.make_router(service, keys))
+    app.include_router(inside.make_router(service, keys))
+    app.include_router(runs_api.make_router(service, keys))
     app.include_router(pages.make_router(service.expect_explanations))
 
     @app.get("/metrics", include_in_schema=False)
@@ -89,9 +91,9 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn, that says where it listens as soon as it does."""
+    """uvicorn, that says where it listens as soon as it does, and when it begins to leave."""
 
-    def __init__(self, app: App, settings: Settings, ready: Callable[[str], None]) -> None:
+    def __init__(self, app: App, settings: Settings, ready: Callable[[str], None], leaving: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -110,6 +112,7 @@ class Server(uvicorn.Server):
             )
         )
         self._ready = ready
+        self._leaving = leaving
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
@@ -118,6 +121,10 @@ class Server(uvicorn.Server):
                 host, port = listening.getsockname()[:2]
                 self._ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
                 return
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        self._leaving()
+        await super().shutdown(sockets)
 
 
 def run(service: Service, say: Callable[[str], None]) -> None:
@@ -128,8 +135,12 @@ def run(service: Service, say: Callable[[str], None]) -> None:
 
     settings = service.settings
     service.warm_up()
-    served = ", ".join(f"{pair.name} ({pair.run})" for pair in service.pairs.values())
-    server = Server(make_app(service), settings, lambda address: say(f"serving {served} at {address}"))
+    server = Server(
+        make_app(service),
+        settings,
+        lambda address: say(f"serving {_in_words(service)} at {address}"),
+        service.runs.close,
+    )
     # uvicorn handles the signal itself, finishes, and then raises it again for whoever was there before.
     signal.signal(signal.SIGTERM, stop)
     try:
@@ -140,3 +151,11 @@ def run(service: Service, say: Callable[[str], None]) -> None:
                 f"serve: {settings.host} port {settings.port} cannot be used; is it taken? give another --port"
             ) from None
         raise
+
+
+def _in_words(service: Service) -> str:
+    served = ", ".join(f"{pair.name} ({pair.run})" for pair in service.pairs.values())
+    others = [str(one.pair.run) for one in service.runs.watched.values() if one.pair not in service.pairs.values()]
+    if not served:
+        return f"the training of {', '.join(others)}, which has no model yet,"
+    return f"{served}, with {', '.join(others)} to compare," if others else served

@@ -135,7 +135,8 @@ class Batcher(Generic[KindT, ResultT]):
                 continue
             oldest = next(iter(self._waiting))
             left = self._batch_wait - (time.monotonic() - oldest.arrived)
-            if left > 0 and not self._closing and self._waiting_tokens() < self._batch_tokens:
+            # Where nothing runs there is no sign of company: a lone client is answered at once.
+            if left > 0 and self._running and not self._closing and self._waiting_tokens() < self._batch_tokens:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), left)
                 continue

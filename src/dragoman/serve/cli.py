@@ -13,12 +13,16 @@ from dragoman.options import EngineChoice, Numbers
 
 def serve(
     runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN...]", help="Run directories, one a language pair.")
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN...]",
+            help="Run directories; of two for one language pair the first translates, Compare has both.",
+        ),
     ] = None,
     pair: Annotated[
         list[str] | None, typer.Option(metavar="en-de=RUN", help="A run and its languages; several times for several.")
     ] = None,
-    source_language: Annotated[str | None, typer.Option(help="Of a single RUN that does not say: its code.")] = None,
+    source_language: Annotated[str | None, typer.Option(help="Of a RUN that does not say: its code.")] = None,
     target_language: Annotated[str | None, typer.Option(help="Likewise.")] = None,
     host: Annotated[
         str, typer.Option(help="Address to listen at; others than this machine's need a key.")
@@ -37,6 +41,11 @@ def serve(
     batch_tokens: Annotated[int, typer.Option(help="Source tokens translated together.")] = 2048,
     batch_wait: Annotated[float, typer.Option(help="Milliseconds that a sentence waits for company.")] = 2.0,
     cache_characters: Annotated[int, typer.Option(help="Translations kept, in characters; 0: none.")] = 4_000_000,
+    results: Annotated[
+        list[Path] | None, typer.Option(help="A file or directory of results to open in Compare; several times.")
+    ] = None,
+    source: Annotated[Path | None, typer.Option(help="A test set for Compare, in place of validation pairs.")] = None,
+    reference: Annotated[list[Path] | None, typer.Option(help="Its right translations.")] = None,
     metrics: Annotated[bool, typer.Option("--metrics", help="Counts and times for Prometheus at /metrics.")] = False,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
@@ -51,6 +60,7 @@ def serve(
     if missing:
         raise UsageError(f"serve: {', '.join(missing)} is not installed; pip install 'dragoman[serve]'")
     from dragoman.serve.pairs import Pair, pairs_to_serve, target_for
+    from dragoman.serve.results import check_results
     from dragoman.serve.settings import Settings, read_keys
 
     pairs = pairs_to_serve(runs or (), pair or (), source_language, target_language)
@@ -72,6 +82,8 @@ def serve(
         cache_characters=cache_characters,
         metrics=metrics,
     )
+    check_results(results or ())
+    from dragoman.comparison import read_test_set
     from dragoman.serve.app import run
     from dragoman.serve.service import Service
     from dragoman.translate import Translator
@@ -79,4 +91,5 @@ def serve(
     def load(served: Pair) -> Translator:
         return Translator.load(served.run, engine=engine, compute_type=compute_type, to=target_for(served))
 
-    run(Service(pairs, settings, load), lambda line: print(line, file=sys.stderr))
+    test_set = read_test_set("serve", source, reference or ())
+    run(Service(pairs, settings, load, results or (), test_set), lambda line: print(line, file=sys.stderr))

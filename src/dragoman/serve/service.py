@@ -6,16 +6,22 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from dragoman.comparison import TestSet
 from dragoman.errors import UsageError
+from dragoman.glossary import Glossary, Kept, requirements
+from dragoman.identify import Detected, LanguageDetector
+from dragoman.rundir import RunDirectory
+from dragoman.sentences import Segment, join, segments
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
-from dragoman.serve.pairs import Detected, LanguageDetector, Pair, target_for
-from dragoman.serve.segments import Segment, join, segments
+from dragoman.serve.pairs import Pair, target_for
+from dragoman.serve.runs import Runs, Watched
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translation, Translator, with_changes
+from dragoman.translate import Translation, Translator
 
 if TYPE_CHECKING:
     from dragoman.explain import Explainer
@@ -23,13 +29,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Wishes(NamedTuple):
+    """How a request wants its text translated, where not as everybody."""
+
+    beam: int | None = None
+    alpha: float | None = None
+    terms: tuple[tuple[str, str], ...] = ()  # a glossary
+    keep: tuple[Kept, ...] = ()
+
+
 class Kind(NamedTuple):
     """What sentences must share to be translated together."""
 
     pair: str
-    n_best: int = 1
-    beam: int | None = None
-    alpha: float | None = None
+    n_best: int
+    wishes: Wishes
 
 
 @dataclass(frozen=True)
@@ -58,11 +72,21 @@ class Service:
         pairs: Sequence[Pair],
         settings: Settings,
         load: Callable[[Pair], Translator] = lambda pair: Translator.load(pair.run, to=target_for(pair)),
+        results: Sequence[Path] = (),
+        test_set: TestSet | None = None,
     ) -> None:
+        """The first run of each language pair translates, as soon as it has a model; all of them can be watched and
+        compared."""
         self.settings = settings
-        self.pairs = {pair.name: pair for pair in pairs}
+        self.runs = Runs(pairs, test_set)
+        self.results = results
+        self._load = load
+        first = {pair.name: pair for pair in reversed(pairs)}
+        self._waiting = {name: pair for name, pair in first.items() if not RunDirectory(pair.run).has_model()}
+        self.pairs = {pair.name: pair for pair in pairs if pair == first[pair.name] and pair.name not in self._waiting}
         self.languages = sorted({code for pair in pairs for code in (pair.source, pair.target)})
-        self.translators = {pair.name: load(pair) for pair in pairs}
+        self.translators = {pair.name: load(pair) for pair in self.pairs.values()}
+        self._beside: dict[str, Translator] = {}  # of runs that do not translate, by the name they are watched under
         self.detector = LanguageDetector(self.languages)
         self.metrics = Metrics()
         self.files = FileStore(settings.file_bytes, settings.file_seconds)
@@ -89,6 +113,23 @@ class Service:
             for texts in (["a"], ["a", "b"]):
                 translator.translate(texts)
 
+    async def admit(self) -> None:
+        """Serve the runs that had no model when this began and have one now."""
+        for name, pair in list(self._waiting.items()):
+            if RunDirectory(pair.run).has_model():
+                translator = await asyncio.to_thread(self._load, pair)
+                if self._waiting.pop(name, None) is not None:
+                    self.translators[name] = translator
+                    self.pairs[name] = pair
+
+    def translator_of(self, watched: Watched) -> Translator:
+        """Of a run that is watched, whether it serves or not."""
+        if self.pairs.get(watched.pair.name) == watched.pair:
+            return self.translators[watched.pair.name]
+        if watched.name not in self._beside:
+            self._beside[watched.name] = self._load(watched.pair)
+        return self._beside[watched.name]
+
     async def start(self) -> None:
         self.batcher.start()
 
@@ -103,19 +144,12 @@ class Service:
         return self.detector.detect(texts)
 
     def segments(self, pair: Pair, text: str) -> list[Segment]:
-        translator = self.translators[pair.name]
-        limit = translator.search.max_source_length
-
-        def fits(part: str) -> bool:
-            # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
-            return len(part.encode()) < limit or len(translator.tokenizer.encode(part)) <= limit
-
-        return segments(text, fits)
+        return segments(text, self.translators[pair.name].fits, pair.source)
 
     async def translate(
-        self, pair: Pair, texts: Sequence[str], n_best: int = 1, beam: int | None = None, alpha: float | None = None
+        self, pair: Pair, texts: Sequence[str], n_best: int = 1, wishes: Wishes | None = None
     ) -> list[TranslatedText]:
-        kind = Kind(pair.name, n_best, beam, alpha)
+        kind = Kind(pair.name, n_best, wishes or Wishes())
         parts = [self.segments(pair, text) for text in texts]
         done = await self._sentences(kind, [part.text for some in parts for part in some])
         results, position = [], 0
@@ -125,10 +159,10 @@ class Service:
         return results
 
     async def stream(
-        self, pair: Pair, text: str, n_best: int = 1, beam: int | None = None, alpha: float | None = None
+        self, pair: Pair, text: str, n_best: int = 1, wishes: Wishes | None = None
     ) -> AsyncIterator[tuple[Segment, Translation]]:
         """Sentence by sentence, in the order of the text; many are under way at once, never more than may wait."""
-        kind = Kind(pair.name, n_best, beam, alpha)
+        kind = Kind(pair.name, n_best, wishes or Wishes())
         parts = self.segments(pair, text)
         tasks: deque[asyncio.Task[list[Translation]]] = deque()
         ahead = iter(parts)
@@ -144,12 +178,16 @@ class Service:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def explain(self, pair: Pair, work: "Callable[[Explainer], T]") -> T:
+        return await self.in_explain_pool(lambda: work(self._explainer(pair)))
+
+    async def in_explain_pool(self, work: Callable[[], T]) -> T:
+        """Where torch works, one thing at a time."""
         if self._explaining >= self.settings.explain_limit:
             raise OverloadedError(self._explaining, self.settings.explain_limit, 1)
         self._explaining += 1
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._explain_pool, lambda: work(self._explainer(pair)))
+            return await loop.run_in_executor(self._explain_pool, work)
         finally:
             self._explaining -= 1
 
@@ -158,13 +196,16 @@ class Service:
         if not self._expected:
             self._expected = True
             for pair in self.pairs.values():
-                self._explain_pool.submit(self._explainer, pair)
+                self._explain_pool.submit(lambda pair: self._explainer(pair).alignment_heads, pair)
 
     def _explainer(self, pair: Pair) -> "Explainer":
         if pair.name not in self._explainers:
-            from dragoman.explain import Explainer
+            from dragoman.documents.interpreter import explainer_of
 
-            self._explainers[pair.name] = Explainer.load(pair.run)
+            found = explainer_of(self.translators[pair.name], pair.run)
+            if found is None:
+                raise UsageError(f"{pair.run}: a model without the Transformer's attention, which is what is shown")
+            self._explainers[pair.name] = found
         return self._explainers[pair.name]
 
     async def _sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
@@ -183,12 +224,13 @@ class Service:
 
     def _translate(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
         translator = self.translators[kind.pair]
-        changes = {"beam": kind.beam, "alpha": kind.alpha}
+        wishes = kind.wishes
+        changes = {"beam": wishes.beam, "alpha": wishes.alpha}
         given = {name: value for name, value in changes.items() if value is not None}
         if given:
-            changed = with_changes(translator.search, **given)
-            translator = Translator(translator.engine, translator.tokenizer, changed, translator.tag)
-        return list(translator.translate_stream(texts, kind.n_best, warn=lambda _: None))
+            translator = translator.with_search(**given)
+        required = requirements(Glossary.of(wishes.terms), wishes.keep)
+        return list(translator.translate_stream(texts, kind.n_best, warn=lambda _: None, required=required))
 
 
 def is_translatable(text: str) -> bool:

@@ -31,7 +31,7 @@ class Settings:
     connection_limit: int = 1024
     workers: int = 2
     batch_tokens: int = 2048  # source tokens translated together, padding included
-    batch_wait: float = 0.002  # seconds that a sentence waits for company when a worker is free
+    batch_wait: float = 0.002  # seconds that a sentence waits for company while others are at work
     cache_characters: int = 4_000_000  # kept of sentences and their translations; 0: no cache
     file_bytes: int = 16 << 20  # translated files kept for download
     file_seconds: float = 1200.0

@@ -15,10 +15,13 @@ export const key = {
   set: (value) => sessionStorage.setItem(KEY, value),
 };
 
-async function ask(path, body, signal) {
-  const headers = { "content-type": "application/json" };
-  if (key.get()) headers.authorization = `Bearer ${key.get()}`;
-  const options = body === undefined ? { signal } : { method: "POST", headers, body: JSON.stringify(body), signal };
+export async function ask(path, body, signal) {
+  const headers = key.get() ? { authorization: `Bearer ${key.get()}` } : {};
+  const options = { headers, signal };
+  if (body !== undefined) {
+    headers["content-type"] = "application/json";
+    Object.assign(options, { method: "POST", body: JSON.stringify(body) });
+  }
   let response;
   try {
     response = await fetch(`/api/v1/${path}`, options);
@@ -44,23 +47,32 @@ export const explain = async (question, signal) => (await ask("explain", questio
 export const alternatives = async (question, signal) => (await ask("alternatives", question, signal)).json();
 export const beam = async (question, signal) => (await ask("beam", question, signal)).json();
 
-// Sentence by sentence, as they are done: `onSegment` for each, and the last event as the result.
-export async function translate(question, signal, onSegment) {
-  const response = await ask("translate/stream", question, signal);
+// Below /inside, where some answers are not JSON: the response itself.
+export const inside = (path, question, signal) => ask(`inside${path}`, question, signal);
+
+// The server-sent events of an answer as [name, values], until it ends.
+export async function* eventsOf(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let waiting = "";
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) throw new ApiError("The answer ended in the middle.");
+    if (done) return;
     waiting += value;
     const events = waiting.split("\n\n");
     waiting = events.pop();
     for (const event of events) {
       const [, name, data] = event.match(/^event: (\w+)\ndata: (.*)$/s) ?? [];
-      const values = JSON.parse(data ?? "null");
-      if (name === "segment") onSegment(values);
-      else if (name === "error") throw new ApiError(inWords(503), 503, values.retry_after);
-      else if (name === "done") return values;
+      if (name) yield [name, JSON.parse(data)];
     }
   }
+}
+
+// Sentence by sentence, as they are done: `onSegment` for each, and the last event as the result.
+export async function translate(question, signal, onSegment) {
+  for await (const [name, values] of eventsOf(await ask("translate/stream", question, signal))) {
+    if (name === "segment") onSegment(values);
+    else if (name === "error") throw new ApiError(inWords(503), 503, values.retry_after);
+    else if (name === "done") return values;
+  }
+  throw new ApiError("The answer ended in the middle.");
 }

@@ -1,24 +1,16 @@
 // Two panes: what is typed on the left, its translation on the right, and below it how the translation was found.
 
 import { html, useCallback, useEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
-import * as api from "../api.js";
 import { addressOf, readAddress, replaceAddress } from "../router.js";
+import { needsModel } from "./needs-model.js";
 import { BeamPanel } from "./translate/beam.js";
-import { Languages } from "./translate/languages.js";
+import { chooseLanguages, Languages } from "./translate/languages.js";
 import { CopyButton, Snippets } from "./translate/copying.js";
 import { SourcePane } from "./translate/source.js";
 import { TargetPane } from "./translate/target.js";
 import { useTranslation } from "./translate/translation.js";
 
-export function TranslateView({ values }) {
-  const [about, setAbout] = useState(null);
-  const [failure, setFailure] = useState("");
-  useEffect(() => {
-    api.service().then(setAbout, (error) => setFailure(error.message));
-  }, []);
-  if (failure) return html`<p class="problem" role="alert">${failure}</p>`;
-  return about && html`<${Translator} about=${about} values=${values} />`;
-}
+export const TranslateView = needsModel(Translator);
 
 function Translator({ about, values }) {
   const [text, setText] = useState(values.text ?? "");
@@ -67,22 +59,6 @@ function Translator({ about, values }) {
     </section>
     <${BeamPanel} about=${about} translation=${translation} />
   `;
-}
-
-// A pair that is served, as near to the wish as there is.
-function chooseLanguages(about, source, target) {
-  const { pairs } = about;
-  const sources = new Set(pairs.map((pair) => pair.source));
-  if (source === "auto" && sources.size > 1) {
-    const wanted = pairs.find((pair) => pair.target === target) ?? pairs[0];
-    return { source: "auto", target: wanted.target };
-  }
-  const pair =
-    pairs.find((one) => one.source === source && one.target === target) ??
-    pairs.find((one) => one.source === source) ??
-    pairs.find((one) => one.target === target) ??
-    pairs[0];
-  return { source: pair.source, target: pair.target };
 }
 
 // The pointed word itself, and those it is linked to, on both sides of its sentence.

@@ -31,3 +31,19 @@ export function Languages({ about, chosen, detected, onChoose, onSwap }) {
     </label>
   </div>`;
 }
+
+// A pair that is served, as near to the wish as there is.
+export function chooseLanguages(about, source, target) {
+  const { pairs } = about;
+  const sources = new Set(pairs.map((pair) => pair.source));
+  if (source === "auto" && sources.size > 1) {
+    const wanted = pairs.find((pair) => pair.target === target) ?? pairs[0];
+    return { source: "auto", target: wanted.target };
+  }
+  const pair =
+    pairs.find((one) => one.source === source && one.target === target) ??
+    pairs.find((one) => one.source === source) ??
+    pairs.find((one) => one.target === target) ??
+    pairs[0];
+  return { source: pair.source, target: pair.target };
+}

@@ -92,7 +92,7 @@ function gapsBetween({ segments, original }) {
   });
 }
 
-function Failure({ problem, retry }) {
+export function Failure({ problem, retry }) {
   const [given, setGiven] = useState("");
   if (problem.status === 401 || problem.message.includes("key")) {
     const save = (event) => {

@@ -1,0 +1,245 @@
+"""What every format is made of: pieces that stay as they are, and flows of text to translate, with marks in them.
+
+A flow is a paragraph, a cell, a caption, a string: its plain text, and the marks (tags, in whatever form the format has
+them) at places of that text. A flow falls into sentences; a mark belongs to the sentence inside which it stands, or to
+the gap between two. What a translation gives back for a sentence is again text and marks: each mark once.
+"""
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from dragoman.sentences import Fits, Wrap, fitting_sentences, wrapped
+
+Piece = "str | Flow"
+# What a sentence becomes: text, and marks by their number in the flow.
+Item = str | int
+
+_SPACES = re.compile(r"[ \t\r\n]+")
+_QUOTED_SPACES = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t]*(?:>[ \t]?)*[ \t]*|[ \t]+")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something between two characters that must come back."""
+
+    at: int  # in characters of the flow's text
+    raw: "tuple[str | Flow, ...]"  # how it is written; what a tag holds (a title, a note) may be text to translate
+    element: int | None = None  # which element it opens or closes; None: it stands alone
+    opens: bool = False
+    breaks: bool = False  # no sentence goes across it
+    divides: bool = False  # there must be text on both sides of it
+    glued: bool = False  # to the word before it, as a note's number is
+
+
+@dataclass(frozen=True)
+class Flow:
+    text: str
+    raw: str  # the same as the document has it
+    marks: tuple[Mark, ...] = ()  # in the order of the document
+    kept: tuple[tuple[int, int], ...] = ()  # stretches to be copied: code, fields
+    escape: Callable[[str], str] = str
+    styles: dict[int | None, tuple[str, str]] = field(default_factory=dict)  # what surrounds text in an element
+    wrap: Wrap | None = None
+    sound: Callable[[str], bool] = lambda _: True  # whether what came out is still what the format takes for the same
+    whole_lines: bool = False  # each line of the text is by itself
+    finish: Callable[[str], str] = str  # of all of it, at the end
+    strict_escape: Callable[[str], str] | None = None  # where what came out is not sound
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The part of a flow that is translated at a time."""
+
+    text: str  # on one line, single spaces
+    start: int  # in characters of the flow
+    end: int
+    origin: tuple[int, ...]  # of each character of the text, and of its end: its place in the flow
+    marks: tuple[int, ...]  # those inside it, by number
+    kept: tuple[str, ...]
+
+
+def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Sentence]:
+    """The sentences with a letter in them. All else is the same in every language."""
+    breaks = sorted({mark.at for mark in flow.marks if mark.breaks})
+    if flow.whole_lines:
+        breaks = sorted({*breaks, *(found.start() for found in re.finditer(r"[\r\n]", flow.text))})
+    edges = [0, *breaks, len(flow.text)]
+    spans = [
+        span
+        for first, last in itertools.pairwise(edges)
+        for span in fitting_sentences(flow.text, first, last, fits, language)
+    ]
+    spaces = _QUOTED_SPACES if flow.wrap is not None and ">" in flow.wrap.prefix else _SPACES
+    ranges = element_ranges(flow.marks)
+    found = []
+    for start, end in spans:
+        text, origin = _on_one_line(flow.text, start, end, spaces)
+        if any(map(str.isalpha, text)):
+            inner = tuple(i for i, mark in enumerate(flow.marks) if _is_inside(mark, ranges, start, end))
+            kept = tuple(flow.text[first:last] for first, last in flow.kept if start <= first and last <= end)
+            found.append(Sentence(text, start, end, origin, inner, kept))
+    return found
+
+
+def untranslated(flow: Flow, sentence: Sentence) -> list[Item]:
+    """The sentence as it is, with its marks where they are."""
+    return _with_marks(flow, sentence.start, sentence.end, sentence.marks)
+
+
+def assemble(flow: Flow, sentences: Sequence[Sentence], said: Sequence[Sequence[Item]]) -> list[Item]:
+    """The whole flow as text and marks: what was said of the sentences, and between them what was there."""
+    inner = {mark for sentence in sentences for mark in sentence.marks}
+    outer = [number for number in range(len(flow.marks)) if number not in inner]
+    items: list[Item] = []
+    position = 0
+    for sentence, words in zip(sentences, said, strict=True):
+        gap = [number for number in outer if flow.marks[number].at <= sentence.start]
+        outer = outer[len(gap) :]
+        items += _with_marks(flow, position, sentence.start, gap)
+        items += words
+        position = sentence.end
+    return [*items, *_with_marks(flow, position, len(flow.text), outer)]
+
+
+def render(flow: Flow, items: Sequence[Item], column: int = 0, wrap: bool = True) -> "Iterator[str | Flow]":
+    """As the format writes it. Text in marks is left as flows, to be rendered in turn."""
+    open_elements: list[int | None] = [None]
+    divided = False
+    for number, item in enumerate(items):
+        if isinstance(item, int):
+            mark = flow.marks[item]
+            yield from mark.raw
+            if mark.element is not None and mark.opens:
+                open_elements.append(mark.element)
+            elif mark.element in open_elements:
+                open_elements.remove(mark.element)
+            column += sum(len(raw) for raw in mark.raw if isinstance(raw, str))
+            divided = mark.divides
+            continue
+        if divided:
+            item, column = item.lstrip(" "), 0
+        following = items[number + 1] if number + 1 < len(items) else None
+        if isinstance(following, int) and flow.marks[following].divides:
+            item = item.rstrip(" ")
+        divided = divided and not item
+        if item:
+            styled = (element for element in reversed(open_elements) if element in flow.styles)
+            before, after = flow.styles.get(next(styled, None), ("", ""))
+            text = flow.escape(item)
+            if flow.wrap is not None and wrap and "\n" not in text:
+                text = wrapped(text, column, flow.wrap)
+            column = len(text) - text.rfind("\n") - 1 if "\n" in text else column + len(text)
+            yield before + text + after
+
+
+def nested(flow: Flow) -> "Iterator[Flow]":
+    """The flows in the flow's marks, in their order."""
+    for mark in flow.marks:
+        yield from (raw for raw in mark.raw if isinstance(raw, Flow))
+
+
+def element_ranges(marks: Sequence[Mark]) -> dict[int, tuple[int | None, int | None]]:
+    """Where each element opens and closes; None: not in this flow."""
+    ranges: dict[int, tuple[int | None, int | None]] = {}
+    for mark in marks:
+        if mark.element is not None:
+            opened, closed = ranges.get(mark.element, (None, None))
+            ranges[mark.element] = (mark.at, closed) if mark.opens else (opened, mark.at)
+    return ranges
+
+
+def _is_inside(mark: Mark, ranges: dict[int, tuple[int | None, int | None]], start: int, end: int) -> bool:
+    """A tag around the whole sentence is outside; so is one that only touches it."""
+    if mark.breaks:
+        return False
+    if start < mark.at < end:
+        return True
+    if mark.element is None or not start <= mark.at <= end:
+        return False
+    opened, closed = ranges[mark.element]
+    if opened is None or closed is None or opened == closed:
+        return False
+    return (mark.opens and opened == start and closed < end) or (not mark.opens and closed == end and opened > start)
+
+
+def _with_marks(flow: Flow, start: int, end: int, numbers: Sequence[int]) -> list[Item]:
+    items: list[Item] = []
+    position = start
+    for number in numbers:
+        at = min(max(flow.marks[number].at, position), end)
+        items += [flow.text[position:at], number]
+        position = at
+    return [item for item in [*items, flow.text[position:end]] if item != ""]
+
+
+def _on_one_line(text: str, start: int, end: int, spaces: re.Pattern[str]) -> tuple[str, tuple[int, ...]]:
+    characters: list[str] = []
+    origin: list[int] = []
+    position = start
+    for gap in spaces.finditer(text, start, end):
+        characters += [*text[position : gap.start()], " "]
+        origin += [*range(position, gap.start()), gap.start()]
+        position = gap.end()
+    characters += text[position:end]
+    return "".join(characters), (*origin, *range(position, end), end)
+
+
+class FlowBuilder:
+    """Text and marks in the order in which a format meets them."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.raw: list[str] = []
+        self.marks: list[Mark] = []
+        self.kept: list[tuple[int, int]] = []
+        self.styles: dict[int | None, tuple[str, str]] = {}
+        self.length = 0
+        self._elements = 0
+        self._open: list[tuple[str, int]] = []
+
+    def add_text(self, text: str, raw: str, keep: bool = False) -> None:
+        if keep and text:
+            self.kept.append((self.length, self.length + len(text)))
+        self.text.append(text)
+        self.raw.append(raw)
+        self.length += len(text)
+
+    def add_point(self, raw: "Sequence[str | Flow]", breaks: bool = False, divides: bool = False) -> None:
+        glued = bool(self.text) and "".join(self.text[-1:])[-1:].strip() != ""
+        self.marks.append(Mark(self.length, tuple(raw), breaks=breaks, divides=divides, glued=glued))
+        self.raw.append(raw_of(raw))
+
+    def open(self, name: str, raw: "Sequence[str | Flow]") -> int:
+        element = self._elements
+        self._elements += 1
+        self._open.append((name, element))
+        self.marks.append(Mark(self.length, tuple(raw), element, opens=True))
+        self.raw.append(raw_of(raw))
+        return element
+
+    def close(self, name: str, raw: str) -> None:
+        """The nearest that is open under this name; what is open inside it was never closed. None: it stands alone."""
+        at = max((i for i, (known, _) in enumerate(self._open) if known == name), default=None)
+        if at is None:
+            self.add_point([raw])
+            return
+        lost = {element for _, element in self._open[at + 1 :]}
+        self.marks = [self._alone(mark) if mark.element in lost else mark for mark in self.marks]
+        self.marks.append(Mark(self.length, (raw,), self._open[at][1]))
+        self.raw.append(raw)
+        del self._open[at:]
+
+    def flow(self, escape: Callable[[str], str] = str) -> Flow:
+        unclosed = {element for _, element in self._open}
+        marks = tuple(self._alone(mark) if mark.element in unclosed else mark for mark in self.marks)
+        return Flow("".join(self.text), "".join(self.raw), marks, tuple(self.kept), escape, dict(self.styles))
+
+    @staticmethod
+    def _alone(mark: Mark) -> Mark:
+        return Mark(mark.at, mark.raw)
+
+
+def raw_of(pieces: "Sequence[str | Flow]") -> str:
+    return "".join(piece if isinstance(piece, str) else piece.raw for piece in pieces)

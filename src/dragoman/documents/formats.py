@@ -1,0 +1,207 @@
+"""Which format a file has, and how its parts are read and written. Texts come in chunks, archives part by part."""
+
+import codecs
+import io
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import PurePath
+from typing import IO, BinaryIO, Literal, get_args
+
+from dragoman.documents.flow import Flow
+from dragoman.documents.html import html_pieces
+from dragoman.documents.office import DOCX_PARTS, ODT_PARTS, docx_pieces, odt_pieces
+from dragoman.documents.plain import text_pieces
+from dragoman.documents.strings import json_pieces, po_pieces
+from dragoman.documents.subtitles import subtitle_pieces
+from dragoman.errors import DataError, UsageError
+
+Format = Literal["text", "markdown", "html", "docx", "odt", "srt", "vtt", "po", "json"]
+SUFFIXES: dict[str, Format] = {
+    ".txt": "text", ".text": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html",
+    ".xhtml": "html", ".docx": "docx", ".odt": "odt", ".srt": "srt", ".vtt": "vtt", ".po": "po", ".pot": "po",
+    ".json": "json",
+}  # fmt: skip
+MEDIA_TYPES: dict[Format, str] = {
+    "text": "text/plain; charset=utf-8",
+    "markdown": "text/markdown; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "srt": "application/x-subrip",
+    "vtt": "text/vtt; charset=utf-8",
+    "po": "text/x-gettext-translation; charset=utf-8",
+    "json": "application/json",
+}
+
+# Each call opens the document anew: it is read once to translate and once to write.
+Open = Callable[[], BinaryIO]
+# From pieces to what is written of them.
+Write = Callable[[Iterable[str | Flow]], Iterator[str]]
+
+CHUNK = 1 << 16
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def format_of(name: str) -> Format:
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(
+            f"{name}: a document of an unknown kind; known are {', '.join(SUFFIXES)}; or name it: --format "
+            f"{'|'.join(get_args(Format))}"
+        )
+    return SUFFIXES[suffix]
+
+
+def pieces_of(opened: Open, kind: Format, name: str) -> Iterator[str | Flow]:
+    """All of the document's pieces, its parts one after the other."""
+    if kind in ("docx", "odt"):
+        with opened() as stream, _archive(stream, name) as archive:
+            for info in archive.infolist():
+                if _part(kind).fullmatch(info.filename):
+                    yield from _member_pieces(archive, info, kind, name)
+        return
+    with opened() as stream:
+        encoding = _encoding(stream)
+        yield from _text_pieces(opened, _chunks(stream, encoding, name), encoding, kind, name)
+
+
+def rewrite(opened: Open, kind: Format, name: str, output: BinaryIO, write: Write) -> None:
+    """The document again, with its pieces as `write` has them."""
+    if kind in ("docx", "odt"):
+        with opened() as stream, _archive(stream, name) as archive, zipfile.ZipFile(output, "w") as written:
+            for info in archive.infolist():
+                with written.open(_like(info), "w") as target:
+                    if _part(kind).fullmatch(info.filename):
+                        for text in write(_member_pieces(archive, info, kind, name)):
+                            target.write(text.encode())
+                    else:
+                        with archive.open(info) as member:
+                            while block := member.read(CHUNK):
+                                target.write(block)
+        return
+    with opened() as stream:
+        encoding = _encoding(stream)
+        encode = codecs.getincrementalencoder(encoding)().encode
+        chunks = _chunks(stream, encoding, name)
+        back = _ends_of_lines(opened, encoding) if kind == "markdown" else "\n"
+        for text in write(_text_pieces(opened, chunks, encoding, kind, name)):
+            output.write(encode(text.replace("\n", back) if back != "\n" else text))
+
+
+def uncompressed_size(opened: Open, kind: Format, name: str) -> int:
+    """Bytes of text, before anything of it is read: an archive may hold far more than it seems."""
+    with opened() as stream:
+        if kind in ("docx", "odt"):
+            with _archive(stream, name) as archive:
+                return sum(info.file_size for info in archive.infolist())
+        return stream.seek(0, io.SEEK_END)
+
+
+def _text_pieces(opened: Open, chunks: Iterator[str], encoding: str, kind: Format, name: str) -> Iterator[str | Flow]:
+    match kind:
+        case "text":
+            return text_pieces(chunks)
+        case "html":
+            return html_pieces(chunks)
+        case "srt" | "vtt":
+            return subtitle_pieces(chunks, vtt=kind == "vtt")
+        case "po":
+            return po_pieces(chunks)
+        case "json":
+            return _named(json_pieces(chunks), name)
+        case "markdown":
+            from dragoman.documents.markdown import find_references, markdown_pieces
+
+            with opened() as again:
+                references = find_references(_chunks(again, encoding, name))
+            return markdown_pieces(_line_feeds(chunks), references)
+        case _:
+            raise UsageError(f"format {kind}; known: {', '.join(get_args(Format))}")
+
+
+def _named(pieces: Iterator[str | Flow], name: str) -> Iterator[str | Flow]:
+    try:
+        yield from pieces
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+
+
+def _member_pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo, kind: Format, name: str) -> Iterator[str | Flow]:
+    with archive.open(info) as member:
+        try:
+            head = member.read(200)
+            declared = re.search(rb"""encoding=["']([\w-]+)["']""", head)
+            if declared and declared[1].lower() not in (b"utf-8", b"us-ascii"):
+                raise DataError(f"{name}: {info.filename} is in {declared[1].decode()}; save the document as UTF-8")
+            chunks = _decoded(_blocks(member, head), "utf-8", f"{name}: {info.filename}")
+            yield from docx_pieces(chunks) if kind == "docx" else odt_pieces(chunks)
+        except (zipfile.BadZipFile, EOFError) as error:
+            raise DataError(f"{name}: {info.filename} is damaged ({error}); save the document again") from None
+
+
+def _archive(stream: BinaryIO, name: str) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(stream)
+    except zipfile.BadZipFile:
+        raise DataError(f"{name}: not a DOCX or ODT file, which are ZIP archives; save the document again") from None
+
+
+def _part(kind: Format) -> re.Pattern[str]:
+    return DOCX_PARTS if kind == "docx" else ODT_PARTS
+
+
+def _like(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
+    made = zipfile.ZipInfo(info.filename, info.date_time)
+    made.compress_type = info.compress_type
+    made.external_attr = info.external_attr
+    return made
+
+
+def _encoding(stream: BinaryIO) -> str:
+    head = stream.read(4)
+    stream.seek(0)
+    return next((encoding for mark, encoding in _BOMS if head.startswith(mark)), "utf-8")
+
+
+def _chunks(stream: BinaryIO, encoding: str, name: str) -> Iterator[str]:
+    return _decoded(_blocks(stream, b""), encoding, name)
+
+
+def _blocks(stream: IO[bytes], head: bytes) -> Iterator[bytes]:
+    yield head
+    while block := stream.read(CHUNK):
+        yield block
+
+
+def _decoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    read = 0
+    try:
+        for block in blocks:
+            yield decoder.decode(block)
+            read += len(block)
+        yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{name}: not UTF-8 near byte {read + error.start:,}; convert it: iconv -f ISO-8859-1 -t UTF-8"
+        ) from None
+
+
+def _line_feeds(chunks: Iterator[str]) -> Iterator[str]:
+    waiting = ""
+    for chunk in chunks:
+        text = (waiting + chunk).replace("\r\n", "\n")
+        waiting = "\r" if text.endswith("\r") else ""
+        yield text.removesuffix("\r") if waiting else text
+    yield waiting
+
+
+def _ends_of_lines(opened: Open, encoding: str) -> str:
+    with opened() as stream:
+        text = next(_chunks_with_text(stream, encoding), "")
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _chunks_with_text(stream: BinaryIO, encoding: str) -> Iterator[str]:
+    return (chunk for chunk in _chunks(stream, encoding, "") if chunk)

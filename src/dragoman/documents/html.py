@@ -1,0 +1,101 @@
+"""HTML: text between block tags is a flow; inline tags are its marks; code, scripts and the like stay as they are."""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from dragoman.documents.flow import Flow, FlowBuilder
+from dragoman.documents.lexer import RAW_TEXT, Token, attribute, element, html_tokens
+
+_INLINE = frozenset(
+    """a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark q s small span strike strong sub sup time
+    tt u""".split()  # noqa: SIM905
+)
+_POINTS = frozenset(["img", "wbr"])
+_COPIED = frozenset(["code", "kbd", "samp", "var"])
+_UNTOUCHED = frozenset([*RAW_TEXT, "pre", "svg", "math", "object", "audio", "video", "canvas"])
+_SPOKEN = re.compile(
+    r"""(\s(?:alt|title|placeholder|aria-label|summary|label)\s*=\s*)(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
+)
+_DESCRIPTION = re.compile(r"""(\scontent\s*=\s*)(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+LONGEST_COPIED = 60  # characters: longer code in a sentence is passed by, not read
+
+
+def html_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
+    tokens: Iterator[Token] = html_tokens(chunks)
+    builder = FlowBuilder()
+    for token in tokens:
+        kept = token.kind == "start" and attribute(token.raw, "translate") == "no"
+        if token.kind == "text":
+            builder.add_text(html.unescape(token.raw), token.raw)
+        elif token.kind == "start" and (token.name in _COPIED or (kept and token.name in _INLINE)):
+            whole = element(tokens, token)
+            if whole[-1].kind == "end" and whole[-1].name == token.name:
+                _copy(builder, whole)
+            else:  # never closed: a tag like others
+                builder.open(token.name, [token.raw])
+                tokens = chain(whole[1:], tokens)
+        elif token.kind == "start" and (kept or token.name in _UNTOUCHED):
+            yield from flow_of(builder)
+            builder = FlowBuilder()
+            yield from (inner.raw for inner in element(tokens, token))
+        elif token.kind == "start" and token.name in _INLINE:
+            builder.open(token.name, tag_pieces(token))
+        elif token.kind == "end" and token.name in _INLINE | _COPIED:
+            builder.close(token.name, token.raw)
+        elif token.kind == "empty" and token.name in _POINTS:
+            builder.add_point(tag_pieces(token))
+        elif token.kind == "empty" and token.name == "br":
+            builder.add_point([token.raw], breaks=True)
+        elif token.kind == "other" and token.raw.startswith("<!--"):
+            builder.add_point([token.raw])
+        else:
+            yield from flow_of(builder)
+            builder = FlowBuilder()
+            yield from tag_pieces(token)
+    yield from flow_of(builder)
+
+
+def flow_of(builder: FlowBuilder) -> Iterator[str | Flow]:
+    """A flow where there are letters; else its tags, of which some may hold text, and what is between."""
+    if builder.raw:
+        yield builder.flow(escape)
+
+
+def tag_pieces(token: Token) -> list[str | Flow]:
+    """A tag whose attributes may hold text that people read."""
+    pattern = _SPOKEN
+    if token.name == "meta":
+        named = attribute(token.raw, "name") or attribute(token.raw, "property") or ""
+        pattern = _DESCRIPTION if re.search(r"(^|:)(description|title)$", named) else re.compile(r"(?!)")
+    pieces: list[str | Flow] = []
+    position = 0
+    for found in pattern.finditer(token.raw) if token.kind in ("start", "empty") else ():
+        group = 2 if found[2] is not None else 3
+        value = found[group]
+        if any(map(str.isalpha, value)):
+            pieces += [token.raw[position : found.start(group)], Flow(html.unescape(value), value, escape=_in_quotes)]
+            position = found.end(group)
+    return [*pieces, token.raw[position:]]
+
+
+def escape(text: str) -> str:
+    return html.escape(text, quote=False).replace("\u00a0", "&nbsp;")
+
+
+def _in_quotes(text: str) -> str:
+    return html.escape(text, quote=True)
+
+
+def _copy(builder: FlowBuilder, tokens: list[Token]) -> None:
+    """Code in a sentence: the model reads it and must copy it; if it is long or has tags inside, it is passed by."""
+    start, *inner = tokens
+    text = html.unescape("".join(token.raw for token in inner[:-1]))
+    plain = len(inner) == 2 and inner[0].kind == "text" and inner[1].kind == "end"
+    if plain and len(text) <= LONGEST_COPIED and "\n" not in text and text.strip() == text:
+        builder.open(start.name, [start.raw])
+        builder.add_text(text, inner[0].raw, keep=True)
+        builder.close(start.name, inner[1].raw)
+    else:
+        builder.add_point(["".join(token.raw for token in tokens)])

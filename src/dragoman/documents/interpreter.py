@@ -1,0 +1,102 @@
+"""What a document needs of a translator: sentences translated, words required, words aligned. No torch until asked."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self
+
+from dragoman.engines import ComputeType, EngineName
+from dragoman.glossary import Required, Requirements, all_required
+from dragoman.translate import Candidate, Translator
+
+if TYPE_CHECKING:
+    from dragoman.explain import Alignment, Explainer
+
+
+class Interpreter(Protocol):
+    @property
+    def language(self) -> str | None:
+        """Code of the source language, where it is known."""
+        ...
+
+    def fits(self, text: str) -> bool:
+        """Whether a sentence is short enough to be translated as one."""
+        ...
+
+    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Sequence[Candidate]]:
+        """Of each text its translations, best first."""
+        ...
+
+    def translate_with(self, texts: Sequence[str], required: Sequence[Sequence[Required]]) -> list[Candidate]:
+        """Of each text the best translation that holds what is required of it."""
+        ...
+
+    def align(self, text: str, candidate: Candidate) -> "Alignment | None":
+        """Which words belong together; None: this model does not say."""
+        ...
+
+
+class RunInterpreter:
+    """A run as an interpreter. The engine that knows constraints and alignment is loaded when it is first needed."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        load_explainer: "Callable[[], Explainer | None]",
+        rules: Requirements | None = None,
+        language: str | None = None,
+    ) -> None:
+        self.translator = translator
+        self.language = language
+        self.rules = rules
+        self._load_explainer = load_explainer
+        self._explainers: list[Explainer | None] = []
+
+    @classmethod
+    def load(
+        cls,
+        run: Path,
+        *,
+        engine: EngineName = "auto",
+        compute_type: ComputeType | None = None,
+        rules: Requirements | None = None,
+        language: str | None = None,
+        **search: float,
+    ) -> Self:
+        translator = Translator.load(
+            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, **search
+        )
+        return cls(translator, lambda: explainer_of(translator, run), rules, language)
+
+    def fits(self, text: str) -> bool:
+        return self.translator.fits(text)
+
+    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Sequence[Candidate]]:
+        found = self.translator.translate_stream(
+            texts, n_best, warn=lambda _: None, scores=n_best > 1, required=self.rules
+        )
+        return [translation.candidates for translation in found]
+
+    def translate_with(self, texts: Sequence[str], required: Sequence[Sequence[Required]]) -> list[Candidate]:
+        asked = dict(zip(texts, required, strict=True))
+        rules = [self.rules] if self.rules is not None else []
+        both = all_required(lambda text: asked.get(text, ()), *rules)
+        found = self.translator.translate_stream(texts, warn=lambda _: None, required=both)
+        return [translation.candidates[0] for translation in found]
+
+    def align(self, text: str, candidate: Candidate) -> "Alignment | None":
+        if not self._explainers:
+            self._explainers.append(self._load_explainer())
+        explainer = self._explainers[0]
+        return None if explainer is None else explainer.align(text, candidate.tokens)
+
+
+def explainer_of(translator: Translator, run: Path) -> "Explainer | None":
+    """One with the weights that the translator has loaded already, where they are of a kind that aligns."""
+    from dragoman.dataset import validation_pairs
+    from dragoman.explain import CALIBRATION_SENTENCES, Explainer
+    from dragoman.model import Transformer
+
+    reference = translator.reference
+    if len(reference.models) != 1 or not isinstance(reference.models[0], Transformer):
+        return None
+    return Explainer(reference, translator.search, validation_pairs(run, CALIBRATION_SENTENCES))

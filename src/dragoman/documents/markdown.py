@@ -1,0 +1,308 @@
+"""Markdown: markdown-it says what is a paragraph, a heading, a cell, and what in it is emphasis, a link, code; the text
+is found again at its place in the source, so that everything else stays as it was written.
+
+A paragraph that would be read otherwise after its translation (a line that begins like a list, a star too many) is not
+given out: `sound` asks markdown-it again.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import normalizeReference
+from markdown_it.token import Token
+
+from dragoman.documents.flow import Flow, FlowBuilder
+from dragoman.documents.html import html_pieces
+from dragoman.documents.lexer import VOID
+from dragoman.sentences import Wrap
+
+CHUNK = 1 << 15  # characters parsed at a time
+_DEFINITION = re.compile(r"^ {0,3}\[((?:[^\[\]\\]|\\.)+)\]:[ \t]*\S", re.MULTILINE)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HTML_OPEN = re.compile(r" {0,3}<(script|pre|style|textarea|!--)", re.IGNORECASE)
+_HTML_CLOSE = re.compile(r"</(script|pre|style|textarea)>|-->", re.IGNORECASE)
+_NOTE = re.compile(r"\[\^[^\]\s]+\]|^\[[ xX]\](?=\s)")
+_LINK_TAIL = re.compile(r"\]\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\)|\]\[(?:[^\[\]\\]|\\.)*\]|\]")
+_IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)(" + _LINK_TAIL.pattern + ")")
+_TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)")
+
+_Kind = Literal["paragraph", "heading", "cell"]
+_References = dict[str, dict[str, str]]
+
+
+def find_references(chunks: Iterable[str]) -> _References:
+    """The names of all link definitions: whether [this] is a link is decided anywhere in the document."""
+    found: _References = {}
+    rest = ""
+    for chunk in chunks:
+        text = rest + chunk
+        whole, newline, rest = text.rpartition("\n")
+        found |= _names(whole + newline)
+    return found | _names(rest)
+
+
+def _names(text: str) -> _References:
+    return {normalizeReference(match[1]): {"href": "x", "title": ""} for match in _DEFINITION.finditer(text)}
+
+
+def markdown_pieces(chunks: Iterable[str], references: _References) -> Iterator[str | Flow]:
+    for number, chunk in enumerate(_chunks(chunks)):
+        front = re.match(r"---[ \t]*\n.*?\n(---|\.\.\.)[ \t]*\n", chunk, re.DOTALL) if number == 0 else None
+        if front:
+            yield front[0]
+            chunk = chunk[front.end() :]
+        yield from _chunk_pieces(chunk, references)
+
+
+def _chunks(chunks: Iterable[str]) -> Iterator[str]:
+    """Cut before a line of text that follows an empty one, outside of code and HTML."""
+    lines: list[str] = []
+    size, fence, in_html = 0, "", False
+    for line in _lines(chunks):
+        is_text = line[:1].isalnum() and not re.match(r"\d+[.)]\s", line)
+        if size > CHUNK and is_text and not fence and not in_html and not lines[-1].strip():
+            yield "".join(lines)
+            lines, size = [], 0
+        lines.append(line)
+        size += len(line)
+        mark = _FENCE.match(line)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) else fence
+        elif mark:
+            fence = mark[1]
+        elif in_html or _HTML_OPEN.match(line):
+            in_html = not _HTML_CLOSE.search(line)
+    if lines:
+        yield "".join(lines)
+
+
+def _lines(chunks: Iterable[str]) -> Iterator[str]:
+    rest = ""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split("\n")
+        yield from (f"{line}\n" for line in whole)
+    if rest:
+        yield rest
+
+
+def _chunk_pieces(text: str, references: _References) -> Iterator[str | Flow]:
+    lines = text.split("\n")
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    position = 0
+    kind: _Kind = "paragraph"
+    for token in _markdown().parse(text, {"references": dict(references)}):
+        if token.type.endswith("_open"):
+            opened = token.type.removesuffix("_open")
+            kind = "heading" if opened == "heading" else "cell" if opened in ("th", "td") else "paragraph"
+        if token.map is None or token.type not in ("inline", "html_block"):
+            continue
+        first, last = token.map
+        if token.type == "html_block":
+            end = min(starts[last], len(text))
+            yield text[position : starts[first]]
+            yield from html_pieces([text[starts[first] : end]])
+            position = end
+            continue
+        spans = list(_find(token.content, lines[first:last], starts[first:last], position))
+        if not spans:  # written in a way in which it is not found again: it stays
+            continue
+        (start, _), (_, end) = spans[0], spans[-1]
+        prefix = text[starts[first + 1] : spans[1][0]] if len(spans) > 1 else ""
+        yield text[position:start]
+        yield _flow(token, text[start:end], kind, prefix, [text[a:b] for a, b in spans], references)
+        position = end
+    yield text[position:]
+
+
+def _find(content: str, lines: list[str], starts: list[int], position: int) -> Iterator[tuple[int, int]]:
+    """Where the lines of an inline text stand in the lines of the source."""
+    parts = content.split("\n")
+    if len(parts) > len(lines):
+        return
+    for part, line, start in zip(parts, lines, starts, strict=False):
+        part = part.strip(" \t")
+        at = line.find(part, max(0, position - start)) if len(parts) == 1 else line.rfind(part)
+        if at < 0:
+            return
+        yield start + at, start + at + len(part)
+
+
+def _flow(token: Token, raw: str, kind: _Kind, prefix: str, lines: list[str], references: _References) -> Flow:
+    content = "\n".join(line.strip(" \t") for line in token.content.split("\n"))
+    builder = _walk(content, token.children or [], prefix)
+    if builder is None:
+        return Flow("", raw)
+    wrap = None
+    if len(lines) > 1:
+        wrap = Wrap(max(60, len(prefix) + max(map(len, lines))), prefix, "\n")
+    escape = partial(_escape, cell=kind == "cell", strict=False)
+    sound = _soundness(content, kind, prefix, references)
+    strict = partial(_escape, cell=kind == "cell", strict=True)
+    return replace(builder.flow(escape), raw=raw, wrap=wrap, sound=sound, strict_escape=strict)
+
+
+def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
+    """The tokens at their places in the source; None: they were not all found."""
+    builder = FlowBuilder()
+    at = 0
+    links: list[str] = []
+    automatic = False
+    for token in tokens:
+        raw: str | None
+        match token.type:
+            case "text":
+                raw = token.content
+                _add_text(builder, raw, keep=automatic)
+            case "text_special":
+                raw = token.markup
+                builder.add_text(token.content, raw)
+            case "softbreak":
+                raw = _matched(r" *\n *", content, at)
+                builder.add_text(f"\n{prefix}", raw or "")
+            case "hardbreak":
+                raw = _matched(r"(?: {2,}|\\)\n *", content, at)
+                builder.add_point([(raw or "").rstrip(" ") + prefix], breaks=True)
+            case "code_inline":
+                raw = _matched(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", content, at)
+                inner = (raw or "")[len(token.markup) : -len(token.markup)]
+                if raw is not None and inner == token.content and len(inner) <= 60 and "\n" not in inner:
+                    builder.open("code", [token.markup])
+                    builder.add_text(inner, inner, keep=True)
+                    builder.close("code", token.markup)
+                else:
+                    builder.add_point([(raw or "").replace("\n", f"\n{prefix}")])
+            case "html_inline":
+                raw = token.content
+                _add_tag(builder, raw)
+            case "image":
+                found = _IMAGE.match(content, at)
+                raw = found[0] if found else None
+                if found:
+                    alt: str | Flow = found[1]
+                    if re.fullmatch(r"[^*_`\\\[\]<>&]*[^\W\d_][^*_`\\\[\]<>&]*", found[1]):
+                        alt = Flow(found[1], found[1], escape=_plain_alt)
+                    builder.add_point(["![", alt, found[2]])
+            case "link_open":
+                automatic = token.markup == "autolink"
+                raw = "<" if automatic else "["
+                # A link by its own text keeps its name when the text changes.
+                tail = None if automatic else _tail(content, at)
+                links.append(">" if automatic else tail or "")
+                builder.open("link", [raw])
+            case "link_close":
+                tail = links.pop()
+                raw = ">" if automatic else _matched(_LINK_TAIL.pattern, content, at)
+                automatic = False
+                named = raw if raw not in ("]", "][]") else f"][{tail}]"
+                builder.close("link", named or "")
+            case _ if token.type.endswith("_open"):
+                raw = token.markup
+                builder.open(token.type.removesuffix("_open"), [raw])
+            case _ if token.type.endswith("_close"):
+                raw = token.markup
+                builder.close(token.type.removesuffix("_close"), raw)
+            case _:
+                return None
+        if raw is None or not content.startswith(raw, at):
+            return None
+        at += len(raw)
+    return builder if at == len(content) else None
+
+
+def _add_text(builder: FlowBuilder, text: str, keep: bool) -> None:
+    position = 0
+    for found in _NOTE.finditer(text) if not keep else ():
+        if found[0][1] != "^" and builder.length:  # a box to tick stands at the beginning
+            continue
+        builder.add_text(text[position : found.start()], text[position : found.start()])
+        builder.add_point([found[0]])
+        position = found.end()
+    builder.add_text(text[position:], text[position:], keep)
+
+
+def _add_tag(builder: FlowBuilder, raw: str) -> None:
+    found = _TAG.match(raw)
+    if found is None or raw.endswith("/>") or found[2].lower() in VOID:
+        builder.add_point([raw], breaks=raw.lower().startswith("<br"))
+    elif found[1]:
+        builder.close(found[2].lower(), raw)
+    else:
+        builder.open(found[2].lower(), [raw])
+
+
+def _tail(content: str, at: int) -> str:
+    """The text of a link that begins here, as its name."""
+    depth = 0
+    for index in range(at, len(content)):
+        if content[index] in "[]" and content[index - 1 : index] != "\\":
+            depth += 1 if content[index] == "[" else -1
+            if depth == 0:
+                return content[at + 1 : index]
+    return ""
+
+
+def _matched(pattern: str, text: str, at: int) -> str | None:
+    found = re.compile(pattern, re.DOTALL).match(text, at)
+    return found[0] if found else None
+
+
+def _escape(text: str, cell: bool, strict: bool) -> str:
+    """What Markdown would take for its own. Not strict: only what nearly always is."""
+    text = re.sub(r"\\(?=[!-/:-@\[-`{-~])|[*`]|<(?=[A-Za-z/!?])|&(?=#?\w+;)", r"\\\g<0>", text)
+    text = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
+    if strict:
+        text = re.sub(r"[\[\]~]", r"\\\g<0>", text)
+        text = re.sub(r"^([#>+=-])", r"\\\1", text)
+        text = re.sub(r"^(\d+)([.)])", r"\1\\\2", text)
+    return text.replace("|", r"\|") if cell else text
+
+
+def _plain_alt(text: str) -> str:
+    return re.sub(r"[\[\]\\`*<]", "", text)
+
+
+def _soundness(content: str, kind: _Kind, prefix: str, references: _References) -> Callable[[str], bool]:
+    def sound(written: str) -> bool:
+        written = written.replace(f"\n{prefix}", "\n")
+        if kind == "cell":
+            if "\n" in written or re.search(r"(?<!\\)(\\\\)*\|", written):
+                return False
+            written = written.replace(r"\|", "|")
+        before = {"paragraph": "", "heading": "# ", "cell": "# "}[kind]
+        blocks = _markdown().parse(before + written, {"references": dict(references)})
+        if [block.type for block in blocks if block.type != "inline"] != {
+            "": ["paragraph_open", "paragraph_close"],
+            "# ": ["heading_open", "heading_close"],
+        }[before]:
+            return False
+        (inline,) = [block for block in blocks if block.type == "inline"]
+        source = _markdown().parseInline(content, {"references": dict(references)})[0]
+        return _signature(inline.children or []) == _signature(source.children or [])
+
+    return sound
+
+
+def _signature(tokens: list[Token]) -> list[tuple[Any, ...]]:
+    """Every token but text, with what it holds and what it stands in: order aside, which languages change."""
+    found: list[tuple[Any, ...]] = []
+    path: list[str] = []
+    for token in tokens:
+        if token.nesting < 0:
+            path.pop()
+        if token.type not in ("text", "text_special", "softbreak"):
+            held = token.content if token.type in ("code_inline", "html_inline") else ""
+            found.append((token.type, token.markup, str(token.attrs.get("href", token.attrs.get("src"))), held, *path))
+        if token.nesting > 0:
+            path.append(token.type)
+    return sorted(found)
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")

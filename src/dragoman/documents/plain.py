@@ -1,0 +1,47 @@
+"""Plain text: paragraphs, lists and lines; and strings, which may hold tags."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from dragoman.documents.flow import Flow, FlowBuilder
+from dragoman.documents.lexer import scan
+from dragoman.sentences import paragraphs
+
+# Up to the next empty line, and no more than some hundred lines: what is in memory at a time.
+BLOCK = re.compile(r"(?:[^\n]*\n){1,200}?(?:[ \t\r]*\n)+|(?:[^\n]*\n){200}|.+", re.DOTALL)
+_TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)((?:\"[^\"]*\"|'[^']*'|[^'\"<>])*)>")
+
+
+def text_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
+    """A paragraph in memory at a time."""
+    for block in scan(chunks, BLOCK):
+        text = block[0]
+        position = 0
+        for paragraph in paragraphs(text):
+            content = text[paragraph.start : paragraph.end]
+            yield text[position : paragraph.start]
+            yield Flow(content, content, wrap=paragraph.wrap)
+            position = paragraph.end
+        yield text[position:]
+
+
+def string_flow(text: str, raw: str, escape: Callable[[str], str]) -> Flow:
+    """A message of a program: its lines are its own, its tags are marks, its placeholders are kept anyway."""
+    builder = FlowBuilder()
+    add_tagged(builder, text)
+    return replace(builder.flow(escape), raw=raw, whole_lines=True)
+
+
+def add_tagged(builder: FlowBuilder, text: str) -> None:
+    position = 0
+    for found in _TAG.finditer(text):
+        builder.add_text(text[position : found.start()], text[position : found.start()])
+        position = found.end()
+        if found[1]:
+            builder.close(found[2], found[0])
+        elif found[3].endswith("/") or f"</{found[2]}>" not in text[found.end() :]:
+            builder.add_point([found[0]])
+        else:
+            builder.open(found[2], [found[0]])
+    builder.add_text(text[position:], text[position:])

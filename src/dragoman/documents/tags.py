@@ -1,0 +1,315 @@
+"""Where the marks of a sentence go in its translation: to the words that look at what they stood at.
+
+An element goes around the stretch of target words that look at its source words more than elsewhere; a mark that stands
+alone goes to the gap that best parts what comes from before it from what comes from after it. Elements keep their
+nesting, and each mark comes once: that is by construction, only the place is a guess.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from dragoman.documents.flow import Flow, Item, Sentence
+from dragoman.documents.keep import find_kept
+
+# So much of a word's look must go to an element for the word to count for it.
+SHARE = 0.5
+
+
+class Placed(Protocol):
+    """A word of a sentence, by its characters."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Span:
+    start: int
+    end: int
+
+
+@dataclass
+class _Node:
+    """An element in the sentence, or the sentence itself."""
+
+    start: int  # in characters of the sentence's text
+    end: int
+    opening: int | None = None  # marks; None: in another sentence
+    closing: int | None = None
+    from_before: bool = False
+    to_after: bool = False
+    children: "list[_Node]" = field(default_factory=list)
+
+    @property
+    def is_point(self) -> bool:
+        return self.opening is not None and self.opening == self.closing
+
+
+@dataclass(frozen=True)
+class Placement:
+    items: tuple[Item, ...]
+    empty: int  # elements that had words and found none
+
+
+def place_marks(
+    flow: Flow,
+    sentence: Sentence,
+    target: str,
+    source_words: Sequence[Placed],
+    target_words: Sequence[Placed],
+    weights: Sequence[Sequence[float]],
+) -> Placement | None:
+    """The translation with the sentence's marks in it; None: there are not words enough to part."""
+    root = _tree(flow, sentence)
+    rows = [_normalised(row) for row in weights]
+    shares = _Shares(sentence, target, source_words, target_words, rows)
+    intervals: dict[int, tuple[int, int]] = {id(root): (0, len(target_words))}
+    empty = _place_children(flow, root, 0, len(target_words), shares, intervals)
+    if empty is None:
+        return None
+    writer = _Writer(flow, target, target_words, intervals)
+    return Placement(tuple(_merged(writer.write(root, 0, len(target)))), empty)
+
+
+def without_alignment(sentence: Sentence, target: str) -> tuple[list[Span], list[Span], list[list[float]]]:
+    """Words, and weights as if both languages had one order: what is left when a model cannot be asked."""
+    source_words, target_words = _words(sentence.text), _words(target)
+    longest = max(len(target), 1)
+    weights = []
+    for word in target_words:
+        first, last = (edge * len(sentence.text) / longest for edge in (word.start, word.end))
+        weights.append([max(0.0, min(last, other.end) - max(first, other.start)) for other in source_words])
+    return source_words, target_words, weights
+
+
+class _Shares:
+    """How much each target word comes from a stretch of the source."""
+
+    def __init__(
+        self,
+        sentence: Sentence,
+        target: str,
+        source_words: Sequence[Placed],
+        target_words: Sequence[Placed],
+        rows: Sequence[Sequence[float]],
+    ) -> None:
+        self.sentence, self.target = sentence, target
+        self.source_words, self.target_words, self.rows = source_words, target_words, rows
+
+    def of(self, start: int, end: int) -> list[float]:
+        copied = self._copied(start, end)
+        if copied is not None:
+            return copied
+        inside = [_overlap(word, start, end) for word in self.source_words]
+        return [sum(weight * part for weight, part in zip(row, inside, strict=True)) for row in self.rows]
+
+    def before(self, at: int) -> list[float]:
+        inside = [_overlap(word, 0, at) for word in self.source_words]
+        return [sum(weight * part for weight, part in zip(row, inside, strict=True)) for row in self.rows]
+
+    def _copied(self, start: int, end: int) -> list[float] | None:
+        """What is copied as it is needs no alignment: it is where it is."""
+        text = self.sentence.text[start:end].strip()
+        kept = find_kept(text, self.sentence.kept)
+        if not text or not (len(kept) == 1 and kept[0].text == text):
+            return None
+        places = [match.start() for match in re.finditer(re.escape(text), self.target)]
+        if len(places) != 1 or self.sentence.text.count(text) != 1:
+            return None
+        return [_overlap(word, places[0], places[0] + len(text)) for word in self.target_words]
+
+
+def _place_children(
+    flow: Flow,
+    node: _Node,
+    first: int,
+    last: int,
+    shares: _Shares,
+    intervals: dict[int, tuple[int, int]],
+) -> int | None:
+    """Give each child of an element its words among those of the element; the number that went without."""
+    empty = 0
+    free = [True] * (last - first)
+    scored: list[tuple[float, int, int, _Node]] = []
+    points: list[_Node] = []
+    for child in node.children:
+        if child.is_point or child.start == child.end:
+            points.append(child)
+            continue
+        values = [share - SHARE for share in shares.of(child.start, child.end)[first:last]]
+        score, begin, end = _best_stretch(values, free)
+        scored.append((score, begin, end, child))
+    for _, _, _, child in sorted(scored, key=lambda entry: -entry[0]):
+        values = [share - SHARE for share in shares.of(child.start, child.end)[first:last]]
+        _, begin, end = _best_stretch(values, free)
+        if child.from_before:
+            begin, end = 0, max(end, 0) if all(free[:end]) else 0
+        if child.to_after:
+            begin, end = begin if all(free[begin:]) else len(free), len(free)
+        if begin == end:
+            empty += 1
+        for index in range(begin, end):
+            free[index] = False
+        intervals[id(child)] = (first + begin, first + end)
+        inner = _place_children(flow, child, first + begin, first + end, shares, intervals)
+        if inner is None:
+            return None
+        empty += inner
+    # Points in their order, in gaps that no element of this level has taken.
+    taken = [intervals[id(child)] for child in node.children if id(child) in intervals]
+    open_gaps = [gap for gap in range(first, last + 1) if not any(begin < gap < end for begin, end in taken)]
+    left_dividers = sum(1 for point in points if _divides(flow, point))
+    lowest = first
+    for point in points:
+        divides = _divides(flow, point)
+        low = lowest + 1 if divides else lowest
+        high = last - left_dividers if left_dividers else last
+        allowed = [gap for gap in open_gaps if low <= gap <= high]
+        if not allowed:
+            if divides:
+                return None
+            allowed = [max(lowest, first)]
+        before = shares.before(point.start)
+        # Words before the gap that come from after the mark, and words after it that come from before.
+        costs = {gap: sum(1 - share for share in before[first:gap]) + sum(before[gap:last]) for gap in allowed}
+        gap = min(allowed, key=lambda at: (costs[at], at))
+        intervals[id(point)] = (gap, gap)
+        lowest = gap
+        left_dividers -= divides
+    return empty
+
+
+def _divides(flow: Flow, point: _Node) -> bool:
+    return point.opening is not None and flow.marks[point.opening].divides
+
+
+def _best_stretch(values: Sequence[float], free: Sequence[bool]) -> tuple[float, int, int]:
+    """The stretch of free words with the greatest sum; at least one word where any is free."""
+    best: tuple[float, int, int] = (float("-inf"), len(values), len(values))
+    total, begin = 0.0, 0
+    for index, value in enumerate(values):
+        if not free[index]:
+            total, begin = 0.0, index + 1
+            continue
+        if total <= 0.0:
+            total, begin = 0.0, index
+        total += value
+        if total > best[0]:
+            best = (total, begin, index + 1)
+    return best
+
+
+class _Writer:
+    def __init__(self, flow: Flow, target: str, words: Sequence[Placed], intervals: dict[int, tuple[int, int]]) -> None:
+        self.flow, self.target, self.words, self.intervals = flow, target, words, intervals
+
+    def write(self, node: _Node, start: int, end: int) -> Iterator[Item]:
+        """The characters from start to end, with the marks of the node's children among them."""
+        position = start
+        order = {id(child): number for number, child in enumerate(node.children)}
+        for child in sorted(node.children, key=lambda one: (*self.intervals[id(one)], order[id(one)])):
+            first, last = self.intervals[id(child)]
+            if child.is_point:
+                assert child.opening is not None
+                at = min(max(self._gap(first, self.flow.marks[child.opening].glued), position), end)
+                yield self.target[position:at]
+                yield child.opening
+                position = at
+                continue
+            begin = self.words[first].start if first < last else self._gap(first, False)
+            begin = start if child.from_before else min(max(begin, position), end)
+            stop = self.words[last - 1].end if first < last else begin
+            stop = end if child.to_after else min(max(stop, begin), end)
+            yield self.target[position:begin]
+            if child.opening is not None:
+                yield child.opening
+            yield from self.write(child, begin, stop)
+            if child.closing is not None:
+                yield child.closing
+            position = stop
+        yield self.target[position:end]
+
+    def _gap(self, word: int, glued: bool) -> int:
+        if word and (glued or word == len(self.words)):
+            return self.words[word - 1].end
+        return self.words[word].start if word < len(self.words) else len(self.target)
+
+
+def _tree(flow: Flow, sentence: Sentence) -> _Node:
+    """The elements of a sentence as they nest. Open at its begin or its end: the other half is elsewhere."""
+    place = places_in(sentence)
+    root = _Node(0, len(sentence.text))
+    inner = set(sentence.marks)
+    opened_here = {flow.marks[i].element for i in inner if flow.marks[i].opens}
+    closed_here = {flow.marks[i].element for i in inner if not flow.marks[i].opens} - {None}
+    stack = [root]
+    # What was opened before and closes here, the last to close outermost.
+    for i in reversed(sentence.marks):
+        mark = flow.marks[i]
+        if mark.element is not None and not mark.opens and mark.element not in opened_here:
+            node = _Node(0, len(sentence.text), from_before=True)
+            stack[-1].children.append(node)
+            stack.append(node)
+            node.closing = i
+    by_element = {flow.marks[node.closing].element: node for node in stack if node.closing is not None}
+    for i in sentence.marks:
+        mark = flow.marks[i]
+        at = place(mark.at)
+        if mark.element is None:
+            stack[-1].children.append(_Node(at, at, opening=i, closing=i))
+        elif mark.opens:
+            node = _Node(at, len(sentence.text), opening=i, to_after=mark.element not in closed_here)
+            stack[-1].children.append(node)
+            stack.append(node)
+            by_element[mark.element] = node
+        else:
+            node = by_element[mark.element]
+            node.end, node.closing = at, i
+            del stack[stack.index(node) :]
+    return root
+
+
+def places_in(sentence: Sentence) -> Callable[[int], int]:
+    """From a place in the flow to one in the sentence's text."""
+    found = {origin: index for index, origin in reversed(list(enumerate(sentence.origin)))}
+
+    def place(at: int) -> int:
+        while at not in found and at < sentence.end:  # inside a run of spaces that became one
+            at += 1
+        return found.get(at, len(sentence.text))
+
+    return place
+
+
+def _overlap(word: Placed, start: int, end: int) -> float:
+    """The part of a word that is in the stretch."""
+    length = word.end - word.start
+    return max(0, min(word.end, end) - max(word.start, start)) / length if length else 0.0
+
+
+def _normalised(row: Sequence[float]) -> list[float]:
+    total = sum(row)
+    return [weight / total for weight in row] if total > 0 else list(row)
+
+
+def _words(text: str) -> list[Span]:
+    return [Span(word.start(), word.end()) for word in re.finditer(r"\w+(?:['’-]\w+)*|[^\w\s]+", text)]
+
+
+def _merged(items: Iterator[Item]) -> Iterator[Item]:
+    """Text that follows text is one."""
+    waiting = ""
+    for item in items:
+        if isinstance(item, str):
+            waiting += item
+            continue
+        if waiting:
+            yield waiting
+        waiting = ""
+        yield item
+    if waiting:
+        yield waiting

@@ -1,0 +1,315 @@
+"""Sentence pairs out of whatever they are kept in: TSV, CSV, JSON lines, TMX, XLIFF, PO and MO, two files, a folder.
+
+translate-toolkit reads TMX and XLIFF, polib reads PO and MO; `pip install 'dragoman[formats]'` installs both.
+"""
+
+import csv
+import importlib.util
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragoman.config import CorpusConfig
+from dragoman.corpus import raw_pairs, read_lines
+from dragoman.errors import DataError, UsageError
+
+Pair = tuple[str, str]
+_XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_MOST_BAD_LINES = 0.01  # of a file; with more it is not what it was taken for
+_HEADER = {"source", "target", "src", "tgt", "original", "translation", "sentence", "text", "from", "to"}
+_NOT_YET = ("new", "needs-translation")  # states of an XLIFF target
+_LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
+_KEYS = (
+    ("source", "target"),
+    ("src", "tgt"),
+    ("original", "translation"),
+    ("input", "output"),
+    ("text", "translation"),
+)
+
+
+@dataclass
+class Found:
+    """What was read. Languages are those that the files themselves name, where they do."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    languages: tuple[str, str] | None = None
+    skipped: Counter[str] = field(default_factory=Counter)  # why, and how often
+
+    def add(self, pair: tuple[Any, Any]) -> None:
+        """One pair, or one a line where both sides have as many lines."""
+        sides = [str(side or "").replace("\t", " ").splitlines() for side in pair]
+        if len(sides[0]) != len(sides[1]):
+            sides = [[" ".join(lines)] for lines in sides]
+        for source, target in zip(*sides, strict=True):
+            if source.strip() and target.strip():
+                self.pairs.append((source.strip(), target.strip()))
+            else:
+                self.skipped["not translated"] += 1
+
+    def name_languages(self, source: str | None, target: str | None) -> None:
+        """As a file names them; the first one that does is believed."""
+        if source and target and self.languages is None:
+            self.languages = (_plain_code(source), _plain_code(target))
+
+
+Wanted = tuple[str, str] | None  # the languages asked for, where a file has several
+
+
+def read_any(paths: Sequence[Path], wanted: Wanted = None) -> Found:
+    """The pairs of a file, of two aligned files, or of all files in a folder."""
+    found = Found()
+    if len(paths) == 2 and not any(map(_reader, paths)):
+        _read_aligned(paths[0], paths[1], found)
+        return found
+    for path in paths:
+        if path.is_dir():
+            _read_folder(path, found, wanted)
+        else:
+            _read_file(path, found, wanted)
+    if not found.pairs:
+        said = "; ".join(f"{count:,} {why}" for why, count in found.skipped.items()) or "no pairs"
+        raise DataError(f"{', '.join(map(str, paths))}: nothing to learn from ({said}); give translated sentences")
+    return found
+
+
+def _read_file(path: Path, found: Found, wanted: Wanted) -> None:
+    if not path.exists():
+        raise DataError(f"{path}: no such file; check the path, which is taken from {Path.cwd()}")
+    found.files.append(path)
+    (_reader(path) or _read_tsv)(path, found, wanted)
+
+
+def _reader(path: Path) -> Callable[[Path, Found, Wanted], None] | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    match suffixes[-1] if suffixes else "":
+        case ".tsv" | ".tab":
+            return _read_tsv
+        case ".csv":
+            return _read_csv
+        case ".jsonl" | ".ndjson" | ".json":
+            return _read_json
+        case ".tmx":
+            return _read_tmx
+        case ".xlf" | ".xliff" | ".sdlxliff" | ".mxliff":
+            return _read_xliff
+        case ".po" | ".pot" | ".mo":
+            return _read_po
+        case _:
+            return None
+
+
+def _read_folder(folder: Path, found: Found, wanted: Wanted) -> None:
+    """Every file of a known kind, and plain files that are two of a name: news.en and news.de."""
+    plain: dict[Path, list[Path]] = {}
+    before = len(found.files)
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
+        if _reader(path) is not None:
+            _read_file(path, found, wanted)
+            continue
+        stem = path.with_suffix("") if path.suffix == ".gz" else path
+        if _LANGUAGE_CODE.fullmatch(stem.suffix.lstrip(".")):
+            plain.setdefault(stem.with_suffix(""), []).append(path)
+    for name, files in plain.items():
+        if len(files) > 2 and wanted is not None:
+            files = [path for code in wanted for path in files if _suffix_code(path) == code]
+        if len(files) == 2:
+            source, target = _in_order(files, wanted)
+            _read_aligned(source, target, found)
+        else:
+            raise DataError(
+                f"{name}.*: {len(files)} files of one name; give the two that are translations of each other, or name "
+                f"their languages with --source-language and --target-language"
+            )
+    if len(found.files) == before:
+        raise DataError(f"{folder}: no .tsv, .csv, .jsonl, .tmx, .xlf, .po or .mo in it, nor two files like a.en, a.de")
+
+
+def _in_order(files: Sequence[Path], wanted: Wanted) -> Sequence[Path]:
+    return sorted(files, key=lambda path: wanted is not None and _suffix_code(path) != wanted[0])
+
+
+def _suffix_code(path: Path) -> str:
+    return (path.with_suffix("") if path.suffix == ".gz" else path).suffix.lstrip(".")
+
+
+def _read_aligned(source: Path, target: Path, found: Found) -> None:
+    found.files += [source, target]
+    codes = [_suffix_code(path) for path in (source, target)]
+    if all(map(_LANGUAGE_CODE.fullmatch, codes)) and codes[0] != codes[1]:
+        found.name_languages(*codes)
+    _add_lines(source, raw_pairs(CorpusConfig(source=str(source), target=str(target))), found)
+
+
+def _read_tsv(path: Path, found: Found, _: Wanted) -> None:
+    _add_lines(path, raw_pairs(CorpusConfig(pairs=str(path))), found)
+
+
+def _add_lines(path: Path, lines: Iterable[Sequence[bytes]], found: Found) -> None:
+    bad: Counter[str] = Counter()
+    number = 0
+    for number, columns in enumerate(lines, start=1):
+        if len(columns) < 2:
+            bad["without a tab"] += 1
+            continue
+        try:
+            pair = (columns[0].decode(), columns[1].decode())
+        except UnicodeDecodeError:
+            bad["not UTF-8"] += 1
+            continue
+        if number == 1 and _is_header(pair):
+            continue
+        found.add(pair)
+    for why, count in bad.items():
+        if count > max(1, _MOST_BAD_LINES * number):
+            raise DataError(
+                f"{path}: {count:,} of {number:,} lines are {why}; give a source, a tab and a target on each line, in "
+                f"UTF-8 (iconv -f ITS_ENCODING -t UTF-8 converts)"
+            )
+    found.skipped.update(bad)
+
+
+def _is_header(pair: Sequence[str]) -> bool:
+    return all(cell.strip().lower() in _HEADER for cell in pair[:2])
+
+
+def _read_csv(path: Path, found: Found, _: Wanted) -> None:
+    lines = read_lines(path)
+    first = next(lines, "")
+    separator = max(",;\t", key=first.count)
+    for number, row in enumerate(csv.reader(_chain(first, lines), delimiter=separator), start=1):
+        if len(row) < 2:
+            found.skipped["without two columns"] += bool(row)
+        elif number > 1 or not _is_header(row):
+            found.add((row[0], row[1]))
+
+
+def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first + "\n"
+    for line in rest:
+        yield line + "\n"
+
+
+def _read_json(path: Path, found: Found, wanted: Wanted) -> None:
+    lines = list(read_lines(path))
+    values: Iterable[Any]
+    if path.suffix.lower() == ".json" or (lines and lines[0].strip() == "["):
+        values = _parsed("\n".join(lines), path, 1)
+        if not isinstance(values, list):
+            raise DataError(f"{path}: not a list; give one of objects with a source and a target")
+    else:
+        values = (_parsed(line, path, number) for number, line in enumerate(lines, start=1) if line.strip())
+    for number, value in enumerate(values, start=1):
+        found.add(_pair_in(value, wanted, path, number))
+        if number == 1 and isinstance(value, dict) and isinstance(value.get("translation"), dict):
+            found.name_languages(*(wanted or list(value["translation"])[:2]))
+
+
+def _parsed(text: str, path: Path, number: int) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}:{number}: not valid JSON ({error}); one object a line is expected") from None
+
+
+def _pair_in(value: Any, wanted: Wanted, path: Path, number: int) -> tuple[Any, Any]:
+    """{"source", "target"} or the like, {"translation": {"en", "de"}}, {"en", "de"}, or a list of two."""
+    if isinstance(value, list) and len(value) == 2:
+        return value[0], value[1]
+    if isinstance(value, dict):
+        if isinstance(value.get("translation"), dict):
+            value = value["translation"]
+        for keys in ((wanted,) if wanted else ()) + _KEYS:
+            if all(isinstance(value.get(key), str) for key in keys):
+                return value[keys[0]], value[keys[1]]
+        texts = [key for key in value if isinstance(value[key], str) and _LANGUAGE_CODE.fullmatch(key)]
+        if len(texts) == 2:
+            return value[texts[0]], value[texts[1]]
+    raise DataError(
+        f'{path}:{number}: no pair in it; write {{"source": "...", "target": "..."}}, or name its languages with '
+        f"--source-language and --target-language"
+    )
+
+
+def _read_tmx(path: Path, found: Found, wanted: Wanted) -> None:
+    store = _toolkit_store(path)
+    header = store.document.getroot().find("{*}header")
+    given = None if header is None else header.get("srclang")
+    for unit in store.units:
+        texts: dict[str, str] = {}
+        for node in unit.getlanguageNodes():
+            code = node.get(_XML_LANGUAGE) or node.get("lang") or f"#{len(texts)}"
+            texts.setdefault(_plain_code(code), str(unit.getNodeText(node, "preserve") or ""))
+        codes = [_plain_code(code) for code in wanted] if wanted else list(texts)
+        if not wanted and given is not None and _plain_code(given) in texts:
+            codes.sort(key=lambda code: code != _plain_code(given))  # the source first, whatever the order
+        if len(texts) > 2 and not wanted:
+            raise DataError(
+                f"{path}: a unit in {len(texts)} languages ({', '.join(texts)}); choose two with --source-language and "
+                f"--target-language"
+            )
+        if len(codes) < 2 or any(code not in texts for code in codes[:2]):
+            found.skipped["not translated"] += 1
+            continue
+        if "#" not in "".join(codes[:2]):
+            found.name_languages(codes[0], codes[1])
+        found.add((texts[codes[0]], texts[codes[1]]))
+
+
+def _read_xliff(path: Path, found: Found, _: Wanted) -> None:
+    store = _toolkit_store(path)
+    found.name_languages(store.getsourcelanguage(), store.gettargetlanguage())
+    for unit in store.units:
+        if unit.isheader():
+            continue
+        node = unit.xmlelement.find(".//{*}target")
+        # Not isfuzzy(): that is also what it calls all that nobody has approved yet.
+        if not unit.source or not unit.target or (node is not None and node.get("state") in _NOT_YET):
+            found.skipped["not translated"] += 1
+            continue
+        found.add((unit.source, unit.target))
+
+
+def _toolkit_store(path: Path) -> Any:
+    _need("translate", path)
+    from translate.storage import factory
+
+    try:
+        return factory.getobject(str(path))
+    except (ValueError, SyntaxError, OSError) as error:  # a SyntaxError is how lxml says that XML is damaged
+        raise DataError(f"{path}: cannot be read ({error}); save it again in the program it is from") from None
+
+
+def _read_po(path: Path, found: Found, _: Wanted) -> None:
+    _need("polib", path)
+    import polib
+
+    try:
+        entries = polib.mofile(str(path)) if path.suffix == ".mo" else polib.pofile(str(path))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); check it with: msgfmt --check") from None
+    found.name_languages("en", entries.metadata.get("Language"))
+    for entry in entries:
+        if entry.obsolete or "fuzzy" in entry.flags:
+            found.skipped["fuzzy or obsolete"] += 1
+        elif entry.msgid_plural:
+            forms = entry.msgstr_plural
+            found.add((entry.msgid, forms.get(0, "")))
+            found.add((entry.msgid_plural, forms.get(1, forms.get(0, ""))))
+        else:
+            found.add((entry.msgid, entry.msgstr))
+
+
+def _need(module: str, path: Path) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise UsageError(f"{path}: reading this format needs {module}; install it: pip install 'dragoman[formats]'")
+
+
+def _plain_code(code: str) -> str:
+    """en-GB, en_US and EN are en: the model does not know them apart."""
+    return re.split("[-_]", code.strip())[0].lower()

@@ -1,0 +1,58 @@
+"""Which language a text is in."""
+
+import copy
+import functools
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Detected:
+    language: str
+    confidence: float  # 0 to 100
+
+
+@functools.cache
+def _identifier() -> Any:
+    """The model takes a second to unpack, so once is enough; restricting a copy leaves it whole."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+class LanguageDetector:
+    """py3langid among some languages: its model is in its package, nothing is fetched."""
+
+    def __init__(self, languages: Sequence[str]) -> None:
+        self._identifier = copy.copy(_identifier())
+        known = set(self._identifier.labels)
+        # Of a language that it does not know nothing can be said: it is never detected.
+        self.languages = [code for code in languages if code in known]
+        if self.languages:
+            self._identifier.set_languages(self.languages)
+
+    def detect(self, texts: Sequence[str]) -> list[Detected]:
+        """The most probable first, one for each language that is at all probable; by the length of the texts."""
+        weights = [len(text) for text in texts]
+        if not self.languages or not any(any(map(str.isalpha, text)) for text in texts):
+            return [Detected("en", 0.0)]
+        total: dict[str, float] = {}
+        for text, weight in zip(texts, weights, strict=True):
+            for language, probability in self._identifier.rank(text) if weight else ():
+                total[str(language)] = total.get(str(language), 0.0) + float(probability) * weight
+        shares = {language: round(100 * value / sum(weights)) for language, value in total.items()}
+        ranked = sorted(shares.items(), key=lambda entry: -entry[1])
+        return [Detected(language, float(share)) for language, share in ranked[:3] if share or language == ranked[0][0]]
+
+
+def detect_pair(pairs: Sequence[tuple[str, str]], sample: int = 200) -> tuple[str, str] | None:
+    """The languages of the two sides, from every n-th pair; None: not sure, one language, or py3langid is missing."""
+    if importlib.util.find_spec("py3langid") is None:
+        return None
+    some = pairs[:: max(1, len(pairs) // sample)]
+    detector = LanguageDetector(_identifier().labels)
+    source, target = (detector.detect([" ".join(pair[side] for pair in some)])[0] for side in (0, 1))
+    sure = min(source.confidence, target.confidence) >= 50 and source.language != target.language
+    return (source.language, target.language) if sure else None

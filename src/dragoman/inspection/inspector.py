@@ -1,0 +1,261 @@
+"""Inspector: one sentence of one run, from inside. Heads and layers are counted from 0, as everywhere in Python.
+
+inspector = Inspector.load("runs/my")
+seen = inspector.inspect("Two dogs play.")
+seen.weights["cross", 0][3]                        # what head 3 of layer 0 looks at, (rows, columns)
+inspector.intervene("Two dogs play.", ["cross.0.3:off"]).change
+inspector.effects("Two dogs play.")                # every head, the one that matters most first
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self
+
+import torch
+from torch import Tensor
+
+from dragoman.engines.reference import ReferenceEngine
+from dragoman.errors import UsageError
+from dragoman.explain import Explainer
+from dragoman.hypotheses import Hypothesis
+from dragoman.inspection.changes import Change, interventions
+from dragoman.inspection.statistics import HeadStatistics, head_statistics
+from dragoman.model import Intervention, Kind, Probe, Site
+from dragoman.trace import Trace, trace
+
+Side = Literal["source", "target"]
+# Numbers of passes that are kept for whoever asks for one sub-layer after the other; 64 MB of them.
+KEPT_NUMBERS = 16_000_000
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """One teacher-forced pass over a translation: the same numbers as decoding it token by token.
+
+    Rows and columns of "encoder" are `source`. Rows of "decoder" and "cross" have two tokens: `fed`, which is given
+    to the decoder there, and `produced`, which it is to say next. Columns of "decoder" are `fed`, of "cross" `source`.
+    """
+
+    text: str
+    translation: str
+    tokens: tuple[str, ...]  # of the translation, without start and end symbols
+    source: tuple[str, ...]  # the end symbol last
+    fed: tuple[str, ...]  # the start symbol first
+    produced: tuple[str, ...]  # the end symbol last
+    log_probabilities: tuple[float, ...]  # of the produced tokens
+    weights: Mapping[Site, Tensor]  # (H, rows, columns)
+    scores: Mapping[Site, Tensor]  # likewise: what the softmax was given, q·k times `scale`, before the mask
+    statistics: Mapping[Site, tuple[HeadStatistics, ...]]  # one a head
+    changes: tuple[Change, ...]
+    d_k: int
+    scale: float
+
+    @property
+    def log_probability(self) -> float:
+        return sum(self.log_probabilities)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What changes do: to the translation that was shown, and to what the model would say now."""
+
+    before: Inspection
+    after: Inspection  # of the same translation
+    translation: str | None  # the changed model's own; None: it was not asked for
+    tokens: tuple[str, ...] | None
+    translation_log_probability: float | None  # by the changed model
+
+    @property
+    def change(self) -> float:
+        """In the log-probability of the shown translation; below 0: the changed model likes it less."""
+        return self.after.log_probability - self.before.log_probability
+
+
+@dataclass(frozen=True)
+class HeadEffect:
+    kind: Kind
+    layer: int
+    head: int
+    change: float  # in the log-probability of the translation, when the head is switched off
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    token: str
+    similarity: float  # the cosine between the two embeddings
+
+
+class Inspector:
+    def __init__(self, explainer: Explainer) -> None:
+        self.explainer = explainer
+        self.model = explainer.model
+        self.tokenizer = explainer.tokenizer
+        self.engine: ReferenceEngine = explainer.engine
+        self._kept: OrderedDict[tuple[object, ...], Inspection] = OrderedDict()
+
+    @classmethod
+    def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
+        """`Inspector.load("runs/my", checkpoint="step-00001000", beam=1)`."""
+        return cls(Explainer.load(run, checkpoint, **search))
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """Every attention sub-layer, in the order of the pass."""
+        encoder = [Site("encoder", layer) for layer in range(len(self.model.encoder))]
+        return (*encoder, *(Site(kind, layer) for layer in range(len(self.model.decoder)) for kind in _IN_A_DECODER))
+
+    def inspect(
+        self, text: str, translation: str | Sequence[str] | None = None, changes: Sequence[Change | str] = ()
+    ) -> Inspection:
+        """Of a translation in text or tokens; of the best one if none is given."""
+        source, target = self._ids(text, translation)
+        return self._inspect(source, target, _parsed(changes))
+
+    def intervene(
+        self,
+        text: str,
+        changes: Sequence[Change | str],
+        translation: str | Sequence[str] | None = None,
+        retranslate: bool = True,
+    ) -> Outcome:
+        """Changes that are given together work together."""
+        source, target = self._ids(text, translation)
+        wanted = _parsed(changes)
+        before, after = self._inspect(source, target, ()), self._inspect(source, target, wanted)
+        if not retranslate:
+            return Outcome(before, after, None, None, None)
+        said = self._search(source, wanted)
+        return Outcome(
+            before, after, self.explainer.text_of(said.ids), self.explainer.pieces(said.ids), said.log_probability
+        )
+
+    @torch.inference_mode()
+    def effects(
+        self,
+        text: str,
+        translation: str | Sequence[str] | None = None,
+        kind: Kind | None = None,
+        layer: int | None = None,
+    ) -> tuple[HeadEffect, ...]:
+        """Each head switched off alone; of one kind or sub-layer, if that is named. The largest effect first."""
+        source, target = self._ids(text, translation)
+        plain = self._inspect(source, target, ()).log_probability
+        sites = [site for site in self.sites if kind in (None, site.kind) and layer in (None, site.layer)]
+        if not sites:
+            raise UsageError(f"{kind} layer {layer}; the model has {_counted(self.sites)}")
+        ids = torch.tensor([[*source, self.tokenizer.eos_id]], device=self.engine.device)
+        fed = torch.tensor([[self.tokenizer.bos_id, *target]], device=self.engine.device)
+        labels = torch.tensor([[*target, self.tokenizer.eos_id]], device=self.engine.device)[..., None]
+        memory = self.model.eval().encode(ids)  # as it is for every head of the decoder
+        found = []
+        for site in sites:
+            for head in range(self.model.config.num_heads):
+                probe = Probe({site: Intervention(heads_off=(head,))})
+                seen = self.model.encode(ids, probe=probe) if site.kind == "encoder" else memory
+                logits = self.model.output(self.model.decode(fed, seen, probe=probe))  # (1, T, V)
+                log_probability = logits.float().log_softmax(dim=-1).gather(2, labels).sum().item()
+                found.append(HeadEffect(site.kind, site.layer, head, log_probability - plain))
+        return tuple(sorted(found, key=lambda effect: -abs(effect.change)))
+
+    def positions(self, count: int) -> Tensor:
+        """What is added to the embeddings at the first positions: (count, d_model)."""
+        rows = self.model.source_embedding.position_rows(0, count)
+        if rows is None:
+            raise UsageError("model.positions = none: nothing is added to the embeddings of this run")
+        return rows.detach().cpu()
+
+    def neighbours(self, word: str, count: int = 8, side: Side = "source") -> tuple[Neighbour, ...]:
+        """The pieces whose embeddings point most nearly where the word's does, or the mean of its pieces' does."""
+        ids = self.tokenizer.encode(word.strip())
+        if not ids:
+            raise UsageError("neighbours of nothing; give a word")
+        embedding = self.model.source_embedding if side == "source" else self.model.target_embedding
+        table = torch.nn.functional.normalize(embedding.tokens.weight.detach().float(), dim=-1)  # (V, D)
+        wanted = torch.nn.functional.normalize(embedding.tokens.weight.detach().float()[ids].mean(dim=0), dim=0)
+        similarities = table @ wanted
+        similarities[[*ids, *self._unspoken()]] = -torch.inf
+        best = similarities.topk(min(count, len(similarities)))
+        return tuple(
+            Neighbour(self.tokenizer.piece(token), value)
+            for value, token in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+            if value > -torch.inf
+        )
+
+    def _unspoken(self) -> list[int]:
+        """Symbols and bytes: pieces that are no part of a word."""
+        pieces = (self.tokenizer.piece(token) for token in range(self.tokenizer.vocab_size))
+        return [token for token, piece in enumerate(pieces) if piece.startswith("<") and piece.endswith(">")]
+
+    def _ids(self, text: str, translation: str | Sequence[str] | None) -> tuple[list[int], tuple[int, ...]]:
+        source = self.explainer.source_ids(text)
+        if translation is None:
+            return source, tuple(self._search(source, ()).ids)
+        if isinstance(translation, str):
+            target = tuple(self.tokenizer.encode(translation.strip()))
+        else:
+            target = self.explainer.token_ids(translation)
+        limit = self.explainer.search.max_source_length + self.explainer.search.max_extra_length
+        if len(target) > limit:
+            raise UsageError(f"a translation of {len(target)} tokens; at most {limit} are looked into: shorten it")
+        return source, target
+
+    def _interventions(
+        self, changes: Sequence[Change], source: Sequence[int], target: Sequence[int]
+    ) -> Mapping[Site, Intervention]:
+        longest = max(len(target), len(source) + self.explainer.search.max_extra_length) + 1
+        return interventions(changes, self.model, len(source) + 1, longest)
+
+    def _search(self, source: list[int], changes: Sequence[Change]) -> Hypothesis:
+        probe = Probe(self._interventions(changes, source, ())) if changes else None
+        return self.engine.translate([source], self.explainer.search, probe=probe)[0][0]
+
+    def _inspect(self, source: Sequence[int], target: Sequence[int], changes: tuple[Change, ...]) -> Inspection:
+        key = (tuple(source), tuple(target), changes)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        fed = [self.tokenizer.bos_id, *target, self.tokenizer.eos_id]
+        wanted = self._interventions(changes, source, target)
+        traced = trace(self.model, [*source, self.tokenizer.eos_id], fed, wanted)
+        found = self._named(traced, target, changes)
+        self._kept[key] = found
+        while len(self._kept) > 1 and sum(map(_numbers, self._kept.values())) > KEPT_NUMBERS:
+            self._kept.popitem(last=False)
+        return found
+
+    def _named(self, traced: Trace, target: Sequence[int], changes: tuple[Change, ...]) -> Inspection:
+        pieces = self.explainer.pieces
+        config = self.model.config
+        return Inspection(
+            text=self.tokenizer.decode(traced.source),
+            translation=self.explainer.text_of(target),
+            tokens=pieces(target),
+            source=pieces(traced.source),
+            fed=pieces(traced.fed),
+            produced=pieces(traced.predicted),
+            log_probabilities=traced.log_probabilities,
+            weights=traced.weights,
+            scores=traced.scores,
+            statistics={site: head_statistics(weights, site.kind) for site, weights in traced.weights.items()},
+            changes=changes,
+            d_k=config.key_size,
+            scale=self.model.decoder[0].cross_attention.scale,  # type: ignore[union-attr, arg-type]
+        )
+
+
+_IN_A_DECODER: tuple[Kind, Kind] = ("decoder", "cross")
+
+
+def _parsed(changes: Sequence[Change | str]) -> tuple[Change, ...]:
+    return tuple(Change.parse(change) if isinstance(change, str) else change for change in changes)
+
+
+def _numbers(inspection: Inspection) -> int:
+    return sum(weights.numel() for weights in inspection.weights.values()) * 2  # scores are as many
+
+
+def _counted(sites: Sequence[Site]) -> str:
+    last = {site.kind: site.layer for site in sites}
+    return ", ".join(f"{kind} 0 to {layer}" for kind, layer in last.items())

@@ -1,0 +1,40 @@
+"""How quick a model trains here: a few steps of the real loop, on the real text, in a process of their own."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from dragoman.config import RunConfig
+from dragoman.errors import DragomanError
+from dragoman.rundir import RunDirectory, scratch_of
+
+STEPS = 10  # the log has a line for the first step, which is slow, and one for those up to here
+_PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from dragoman.quickstart.probe import main; main(sys.argv[1])"
+
+
+def measure(run: RunDirectory, config: RunConfig) -> float:
+    """Target tokens a second. The run's text must be prepared; nothing in it is changed."""
+    with scratch_of(run) as scratch:
+        command = [sys.executable, "-c", _PROGRAM, str(scratch.path), *sys.path]
+        done = subprocess.run(command, input=config.to_json(), capture_output=True, encoding="utf-8", check=False)
+        speeds = [line["tokens_per_second"] for line in _logged(scratch) if line["step"] == STEPS]
+    if done.returncode != 0 or not speeds:
+        said: Sequence[str] = done.stderr.strip().splitlines() or ["no message"]
+        raise DragomanError(f"the probe of a few training steps failed: {said[-1]}")
+    return float(speeds[0])
+
+
+def _logged(run: RunDirectory) -> list[dict[str, float]]:
+    if not run.metrics_path.exists():
+        return []
+    lines = map(json.loads, run.metrics_path.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line["event"] == "train"]
+
+
+def main(path: str) -> None:
+    """In the other process: the configuration comes on stdin."""
+    from dragoman.train import Replay, train
+
+    config = RunConfig.from_json(sys.stdin.read(), "the probe's configuration")
+    train(config, RunDirectory(path), "", Replay(STEPS, {}))

@@ -1,0 +1,204 @@
+"""One page about a run, as Markdown and as HTML that needs nothing else."""
+
+import html
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.config import RunConfig
+from dragoman.rundir import RunDirectory, write_atomically
+
+if TYPE_CHECKING:
+    from dragoman.quickstart.run import Outcome
+
+
+@dataclass(frozen=True)
+class Table:
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Code:
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """BLEU on the validation sentences by step."""
+
+    points: Sequence[tuple[float, float]]
+
+
+Block = str | Table | Code | Curve
+Section = tuple[str, Sequence[Block]]
+
+
+def write(outcome: "Outcome", config: RunConfig) -> None:
+    title, sections = f"{outcome.run.name}: a translator", list(_sections(outcome, config))
+    write_atomically(outcome.run / "report.md", markdown(title, sections).encode())
+    write_atomically(outcome.run / "report.html", page(title, sections).encode())
+
+
+def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
+    about, plan, actual, scores = outcome.data.about, outcome.plan, outcome.actual, outcome.scores
+    named = shlex.quote(str(outcome.run))
+    languages = " to ".join(about["languages"]) if about["languages"] else "languages not known"
+    yield (
+        "What it is worth",
+        [
+            f"{languages}. On {scores.sentences:,} test sentences that share no sentence with the training text:",
+            Table(
+                ("score", "value", "signature"),
+                [(s.label, f"{s.value:.2f}", s.signature) for s in (scores.bleu, scores.chrf, scores.ter)],
+            ),
+            f"For comparison: the source sentences, left as they are, have BLEU {outcome.copied:.2f}.",
+            *scores.notes,
+            Curve(_curve(outcome.run)),
+        ],
+    )
+    yield (
+        "Some test sentences",
+        [
+            Table(("source", "translation", "reference"), outcome.samples),
+            "Every eighth part of the test set, not chosen.",
+        ],
+    )
+    yield (
+        "The text",
+        [
+            f"Read from {', '.join(about['files'])}: {about['read']:,} pairs.",
+            Table(
+                ("what became of it", "pairs"),
+                [
+                    *((f"left out while reading: {why}", f"{count:,}") for why, count in about["skipped"].items()),
+                    *((f"dropped: {rule.replace('_', ' ')}", f"{count:,}") for rule, count in about["dropped"].items()),
+                    ("trained on", f"{about['pairs']['train']:,}"),
+                    ("sentences to validate with", f"{about['pairs']['valid']:,}"),
+                    ("sentences to test with", f"{about['pairs']['test']:,}"),
+                ],
+            ),
+        ],
+    )
+    model = config.model
+    yield (
+        "The model and its training",
+        [
+            f"Size {plan.size}: {model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff "
+            f"{model.d_ff}, {model.num_heads} heads, dropout {model.dropout:g}, vocabulary {model.vocab_size:,}; "
+            f"{config.train.batch_tokens:,} tokens a step, rate up to {config.train.peak_rate:g} after "
+            f"{config.train.warmup_steps} steps and from there to zero; seed {config.train.seed}.",
+            Table(
+                ("", "estimated by the probe", "what happened"),
+                [
+                    ("tokens a second", f"{plan.tokens_per_second:,.0f}", f"{actual['tokens_per_second']:,.0f}"),
+                    ("steps", f"{plan.steps:,}", f"{actual['steps']:,}"),
+                    ("minutes of training", f"{plan.minutes:.1f}", f"{actual['minutes']:.1f}"),
+                ],
+            ),
+            f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps, without validation.",
+        ],
+    )
+    yield (
+        "Quantised",
+        [
+            Code(outcome.verdict.lines()),
+            "Measured on the validation sentences. "
+            + ("Kept." if outcome.verdict.kept else "Not kept: float32 stays."),
+        ],
+    )
+    yield (
+        "Use it",
+        [
+            Code(
+                [
+                    f'echo "..." | dragoman translate {named}',
+                    f"dragoman serve {named}" if about["languages"] else f"dragoman serve --pair xx-yy={named}",
+                    f"dragoman stress {named}",
+                    f"dragoman doctor {named}",
+                ]
+            )
+        ],
+    )
+
+
+def _curve(run: Path) -> list[tuple[float, float]]:
+    lines = map(json.loads, RunDirectory(run).metrics_path.read_text(encoding="utf-8").splitlines())
+    return [(line["step"], line["bleu"]) for line in lines if line["event"] == "valid"]
+
+
+def markdown(title: str, sections: Sequence[Section]) -> str:
+    lines = [f"# {title}", ""]
+    for heading, blocks in sections:
+        lines += [f"## {heading}", ""]
+        for block in blocks:
+            match block:
+                case Table(head, rows):
+                    lines += [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
+                case Code(code):
+                    lines += ["```", *code, "```"]
+                case Curve(points):
+                    lines += ["BLEU while training, greedy: " + ", ".join(f"{y:.1f} at {x:,.0f}" for x, y in points)]
+                case str():
+                    lines.append(block)
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b;
+  background: #fff }
+h1 { font-size: 1.6rem } h2 { font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #ccc }
+table { border-collapse: collapse; width: 100% } th, td { text-align: left; vertical-align: top; padding: .25rem .5rem;
+  border-bottom: 1px solid #ddd; overflow-wrap: anywhere } th { font-weight: 600 }
+pre { background: #f4f4f4; padding: .75rem; overflow-x: auto } svg { width: 100%; max-width: 40rem }
+@media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #161616 } pre { background: #242424 }
+  th, td { border-color: #444 } h2 { border-color: #555 } }
+"""
+
+
+def page(title: str, sections: Sequence[Section]) -> str:
+    parts = []
+    for heading, blocks in sections:
+        parts.append(f"<h2>{html.escape(heading)}</h2>")
+        for block in blocks:
+            match block:
+                case Table(head, rows):
+                    top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
+                    body = "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in rows)
+                    parts.append(f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>")
+                case Code(code):
+                    parts.append(f"<pre>{html.escape(chr(10).join(code))}</pre>")
+                case Curve(points):
+                    parts.append(_svg(points))
+                case str():
+                    parts.append(f"<p>{html.escape(block)}</p>")
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>\n'
+        f"<body><h1>{html.escape(title)}</h1>\n{chr(10).join(parts)}\n</body></html>\n"
+    )
+
+
+def _svg(points: Sequence[tuple[float, float]]) -> str:
+    if len(points) < 2:
+        return ""
+    right, top = max(x for x, _ in points), max(1.0, max(y for _, y in points))
+    placed = [(40 + 550 * x / right, 180 - 160 * y / top) for x, y in points]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in placed)
+    return (
+        f'<svg viewBox="0 0 600 210" role="img" aria-label="BLEU while training, up to {top:.1f} at step {right:,.0f}">'
+        f'<g fill="none" stroke="currentColor"><path d="M40 20V180H590" stroke-opacity=".4"/>'
+        f'<polyline points="{line}" stroke-width="2"/></g><g fill="currentColor">{dots}</g>'
+        f'<g fill="currentColor" font-size="13"><text x="4" y="25">{top:.1f}</text><text x="20" y="184">0</text>'
+        f'<text x="590" y="200" text-anchor="end">step {right:,.0f}</text>'
+        f'<text x="48" y="15">BLEU on the validation sentences while training (greedy)</text></g></svg>'
+    )

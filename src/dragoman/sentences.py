@@ -1,0 +1,271 @@
+"""A text as the sentences that are translated one by one; what stands between them stays as it is.
+
+Everything here is a span of the text given, never a copy that was cleaned: no character can be lost. A cut in the wrong
+place costs more than one that is missing, so where marks are ambiguous the sentence goes on.
+"""
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dragoman.abbreviations import BEFORE_NUMBERS, MAY_END, NEVER_END, ORDINALS, STARTERS
+
+# After a mark that ends a sentence, its closing quotes and a space; scripts without spaces need none. A French closing
+# quote stands apart, which a German opening one does too: only before a space is it a closing one.
+_END = re.compile(
+    r"""(?P<mark>[.!?…‽؟۔।॥։።]+|(?<=[Ͱ-Ͽ]);)(?:["'”“’»«›‹)\]】]|\[\d+\]|[\s  ]»(?=\s|$))*(?=\s)"""
+    r"""|(?P<wide>[。！？｡]+)[”’»」』）】]*"""
+)
+_OPENERS = " \t\r\n  \"'„“”‚‘’«»‹›([{¿¡*_–—-"
+_LIST_MARK = re.compile(r"[ \t]*(?:[-*+•‣◦▪–—·][ \t]+|\(?\d{1,3}[.)][ \t]+|\(?[a-z]\)[ \t]+|#{1,6}[ \t]+)")
+_PREFIX = re.compile(r"[ \t]*(?:>[ \t]?)*[ \t]*")  # indentation, and the marks of quoted mail
+_LINE = re.compile(r"[^\r\n]+")
+_BREAK = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t]*(?:>[ \t]?)*[ \t]*")
+_ROMAN = re.compile(r"[IVXLCDM]{2,}")
+NARROWEST = 50  # characters: shorter lines are verses, items or addresses rather than a paragraph that was wrapped
+
+# Where a sentence that is too long may be cut, best first: after a clause, between words.
+_CUTS = (re.compile(r"(?<=[.!?…。！？])\s+"), re.compile(r"(?<=[,;:—])\s+|(?<=[、，；：])"), re.compile(r"\s+"))
+
+Fits = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """How the lines of a paragraph were broken: no longer than this, each begun with that."""
+
+    width: int
+    prefix: str
+    newline: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    start: int  # in characters of the text
+    end: int
+    wrap: Wrap | None = None  # None: it is one line
+
+
+@dataclass(frozen=True)
+class Segment:
+    start: int
+    end: int
+    text: str  # on one line
+    wrap: Wrap | None = None
+
+
+def segments(text: str, fits: Fits, language: str | None = None) -> list[Segment]:
+    """Sentences of a text in paragraphs, lists and lines; one that does not fit is cut at the best places there are."""
+    return [
+        Segment(start, end, unwrapped(text[start:end]), paragraph.wrap)
+        for paragraph in paragraphs(text)
+        for start, end in fitting_sentences(text, paragraph.start, paragraph.end, fits, language)
+    ]
+
+
+def join(text: str, parts: Sequence[Segment], translations: Sequence[str]) -> str:
+    """The translations in their places, wrapped where the text was; everything between them as it was."""
+    pieces: list[str] = []
+    position = column = 0
+    for part, translation in zip(parts, translations, strict=True):
+        between = text[position : part.start]
+        column = _column(column, between)
+        if translation == part.text:
+            translation = text[part.start : part.end]
+        elif part.wrap is not None:
+            translation = wrapped(translation, column, part.wrap)
+        column = _column(column, translation)
+        pieces += [between, translation]
+        position = part.end
+    return "".join([*pieces, text[position:]])
+
+
+def unwrapped(text: str) -> str:
+    return _BREAK.sub(" ", text)
+
+
+def wrapped(text: str, column: int, wrap: Wrap) -> str:
+    """A text that begins at this column, broken between words as the paragraph was."""
+    pieces: list[str] = []
+    space = ""
+    for part in re.findall(r" +|[^ ]+", text):
+        if part.startswith(" "):
+            space = part
+            continue
+        if space and column + len(space) + len(part) > wrap.width and column > len(wrap.prefix):
+            pieces.append(wrap.newline + wrap.prefix)
+            column = len(wrap.prefix)
+        else:
+            pieces.append(space)
+            column += len(space)
+        pieces.append(part)
+        column += len(part)
+        space = ""
+    return "".join([*pieces, space])
+
+
+def paragraphs(text: str) -> list[Paragraph]:
+    """Lines, and lines that were one paragraph until it was wrapped. Marks of lists and quotations are left out."""
+    found: list[Paragraph] = []
+    group: list[re.Match[str]] = []
+    for line in _LINE.finditer(text):
+        if group and _is_blank_between(text, group[-1].end(), line.start()):
+            found += _of_group(text, group)
+            group = []
+        if line[0].strip(" \t>"):
+            group.append(line)
+    return [*found, *_of_group(text, group)]
+
+
+def sentences(text: str, start: int, end: int, language: str | None = None) -> Iterator[tuple[int, int]]:
+    """Spans without the space around them. Line feeds inside count as spaces."""
+    position = start
+    for mark in _END.finditer(text, start, end):
+        if _ends_a_sentence(text, position, mark, end, language):
+            yield from _trimmed(text, position, mark.end())
+            position = mark.end()
+    yield from _trimmed(text, position, end)
+
+
+def fitting_sentences(
+    text: str, start: int, end: int, fits: Fits, language: str | None = None
+) -> Iterator[tuple[int, int]]:
+    for first, last in sentences(text, start, end, language):
+        yield from cut_to_fit(text, first, last, fits)
+
+
+def cut_to_fit(text: str, start: int, end: int, fits: Fits) -> Iterator[tuple[int, int]]:
+    """Spans that fit, cut at the best places there are; a word that does not fit is cut in half."""
+    if fits(unwrapped(text[start:end])):
+        yield start, end
+        return
+    for cut in _CUTS:
+        inner = [(found.start(), found.end()) for found in cut.finditer(text, start, end)]
+        inner = [(first, last) for first, last in inner if start < first and last < end]
+        if inner:
+            break
+    else:
+        middle = (start + end) // 2
+        if middle == start:
+            yield start, end
+            return
+        yield from cut_to_fit(text, start, middle, fits)
+        yield from cut_to_fit(text, middle, end, fits)
+        return
+    pieces = list(zip([start, *(last for _, last in inner)], [*(first for first, _ in inner), end], strict=True))
+    open_start, open_end = pieces[0]
+    for piece_start, piece_end in pieces[1:]:
+        if fits(unwrapped(text[open_start:piece_end])):
+            open_end = piece_end
+        else:
+            yield from cut_to_fit(text, open_start, open_end, fits)
+            open_start, open_end = piece_start, piece_end
+    yield from cut_to_fit(text, open_start, open_end, fits)
+
+
+def split_text(text: str, fits: Fits) -> list[str]:
+    """The parts of `cut_to_fit`, as strings."""
+    cut = (unwrapped(text[start:end]).strip() for start, end in cut_to_fit(text, 0, len(text), fits))
+    return [part for part in cut if part]
+
+
+def _ends_a_sentence(text: str, begun: int, mark: re.Match[str], end: int, language: str | None) -> bool:
+    following = text[mark.end() : min(end, mark.end() + 60)].lstrip(_OPENERS)
+    if not following:
+        return False
+    if mark["wide"]:
+        return not (mark[0][-1] in "」』）”’" and following[0] in "とっ")  # a quotation inside its sentence
+    if following[0].islower():
+        return False
+    if mark["mark"] != ".":
+        return True
+    sentence = text[begun : mark.start()]
+    before = sentence.split()[-1].lstrip(_OPENERS) if sentence.split() else ""
+    next_word = re.split(r"[\s.,;:!?'’)\]]", following, maxsplit=1)[0]
+    starts = next_word.lower() in STARTERS
+    word = before.lower()
+    if not before or (sentence.strip(_OPENERS) == before and (before.isdecimal() or len(before) == 1)):
+        return False  # the mark of a list item
+    if word in NEVER_END:
+        return False
+    if following[0].isdecimal() and word in BEFORE_NUMBERS:
+        return False
+    if (len(before) == 1 and before.isalpha()) or _ROMAN.fullmatch(before):
+        # An initial; but also "vitamin C. It".
+        previous = sentence.split()[-2:-1]
+        return starts and bool(previous) and previous[0][0].islower()
+    if before.isdecimal():
+        ordinal = len(before) <= 2 and (language is None or language in ORDINALS)
+        return starts or not ordinal
+    if word in MAY_END or re.fullmatch(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}", before):
+        return starts
+    return True
+
+
+def _is_blank_between(text: str, end: int, start: int) -> bool:
+    return len(re.findall(r"\r\n|\r|\n", text[end:start])) > 1
+
+
+def _of_group(text: str, group: Sequence[re.Match[str]]) -> Iterator[Paragraph]:
+    """Lines that follow each other: those that were wrapped are one paragraph, all others are one each."""
+    blocks: list[list[re.Match[str]]] = []
+    for line in group:
+        if not blocks or _LIST_MARK.match(line[0]) or _quotation(line[0]) != _quotation(blocks[-1][-1][0]):
+            blocks.append([])
+        blocks[-1].append(line)
+    for block in blocks:
+        if _was_wrapped(block):
+            first, last = block[0], block[-1]
+            width = max(len(line[0].rstrip()) for line in block)
+            newline = text[first.end() : block[1].start()].lstrip(" \t")
+            wrap = Wrap(width, _prefix(block[1][0]), newline)
+            yield Paragraph(first.start() + _content(first[0]), last.start() + len(last[0].rstrip()), wrap)
+        else:
+            for line in block:
+                yield Paragraph(line.start() + _content(line[0]), line.end())
+
+
+def _was_wrapped(block: Sequence[re.Match[str]]) -> bool:
+    """Whether no line but the last had room for the first word of the next."""
+    width = max(len(line[0].rstrip()) for line in block)
+    if len(block) < 2 or width < NARROWEST:
+        return False
+    for line, following in itertools.pairwise(block):
+        words = following[0][len(_prefix(following[0])) :].split()
+        if not words or len(line[0].rstrip()) + 1 + len(words[0]) <= width:
+            return False
+    indents = {_prefix(line[0]) for line in block[1:]}
+    first_words = [line[0].strip(" \t>") for line in block[1:]]
+    # Two lines of which the first is the longer are wrapped or not: a small letter says that the sentence goes on.
+    return len(indents) == 1 and (len(block) > 2 or first_words[0][:1].islower())
+
+
+def _quotation(line: str) -> int:
+    return _prefix(line).count(">")
+
+
+def _prefix(line: str) -> str:
+    found = _PREFIX.match(line)
+    assert found is not None
+    return found[0]
+
+
+def _content(line: str) -> int:
+    """Where the text of a line begins, after its indentation and the mark of an item."""
+    at = len(_prefix(line))
+    mark = _LIST_MARK.match(line, at)
+    return mark.end() if mark and mark.end() < len(line.rstrip()) else at
+
+
+def _column(column: int, text: str) -> int:
+    *_, last = re.split(r"\r\n|\r|\n", text)
+    return len(last) if len(last) < len(text) else column + len(text)
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    part = text[start:end]
+    start += len(part) - len(part.lstrip())
+    end = start + len(part.strip())
+    if start < end:
+        yield start, end

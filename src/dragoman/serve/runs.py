@@ -1,0 +1,138 @@
+"""The runs that are watched: their logs as they grow, their kept checkpoints, and one against another."""
+
+import asyncio
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dragoman.comparison import RunComparison, TestSet, compare_runs, shared_validation_set
+from dragoman.errors import UsageError
+from dragoman.history import History, LogFollower, State, Update, kept_steps, read_history, state_of
+from dragoman.rundir import RunDirectory, step_of
+from dragoman.serve.batcher import OverloadedError
+from dragoman.serve.pairs import Pair
+from dragoman.translate import Translator
+
+if TYPE_CHECKING:
+    from dragoman.inspection.inspector import Inspection, Inspector
+
+LOOK_EVERY = 0.5  # seconds between two looks at a log
+LOADED_AT_ONCE = 2  # checkpoints in memory: one of each of two runs
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A run under the name that the page knows it by."""
+
+    name: str
+    pair: Pair
+    run: RunDirectory
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the log does not say by itself."""
+
+    state: State
+    checkpoints: tuple[int, ...]
+
+
+class NobodyWaitsError(Exception):
+    """The one who asked for a comparison has left."""
+
+
+class Runs:
+    def __init__(self, pairs: Sequence[Pair], test_set: TestSet | None = None) -> None:
+        self.watched = {
+            name: Watched(name, pair, RunDirectory(pair.run)) for name, pair in zip(_names(pairs), pairs, strict=True)
+        }
+        self.test_set = test_set
+        self._loaded: OrderedDict[tuple[str, int | None, int], Inspector] = OrderedDict()
+        self._comparing = threading.Lock()
+        self._closing = False
+
+    def close(self) -> None:
+        """Those who follow a log are told no more: a service that stops waits for all its answers to end."""
+        self._closing = True
+
+    def progress(self, watched: Watched) -> tuple[History, Progress]:
+        history = read_history(watched.run)
+        return history, _progress(watched.run, history)
+
+    async def follow(self, watched: Watched) -> AsyncIterator[tuple[Update | None, Progress | None]]:
+        """At every look: what is new in the log, and how far the run is where that changed. Ends with the service."""
+        follower, told = LogFollower(watched.run), None
+        while not self._closing:
+            update = await asyncio.to_thread(follower.read)
+            now = await asyncio.to_thread(_progress, watched.run, follower.history)
+            yield update, now if now != told else None
+            told = now
+            await asyncio.sleep(LOOK_EVERY)
+
+    def replay(self, watched: Watched, step: int | None, text: str) -> "Inspection":
+        """One sentence through a kept checkpoint; step None: through what the run translates with. Imports torch."""
+        return self._inspector(watched, step).inspect(text)
+
+    def compare(
+        self,
+        first: Watched,
+        second: Watched,
+        translators: Callable[[Watched], Translator],
+        sentences: int,
+        told: Callable[[int, int], None],
+    ) -> RunComparison:
+        """On the test set, or the validation pairs that both share. Slow; one at a time."""
+        if not self._comparing.acquire(blocking=False):
+            raise OverloadedError(1, 1, 5)
+        try:
+            test = self.test_set or shared_validation_set(first.run, second.run, sentences)
+            kept = TestSet(test.name, test.sources[:sentences], test.references[:sentences])
+            if len(kept.sources) < len(test.sources):
+                kept = TestSet(f"the first {sentences:,} of {test.name}", kept.sources, kept.references)
+            both = translators(first), translators(second)
+            return compare_runs((first.run, second.run), both, kept, first.pair.target, told=told)
+        finally:
+            self._comparing.release()
+
+    def _inspector(self, watched: Watched, step: int | None) -> "Inspector":
+        checkpoint = None
+        if step is not None:
+            checkpoint = next((path for path in watched.run.checkpoints() if step_of(path) == step), None)
+            if checkpoint is None:
+                kept = ", ".join(f"{step:,}" for step in kept_steps(watched.run)) or "none"
+                raise UsageError(f"{watched.name} does not keep step {step:,}; kept: {kept}")
+        weights = watched.run.model_path if checkpoint is None else checkpoint / "model.safetensors"
+        # A run that is trained anew in its place has the same names for other weights.
+        written = weights.stat().st_mtime_ns if weights.exists() else 0
+        key = (watched.name, step, written)
+        if key not in self._loaded:
+            from dragoman.engines.reference import ReferenceEngine
+            from dragoman.explain import Explainer
+            from dragoman.inspection.inspector import Inspector
+
+            name = None if checkpoint is None else checkpoint.name
+            loaded = Translator.load(watched.pair.run, checkpoint=name, engine="reference")
+            assert isinstance(loaded.engine, ReferenceEngine)
+            # Its words are not aligned here, so no heads are chosen for that: that takes longer than all the rest.
+            self._loaded[key] = Inspector(Explainer(loaded.engine, loaded.search))
+            while len(self._loaded) > LOADED_AT_ONCE:
+                self._loaded.popitem(last=False)
+        self._loaded.move_to_end(key)
+        return self._loaded[key]
+
+
+def _progress(run: RunDirectory, history: History) -> Progress:
+    return Progress(state_of(run, history), tuple(kept_steps(run)))
+
+
+def _names(pairs: Sequence[Pair]) -> list[str]:
+    """The directories' names; numbered where two are the same."""
+    names = [pair.run.resolve().name or "run" for pair in pairs]
+    seen: Counter[str] = Counter()
+    result = []
+    for name in names:
+        seen[name] += 1
+        result.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return result

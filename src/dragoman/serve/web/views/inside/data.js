@@ -1,0 +1,26 @@
+// Where the view's numbers come from: the service, or the file that the page was saved as.
+
+import * as api from "../../api.js";
+import { unpack } from "./packed.js";
+
+export const live = {
+  saved: false,
+  look: async (question, signal) => (await api.inside("", question, signal)).json(),
+  attention: async (question, kind, layer, signal) =>
+    unpack(await (await api.inside("/attention", { ...question, kind, layer }, signal)).arrayBuffer()),
+  intervene: async (question, signal) => (await api.inside("/intervene", question, signal)).json(),
+  effects: async (question, kind, layer, signal) => (await api.inside("/effects", { ...question, kind, layer }, signal)).json(),
+  page: async (question, state) => (await api.inside("/page", { ...question, state })).blob(),
+};
+
+// Everything that was there when it was saved; nothing can be asked of the model any more.
+export function savedIn(kept) {
+  const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
+  return {
+    saved: true,
+    look: async () => kept.seen,
+    attention: async (question, kind, layer) => unpack(bytes(kept.attention[`${kind}.${layer}`])),
+    intervene: async () => kept.outcome,
+    effects: async (question, kind, layer) => kept.effects.filter((one) => one.kind === kind && one.layer === layer),
+  };
+}

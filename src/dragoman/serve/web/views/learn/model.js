@@ -1,0 +1,120 @@
+// The reader's sentence in the loaded model, and the few formulas that the lessons compute themselves.
+
+import { useEffect, useMemo, useState } from "../../vendor/htm-preact.js";
+import { inside } from "../../api.js";
+import { unpack } from "../../packed.js";
+
+const PAUSE = 350; // milliseconds without a key before it is translated
+
+const answer = async (path, question, signal) => (await inside(path, question, signal)).json();
+const numbers = async (path, question, signal) => unpack(await (await inside(path, question, signal)).arrayBuffer());
+
+export const neighbours = (question, signal) => answer("/neighbours", question, signal);
+export const positions = (question, signal) => numbers("/positions", question, signal);
+
+// What is seen of a sentence: null until it is there. `ask` fetches more about it, each thing once.
+export function useSentence({ text, source, target }) {
+  const [seen, setSeen] = useState(null);
+  const [problem, setProblem] = useState("");
+  const [working, setWorking] = useState(false);
+  useEffect(() => {
+    const control = new AbortController();
+    setProblem("");
+    setWorking(Boolean(text.trim()));
+    if (!text.trim()) {
+      setSeen(null);
+      return undefined;
+    }
+    const timer = setTimeout(async () => {
+      try {
+        const found = await answer("", { text: text.trim(), source, target }, control.signal);
+        setSeen({ ...found, question: { text: text.trim(), source, target, translation: found.tokens } });
+      } catch (error) {
+        if (control.signal.aborted) return;
+        setProblem(error.message);
+        setSeen(null);
+      }
+      setWorking(false);
+    }, seen ? PAUSE : 0);
+    return () => { clearTimeout(timer); control.abort(); };
+  }, [text, source, target]);
+  const more = useMemo(() => (seen ? onceEach(seen.question) : null), [seen]);
+  return { seen, more, problem, working };
+}
+
+function onceEach(question) {
+  const found = new Map();
+  const once = (key, work) => {
+    if (!found.has(key)) found.set(key, work());
+    return found.get(key);
+  };
+  return {
+    // All heads of a sub-layer: `row(head, row)` is a list, one number a column.
+    attention: (kind, layer, values = "weights", changes = []) =>
+      once(`${kind}.${layer}.${values}.${changes}`, async () => {
+        const { header, value } = await numbers("/attention", { ...question, kind, layer, values, changes });
+        const [, rows, columns] = header.shape;
+        return { ...header, row: (head, row) => Array.from({ length: columns }, (_, at) => value((head * rows + row) * columns + at)) };
+      }),
+    withoutMask: () => once("mask", () => answer("/intervene", { ...question, changes: ["decoder.*:unmask"], retranslate: false })),
+  };
+}
+
+// Something that is fetched for a widget; the last that was asked for wins, and what was there stays until then.
+export function useFetched(work, inputs) {
+  const [found, setFound] = useState({ value: null, problem: "" });
+  useEffect(() => {
+    let wanted = true;
+    const promise = work();
+    if (!promise) return undefined;
+    promise.then(
+      (value) => wanted && setFound({ value, problem: "" }),
+      (error) => wanted && setFound({ value: null, problem: error.message }),
+    );
+    return () => { wanted = false; };
+  }, inputs);
+  return found;
+}
+
+export function softmax(scores) {
+  const top = Math.max(...scores);
+  const powers = scores.map((score) => Math.exp(score - top));
+  const sum = powers.reduce((so, power) => so + power, 0);
+  return powers.map((power) => power / sum);
+}
+
+// In nats: 0 where one gets all, the logarithm of how many there are where all get the same.
+export const entropy = (weights) => weights.reduce((so, weight) => (weight > 0 ? so - weight * Math.log(weight) : so), 0);
+
+export const mean = (rows) => rows[0].map((_, at) => rows.reduce((so, row) => so + row[at], 0) / rows.length);
+
+// How much more a mean is in doubt than those it is of: their Jensen–Shannon divergence.
+export const erased = (rows) => entropy(mean(rows)) - rows.reduce((so, row) => so + entropy(row), 0) / rows.length;
+
+// The so many rows that differ most from one another, as indices: all choices are tried.
+export function mostDifferent(rows, count) {
+  const wanted = Math.min(count, rows.length);
+  let best = { score: -1, chosen: [] };
+  const choose = (chosen, from) => {
+    if (chosen.length === wanted) {
+      const score = erased(chosen.map((at) => rows[at]));
+      if (score > best.score) best = { score, chosen };
+      return;
+    }
+    for (let at = from; at <= rows.length - (wanted - chosen.length); at += 1) choose([...chosen, at], at + 1);
+  };
+  choose([], 0);
+  return best.chosen;
+}
+
+// Numbers that look like chance and are the same every time: normally distributed, mean 0, variance 1.
+export function normals(seed, count) {
+  let state = seed >>> 0;
+  const uniform = () => { // mulberry32
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+  return Array.from({ length: count }, () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform()));
+}

@@ -1,0 +1,227 @@
+"""What is seen from inside is what the model does, and what a change does is measured."""
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy
+import pytest
+import torch
+from torch import nn
+
+from dragoman.config import ModelConfig, SearchConfig
+from dragoman.engines.reference import ReferenceEngine
+from dragoman.errors import UsageError
+from dragoman.explain import Explainer
+from dragoman.inspection.changes import Change
+from dragoman.inspection.inspector import Inspector
+from dragoman.inspection.packed import pack, unpack
+from dragoman.inspection.statistics import diagonal_of, head_statistics
+from dragoman.model import Probe, Site, Transformer, sinusoids
+from dragoman.tokenizer import Tokenizer, load_tokenizer
+
+SENTENCE = "the old dog sees the red house"
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny_run: Path) -> Tokenizer:
+    return load_tokenizer(tiny_run)
+
+
+@pytest.fixture(scope="module")
+def deep(tokenizer: Tokenizer) -> Inspector:
+    """Untrained, but with several layers and strong opinions."""
+    torch.manual_seed(0)
+    config = ModelConfig(
+        vocab_size=tokenizer.vocab_size, encoder_layers=2, decoder_layers=3, d_model=12, d_ff=20, num_heads=3
+    )
+    model = Transformer(config)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            nn.init.normal_(parameter, std=0.7)
+    return Inspector(Explainer(ReferenceEngine([model], tokenizer), SearchConfig(beam=2, max_extra_length=4)))
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_run: Path) -> Inspector:
+    return Inspector.load(tiny_run)
+
+
+def test_one_pass_over_the_shown_translation_is_decoding_token_by_token(deep: Inspector) -> None:
+    seen = deep.inspect(SENTENCE)
+    assert sorted(seen.weights) == sorted(deep.sites)
+    assert seen.fed == ("<s>", *seen.tokens)
+    assert seen.produced == (*seen.tokens, "</s>")
+    assert seen.source[-1] == "</s>"
+    ids = deep.explainer.token_ids
+    probe = Probe()
+    with torch.no_grad():
+        state = deep.model.start(torch.tensor([ids(seen.source)]), probe=probe)
+        for row, (fed, produced) in enumerate(zip(ids(seen.fed), ids(seen.produced), strict=True)):
+            logits = deep.model.step(torch.tensor([[fed]]), state, probe)
+            assert logits.log_softmax(-1)[0, 0, produced].item() == pytest.approx(seen.log_probabilities[row], abs=1e-4)
+            for site, weights in probe.weights.items():
+                if site.kind != "encoder":
+                    columns = row + 1 if site.kind == "decoder" else None
+                    torch.testing.assert_close(weights[0, :, 0], seen.weights[site][:, row, :columns])
+    for site, weights in seen.weights.items():
+        torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2]))
+        assert weights.shape[2] == len(seen.fed if site.kind == "decoder" else seen.source)
+        assert weights.shape[1] == len(seen.source if site.kind == "encoder" else seen.produced)
+        # The scores are those before the softmax, the future among them.
+        scores = seen.scores[site]
+        if site.kind == "decoder":
+            assert scores.triu(1).abs().max() > 0
+            scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
+        torch.testing.assert_close(scores.softmax(-1), weights)
+    assert seen.d_k == 4
+    assert seen.scale == 0.5
+
+
+def test_a_translation_is_given_as_text_or_tokens_or_found(trained: Inspector) -> None:
+    seen = trained.inspect(SENTENCE)
+    assert seen.translation == trained.explainer.explain(SENTENCE).target
+    assert trained.inspect(SENTENCE, seen.tokens) is seen  # kept: no second pass
+    other = trained.inspect(SENTENCE, "la kato")
+    assert (other.translation, other.log_probability < seen.log_probability) == ("la kato", True)
+    with pytest.raises(UsageError, match="a translation of 400 tokens; at most 306"):
+        trained.inspect(SENTENCE, ["a"] * 400)
+
+
+def test_statistics_are_what_their_names_say() -> None:
+    size = 5
+    identity = torch.eye(size)
+    back = torch.diag(torch.ones(size - 1), -1)
+    back[0, 0] = 1.0
+    last = torch.zeros(size, size)
+    last[:, -1] = 1.0
+    equal = torch.full((size, size), 1 / size)
+    own, previous, end, even = head_statistics(torch.stack((identity, back, last, equal)), "encoder")
+    assert (own.diagonal, own.previous, own.entropy, own.distance) == (1.0, 0.0, 0.0, 0.0)
+    assert (previous.previous, previous.diagonal, previous.distance) == (1.0, 0.2, 0.8)
+    assert (end.end, end.entropy, end.distance, end.start) == (1.0, 0.0, 2.0, None)
+    assert even.entropy == pytest.approx(math.log(size))
+    assert even.end == pytest.approx(0.2)
+    (first,) = head_statistics(torch.eye(3)[:, :1].expand(3, 3)[None] * torch.tensor([1.0, 0, 0]), "decoder")
+    assert first.end is None
+    wide = torch.zeros(1, 3, 5)
+    wide[0, [0, 1, 2], [0, 2, 4]] = 1.0
+    assert diagonal_of(3, 5, "cross").tolist() == [0, 2, 4]
+    (across,) = head_statistics(wide, "cross")
+    assert (across.diagonal, across.previous, across.distance) == (1.0, None, 0.0)
+
+
+@pytest.mark.parametrize("text", ["cross.0.2:off", "encoder.1.0:pin@2", "cross.0.1:pin@1/1", "decoder.1.2:pin@0"])
+def test_a_change_is_the_same_in_one_pass_and_in_decoding(deep: Inspector, text: str) -> None:
+    assert str(Change.parse(text)) == text
+    outcome = deep.intervene(SENTENCE, [text])
+    assert outcome.change == pytest.approx(outcome.after.log_probability - outcome.before.log_probability)
+    assert abs(outcome.change) > 1e-4
+    # What the search says of its own translation is what a pass over it says.
+    assert outcome.tokens is not None
+    again = deep.inspect(SENTENCE, outcome.tokens, [text])
+    assert outcome.translation_log_probability == pytest.approx(again.log_probability, abs=1e-3)
+    assert again.log_probability != pytest.approx(deep.inspect(SENTENCE, outcome.tokens).log_probability, abs=1e-4)
+
+
+def test_a_pinned_head_looks_at_the_token_wherever_it_may(deep: Inspector) -> None:
+    seen = deep.inspect(SENTENCE, "la hundo", ["cross.1.0:pin@2", "decoder.1.2:pin@1"])
+    assert (seen.weights[Site("cross", 1)][0, :, 2] == 1).all()
+    rows = seen.weights[Site("decoder", 1)][2]
+    assert (rows[1:, 1] == 1).all()
+    assert rows[0].tolist() == [1.0] + [0.0] * (rows.shape[1] - 1)  # which does not see it
+    plain = deep.inspect(SENTENCE, "la hundo")
+    torch.testing.assert_close(seen.weights[Site("cross", 1)][1, 0], plain.weights[Site("cross", 1)][1, 0])
+
+
+def test_without_the_mask_the_future_is_seen_and_decoding_begins_anew_at_each_step(deep: Inspector) -> None:
+    unmask = ["decoder.*:unmask"]
+    outcome = deep.intervene(SENTENCE, unmask)
+    for layer in range(3):
+        assert outcome.before.weights[Site("decoder", layer)].triu(1).max() == 0
+        assert outcome.after.weights[Site("decoder", layer)].triu(1).max() > 0
+    assert abs(outcome.change) > 1e-4
+    # Greedily, by hand: each next token from a whole pass over what was said so far.
+    inspector = Inspector(Explainer(deep.engine, SearchConfig(beam=1, max_extra_length=4)))
+    said: list[int] = []
+    source = deep.explainer.source_ids(SENTENCE)
+    probe = Probe(inspector._interventions([Change.parse(unmask[0])], source, ()))
+    with torch.no_grad():
+        while len(said) < len(source) + 4:
+            fed = torch.tensor([[deep.tokenizer.bos_id, *said]])
+            logits = deep.model(torch.tensor([[*source, deep.tokenizer.eos_id]]), fed, probe=probe)
+            token = int(logits[0, -1].argmax())
+            if token == deep.tokenizer.eos_id:
+                break
+            said.append(token)
+    assert inspector.intervene(SENTENCE, unmask).tokens == deep.explainer.pieces(said)
+
+
+def test_effects_are_those_of_switching_each_head_off(deep: Inspector) -> None:
+    found = deep.effects(SENTENCE)
+    every = {(site.kind, site.layer, head) for site, head in itertools.product(deep.sites, range(3))}
+    assert {(effect.kind, effect.layer, effect.head) for effect in found} == every
+    sizes = [abs(effect.change) for effect in found]
+    assert sizes == sorted(sizes, reverse=True)
+    for effect in (*found[:3], found[-1]):
+        off = f"{effect.kind}.{effect.layer}.{effect.head}:off"
+        assert deep.intervene(SENTENCE, [off], retranslate=False).change == pytest.approx(effect.change, abs=1e-3)
+    some = deep.effects(SENTENCE, kind="cross", layer=1)
+    assert {(effect.kind, effect.layer) for effect in some} == {("cross", 1)}
+
+
+def test_a_head_that_matters_changes_the_translation(trained: Inspector) -> None:
+    before = trained.inspect(SENTENCE)
+    outcome = trained.intervene(SENTENCE, ["cross.*.*:off"], before.tokens)
+    assert outcome.change < -1
+    assert outcome.translation != before.translation
+
+
+def test_nearest_neighbours_are_those_by_cosine(deep: Inspector) -> None:
+    word = next(piece for piece in map(deep.tokenizer.piece, range(300, 400)) if piece.startswith("▁"))
+    ids = deep.tokenizer.encode(word[1:])
+    table = deep.model.source_embedding.tokens.weight.detach()
+    cosines = torch.cosine_similarity(table, table[ids].mean(0)[None], dim=1)
+    found = deep.neighbours(word[1:], 5)
+    assert len(found) == 5
+    for one in found:
+        assert one.similarity == pytest.approx(cosines[deep.explainer.token_ids([one.token])[0]].item(), abs=1e-5)
+        assert not one.token.startswith("<")
+    better = (cosines > found[-1].similarity + 1e-6).nonzero().flatten().tolist()
+    assert {deep.tokenizer.piece(i) for i in better} - {one.token for one in found} <= {
+        piece for piece in map(deep.tokenizer.piece, range(deep.tokenizer.vocab_size)) if piece.startswith("<")
+    } | set(deep.explainer.pieces(ids))
+
+
+def test_positions_are_the_papers(deep: Inspector) -> None:
+    torch.testing.assert_close(deep.positions(20), sinusoids(20, 12))
+
+
+def test_numbers_in_two_bytes_come_back() -> None:
+    weights = torch.rand(2, 3, 50).softmax(-1)
+    header, values = unpack(pack(weights, 0.0, 1.0, kind="cross"))
+    assert (header["shape"], header["kind"]) == ([2, 3, 50], "cross")
+    assert numpy.abs(values - weights.numpy()).max() <= 0.5 / 65535 + 1e-9
+    assert numpy.abs(values.sum(-1) - 1).max() < 50 * 0.5 / 65535
+    _, scores = unpack(pack(torch.tensor([[-7.25, 0.0], [3.5, 12.0]])))
+    assert scores == pytest.approx(numpy.array([[-7.25, 0.0], [3.5, 12.0]]), abs=3e-4)
+    assert unpack(pack(torch.zeros(2, 2)))[1].tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cross.0:off", "unmask is for a layer"),
+        ("cross.0.1", "write cross.0.3:off"),
+        ("encoder.0:unmask", "only the decoder hides"),
+        ("decoder.0.0:pin@3/1", "row 1 of the decoder sees tokens 0 to 1"),
+        ("cross.7.0:off", "cross layer 7; the model has encoder 0 to 1, decoder 0 to 2"),
+        ("cross.0.9:off", "head 9 of cross layer 0"),
+        ("cross.0.0:pin@99", "there are tokens 0 to"),
+    ],
+)
+def test_a_change_of_nothing_is_refused_in_a_line(deep: Inspector, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        deep.inspect(SENTENCE, "la", [text])
+    with pytest.raises(UsageError, match="encoder layer 5"):
+        deep.effects(SENTENCE, kind="encoder", layer=5)
