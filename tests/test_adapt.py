@@ -54,6 +54,20 @@ def test_a_tag_is_one_piece_and_says_the_language(both_ways: Path, tiny_text: Pa
         Translator.load(both_ways, to="fr")
 
 
+def test_a_run_of_several_languages_is_told_which_one_it_learns(
+    both_ways: Path, tiny_text: Path, tmp_path: Path, cli: Callable[..., Ran]
+) -> None:
+    command = ["finetune", both_ways, "--pairs", tiny_text / "train.tsv", "--out", tmp_path / "run", "--steps", "1"]
+    unsaid = cli(*command, "--valid-pairs", tiny_text / "valid.tsv")
+    assert unsaid.code == 2
+    assert "translates into en, eo; say which the new pairs are in: --to" in unsaid.stderr
+    ran = cli(*command, "--valid-pairs", tiny_text / "valid.tsv", "--to", "eo")
+    assert ran.code == 0, ran.stderr
+    learned = (tmp_path / "run" / "finetune" / "new.source").read_text(encoding="utf-8").splitlines()
+    assert all(line.startswith(">>eo<< ") for line in learned)
+    assert Translator.load(tmp_path / "run", to="en").tag == ">>en<<"  # it still knows both
+
+
 def test_held_out_pairs_are_held_out_in_both_directions(tiny_text: Path, tmp_path: Path) -> None:
     corpus = CorpusConfig(pairs=str(tiny_text / "train.tsv"), tag=">>eo<<", back_tag=">>en<<")
     prepared = prepare(DataConfig(train=(corpus,)), 400, 1, tmp_path, lambda _: None)

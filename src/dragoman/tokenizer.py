@@ -134,6 +134,12 @@ class Tokenizer:
         texts = self._model.decode([[int(i) for i in ids] for ids in batch], num_threads=-1)
         return [_unescape(text) for text in texts]
 
+    @property
+    def languages(self) -> list[str]:
+        """The target languages that tags ask for; none where there is only one, which goes without saying."""
+        tags = (re.fullmatch(r"▁?>>(.+)<<", piece) for piece in self._pieces if piece.endswith("<<"))
+        return sorted(tag[1] for tag in tags if tag is not None)
+
     def piece(self, token: int) -> str:
         """For display: a leading space is written ▁."""
         return self._pieces[token]

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from dragoman.config import DataConfig, SearchConfig, language_tag
+from dragoman.config import SearchConfig, language_tag
 from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_length
 from dragoman.engines.selection import load_engine, load_reference
 from dragoman.errors import DataError, UsageError
@@ -106,8 +106,8 @@ class Translator:
                     f"{run.path}: its vocabulary differs from that of {directories[0].path}; train the members of an "
                     f"ensemble with one: --tokenizer {directories[0].tokenizer_path}"
                 )
-        config = directories[0].read_config()
-        settings, tag = with_changes(config.search, **search), _tag_for(to, config.data, directories[0].path)
+        settings = with_changes(directories[0].read_config().search, **search)
+        tag = _tag_for(to, tokenizer, directories[0].path)
         loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)
         reference = functools.cache(lambda: load_reference(directories, tokenizer, checkpoint))
         return cls(loaded, tokenizer, settings, reference, tag)
@@ -278,8 +278,8 @@ def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | Non
     return tuple(value for part in known for value in part) if len(known) == len(parts) else None
 
 
-def _tag_for(to: str | None, data: DataConfig, run: Path) -> str:
-    known = data.target_languages
+def _tag_for(to: str | None, tokenizer: Tokenizer, run: Path) -> str:
+    known = tokenizer.languages
     if to is None and len(known) > 1:
         raise UsageError(f"{run} translates into {', '.join(known)}; say which: --to {known[0]}")
     if to and to not in known:

@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,6 +38,7 @@ def add_adapting_commands(app: typer.Typer, show: Callable[[str], None]) -> None
         minutes: Minutes = None,
         seed: Seed = None,
         set_: Changes = None,
+        to: Into = None,
         language: Language = None,
         as_json: AsJson = False,
     ) -> None:
@@ -49,6 +51,9 @@ def add_adapting_commands(app: typer.Typer, show: Callable[[str], None]) -> None
         if new is None:
             raise UsageError("finetune: no new text; give --pairs new.tsv, or --source and --target")
         valid = corpus_from("finetune", "--valid-", valid_pairs, valid_source, valid_target)
+        if to is not None:
+            tag = configuration.language_tag(to)
+            new, valid = replace(new, tag=tag), None if valid is None else replace(valid, tag=tag)
         flags = {"train.steps": steps, "train.minutes": minutes, "train.seed": seed}
         overrides: list[tuple[str, Any, str]] = [configuration.parse_set(text) for text in set_ or ()]
         overrides += [(key, value, "command line") for key, value in flags.items() if value is not None]

@@ -126,6 +126,9 @@ def finetune(
     given = None if valid is None else corpus_of(valid)
     old_config = before.read_config()
     tokenizer = load_tokenizer(before.path)
+    if tokenizer.languages and new.tag is None:
+        known = ", ".join(tokenizer.languages)
+        raise UsageError(f"finetune: {run} translates into {known}; say which the new pairs are in: --to, or a tag")
     text = _planned_text(before, after, new, given, old, tokenizer, say)
     config = with_overrides(fine_tuning_config(old_config, text, old, after), overrides)
     _begin(before, after, config, tokenizer)
@@ -187,7 +190,7 @@ def _planned_text(
     made_from = {
         "weights": sha256(before.model_path),
         "tokenizer": tokenizer.digest,
-        "new": digests(new),
+        "new": [*digests(new), new.tag],
         "valid": digests(given),
         "with_old": old > 0,
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 from dragoman.errors import UsageError
 from dragoman.language_codes import checked_code, languages_of
 from dragoman.rundir import RunDirectory
+from dragoman.tokenizer import load_tokenizer
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,7 @@ def pair_of(text: str) -> Pair:
 
 def target_for(pair: Pair) -> str | None:
     """What to ask a run of several languages for; None: it has one."""
-    known = RunDirectory.open(pair.run).read_config().data.target_languages
-    return pair.target if known else None
+    return pair.target if load_tokenizer(RunDirectory.open(pair.run).path).languages else None
 
 
 def pairs_to_serve(
