@@ -52,6 +52,8 @@ def test_a_tag_is_one_piece_and_says_the_language(both_ways: Path, tiny_text: Pa
     assert (unsaid.code, unsaid.stderr) == (2, f"dragoman: {both_ways} translates into en, eo; say which: --to en\n")
     with pytest.raises(UsageError, match="translates into en, eo, not fr"):
         Translator.load(both_ways, to="fr")
+    with pytest.raises(UsageError, match="an Argos package has one direction"):
+        dragoman.Run(both_ways).export("argos", languages=("en", "eo"))
 
 
 def test_a_run_of_several_languages_is_told_which_one_it_learns(

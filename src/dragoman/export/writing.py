@@ -92,6 +92,9 @@ def _export_argos(
     """A zip of one folder: model/ as CTranslate2 reads it, sentencepiece.model, metadata.json, a sentence splitter."""
     from dragoman.export.sentences import splitter
 
+    if len(tokenizer.languages) > 1:
+        known = ", ".join(tokenizer.languages)
+        raise UsageError(f"export: {run.path} translates into {known}; an Argos package has one direction")
     found = languages_of(run) if languages is None else languages
     if found is None:
         raise UsageError(f"export: {run.path} does not say its languages; name them: --languages en-de")
