@@ -1,7 +1,7 @@
 """Which heads align, measured where the alignment is known because the corpus was made so.
 
     python bench/alignment.py invented OUT                      # an invented language, neighbours swapped
-    python bench/alignment.py multi30k OUT --data DIR           # Multi30k's English in a word-by-word cipher, reordered
+    python bench/alignment.py multi30k OUT --data DIR           # Multi30k's commonest words in a cipher, reordered
 
 Both make pairs whose word alignment is known, train a small model on them for a minute (a run in OUT, used again if it
 is there), and print for every cross-attention head the share of held-out target words whose true source word gets the
@@ -24,6 +24,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from dragoman.corpus import read_lines
 from dragoman.explain import Explainer, by_word
 from dragoman.model import Site
 from dragoman.trace import trace
@@ -52,7 +53,7 @@ def translated(words: Sequence[str], order: Sequence[int]) -> Pair:
 def invented(count: int) -> list[Pair]:
     """Random words; every two neighbours change places."""
     draw = random.Random(1)
-    lexicon = sorted({"".join(draw.choices(SYLLABLES, k=draw.randint(1, 3))) for _ in range(150)})
+    lexicon = sorted({"".join(draw.choices(SYLLABLES, k=draw.randint(1, 3))) for _ in range(60)})
     pairs: dict[str, Pair] = {}
     while len(pairs) < count:
         words = draw.choices(lexicon, k=draw.randint(3, 10))
@@ -62,12 +63,13 @@ def invented(count: int) -> list[Pair]:
 
 
 def from_multi30k(data: Path, most_words: int) -> list[Pair]:
-    """Real English sentences over its commonest words; of every three words, those that sort first come first."""
-    lines = [re.findall(r"[a-z]+", line.lower()) for line in (data / "train.en").read_text("utf-8").splitlines()]
+    """English sentences without their rarer words; of every three words, those that sort first come first."""
+    lines = [re.findall(r"[a-z]+", line.lower()) for line in read_lines(data / "train.en.gz")]
     common = {word for word, _ in Counter(word for words in lines for word in words).most_common(most_words)}
     pairs: dict[str, Pair] = {}
-    for words in lines:
-        if 3 <= len(words) <= 20 and common.issuperset(words):
+    for line in lines:
+        words = [word for word in line if word in common]
+        if 3 <= len(words) <= 20:
             thirds = [range(first, min(first + 3, len(words))) for first in range(0, len(words), 3)]
             order = [place for third in thirds for place in sorted(third, key=lambda at: (words[at], at))]
             pairs[" ".join(words)] = translated(words, order)
@@ -79,9 +81,11 @@ def train(pairs: list[Pair], out: Path, minutes: float) -> None:
     for name, part in (("train", pairs[HELD_OUT:]), ("valid", pairs[:HELD_OUT])):
         lines = "".join(f"{' '.join(pair.source)}\t{' '.join(pair.target)}\n" for pair in part)
         (out / f"{name}.tsv").write_text(lines, encoding="utf-8")
-    shape = {"encoder_layers": 3, "decoder_layers": 3, "d_model": 128, "d_ff": 256, "num_heads": 4, "vocab_size": 1000}
-    training = {"batch_tokens": 2000, "micro_batch_tokens": 2000, "warmup_steps": 200, "peak_rate": 0.003, "threads": 1}
-    values = {**{f"model.{k}": v for k, v in shape.items()}, **{f"train.{k}": v for k, v in training.items()}}
+    shape = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 64, "d_ff": 128, "num_heads": 4, "vocab_size": 600}
+    # Small steps and no dropout: a minute must be enough for the model to know its words and their order.
+    training = {"batch_tokens": 800, "micro_batch_tokens": 800, "warmup_steps": 100, "peak_rate": 0.005, "threads": 1}
+    values = {f"model.{name}": value for name, value in {**shape, "dropout": 0.0}.items()}
+    values |= {f"train.{name}": value for name, value in training.items()}
     command = [sys.executable, "-m", "dragoman", "train", "--pairs", out / "train.tsv", "--valid-pairs"]
     command += [out / "valid.tsv", "--out", out / "run", "--minutes", str(minutes)]
     command += [part for key, value in values.items() for part in ("--set", f"{key}={value}")]
@@ -143,7 +147,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data" / "multi30k")
     parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--words", type=int, default=300, help="of Multi30k: so many of its commonest")
+    parser.add_argument("--words", type=int, default=150, help="of Multi30k: so many of its commonest")
     arguments = parser.parse_args()
     pairs = invented(6000) if arguments.corpus == "invented" else from_multi30k(arguments.data, arguments.words)
     random.Random(2).shuffle(pairs)

@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
     from serving import Running
 
 # A test that fails fails again: examples are drawn from the test itself, and a busy machine is not a failure.
@@ -146,3 +147,12 @@ def served(served_run: Path) -> "Iterator[Running]":
 
     with running(service_of(served_run)) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """Of a module: while it is open, no other test can run an event loop."""
+    from browsing import chromium
+
+    with chromium() as opened:
+        yield opened

@@ -1,8 +1,11 @@
 """What is seen from inside is what the model does, and what a change does is measured."""
 
 import itertools
+import json
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -16,6 +19,7 @@ from dragoman.explain import Explainer
 from dragoman.inspection.changes import Change
 from dragoman.inspection.inspector import Inspector
 from dragoman.inspection.packed import pack, unpack
+from dragoman.inspection.pictures import Picture, as_text, picture_of
 from dragoman.inspection.statistics import diagonal_of, head_statistics
 from dragoman.model import Probe, Site, Transformer, sinusoids
 from dragoman.tokenizer import Tokenizer, load_tokenizer
@@ -225,3 +229,89 @@ def test_a_change_of_nothing_is_refused_in_a_line(deep: Inspector, text: str, me
         deep.inspect(SENTENCE, "la", [text])
     with pytest.raises(UsageError, match="encoder layer 5"):
         deep.effects(SENTENCE, kind="encoder", layer=5)
+
+
+# The command and its files.
+
+
+def test_a_heat_map_in_the_terminal(cli: Callable[..., Any], tiny_run: Path, trained: Inspector) -> None:
+    ran = cli("inspect", tiny_run, SENTENCE, "--layer", "0", "--head", "1", "--effects")
+    assert (ran.code, ran.stderr) == (0, "")
+    seen = trained.inspect(SENTENCE)
+    assert ran.stdout.startswith(f"{SENTENCE}\n{seen.translation}\nlog P {seen.log_probability:.4f}\n")
+    lines = ran.stdout.splitlines()
+    picture = picture_of(trained, seen, "cross", 0, 1)
+    for label, weights in zip(picture.rows, picture.weights.tolist(), strict=True):
+        shades = "".join(2 * " ░▒▓█"[min(4, int(5 * weight))] for weight in weights)
+        assert f"{label} {shades}".rstrip() in [line.strip() for line in lines]
+    strongest = trained.effects(SENTENCE)[0]
+    assert f"{strongest.change:+.4f}  {strongest.kind}.{strongest.layer}.{strongest.head}" in ran.stdout
+    changed = cli("inspect", tiny_run, SENTENCE, "--change", "cross.0.*:off").stdout
+    assert f"the changed model says: {trained.intervene(SENTENCE, ['cross.0.*:off']).translation}" in changed
+    assert "the heads that align best" in changed
+
+
+def test_columns_that_do_not_fit_follow_below() -> None:
+    picture = Picture("title", ("a", "b"), tuple("cdefgh"), torch.tensor([[0.0, 0.3, 0.5, 0.7, 1.0, 0.1]] * 2))
+    assert as_text(picture, 8).splitlines() == [
+        "title", "", "  c d e", "a   ░░▒▒", "b   ░░▒▒", "", "  f g h", "a ▓▓██", "b ▓▓██",
+    ]  # fmt: skip
+
+
+def test_json_holds_what_python_has(cli: Callable[..., Any], tiny_run: Path, trained: Inspector) -> None:
+    ran = cli("inspect", tiny_run, "--format", "json", stdin=f"{SENTENCE}\nthe dog\tla kato\n")
+    first, second = map(json.loads, ran.stdout.splitlines())
+    seen = trained.inspect(SENTENCE)
+    assert (first["translation"], first["produced"]) == (seen.translation, list(seen.produced))
+    assert numpy.abs(numpy.array(first["attention"]["cross.0"]) - seen.weights["cross", 0].numpy()).max() < 1e-6
+    assert second["translation"] == "la kato"
+    assert first["heads"][0]["entropy"] == pytest.approx(seen.statistics["encoder", 0][0].entropy)
+
+
+def test_alignments_in_pharaohs_form(cli: Callable[..., Any], tiny_run: Path, trained: Inspector) -> None:
+    ran = cli("inspect", tiny_run, "--format", "pharaoh", stdin=f"{SENTENCE}\n\nthe dog\tla hundo\n")
+    links = trained.explainer.explain(SENTENCE).links
+    first, empty, second = ran.stdout.split("\n")[:3]
+    assert sorted(first.split()) == sorted(f"{source}-{target}" for target, source in links)
+    assert empty == ""
+    assert {link.split("-")[1] for link in second.split()} == {"0", "1"}
+
+
+def test_a_picture_and_a_page_are_written(
+    cli: Callable[..., Any], tiny_run: Path, tmp_path: Path, trained: Inspector
+) -> None:
+    from PIL import Image
+
+    ran = cli("inspect", tiny_run, SENTENCE, "--out", tmp_path / "a.png", "--kind", "encoder", "--layer", "0")
+    assert (ran.code, ran.stdout) == (0, "")
+    with Image.open(tmp_path / "a.png") as image:
+        colours = {colour for _, colour in image.getcolors(1 << 20)}
+    heaviest = picture_of(trained, trained.inspect(SENTENCE), "encoder", 0).weights.max().item()
+    assert tuple(round(255 + (dark - 255) * heaviest) for dark in (11, 74, 99)) in colours
+    awkward = 'dog </script><img src="x"> & cat'
+    assert cli("inspect", tiny_run, awkward, "--out", tmp_path / "b.html").code == 0
+    page = (tmp_path / "b.html").read_text(encoding="utf-8")
+    assert "</script><img" not in page
+    assert "http://" not in page.replace("http://www.w3.org/", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x", "--format", "html"], "--format html needs --out FILE"),
+        (["--format", "png", "--out", "a.png"], "SENTENCE is missing"),
+        (["x", "--out", "a.doc"], "name it .html, .json, .png, .pharaoh or .txt"),
+        (["x", "--kind", "encoder"], "encoder without a layer; add --layer 0"),
+        (["x", "--layer", "4"], "cross layer 4; the run has 1"),
+        (["x", "--layer", "0", "--head", "9"], "head 9; the run has heads 0 to 1"),
+        (["x", "--format", "pharaoh", "--change", "cross.0.0:off"], "leave --change out"),
+        (["x", "--change", "nonsense"], "write cross.0.3:off"),
+    ],
+)
+def test_a_wrong_command_gets_one_line(
+    cli: Callable[..., Any], tiny_run: Path, arguments: list[str], message: str
+) -> None:
+    ran = cli("inspect", tiny_run, *arguments)
+    assert (ran.code, ran.stdout) == (2, "")
+    assert message in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1

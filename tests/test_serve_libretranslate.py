@@ -1,5 +1,8 @@
 """LibreTranslate's clients work unchanged: its own Python client, and plain HTTP in every form it takes."""
 
+import io
+import re
+import zipfile
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -172,13 +175,47 @@ def test_a_file_is_translated_and_fetched(served: Running, expected: list[str]) 
     assert "attachment" in fetched.headers["content-disposition"]
 
 
+def test_documents_are_translated_and_fetched(served: Running) -> None:
+    page = f"<p class='x'>{SENTENCES[0]}</p><ul><li>the <b>red house</b> near the <i>tree</i></li></ul>"
+    for source in ("en", "auto"):
+        body, headers = upload("page.html", page.encode(), source=source, target="eo")
+        url = served.post("/translate_file", body, **headers).json["translatedFileUrl"]
+        assert url.endswith(".eo.html")
+        fetched = served.ask("GET", urlsplit(url).path)
+        text = fetched.body.decode()
+        assert sorted(re.findall(r"<[^>]*>", text)) == sorted(re.findall(r"<[^>]*>", page))
+        assert "domo" in text
+        assert fetched.headers["content-disposition"] == 'attachment; filename="translated.html"'
+        assert "html" not in fetched.headers["content-type"]  # a page of someone else is not one of ours
+
+
+def test_an_archive_that_holds_far_more_than_it_seems_is_refused(served: Running) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", b" " * (33 << 20))
+    body, headers = upload("bomb.docx", packed.getvalue(), source="en", target="eo")
+    answer = served.post("/translate_file", body, **headers)
+    assert answer.status == 400
+    assert "exceeds size limit" in answer.json["error"]
+
+
+def test_html_tags_go_with_their_words(served: Running) -> None:
+    q = "the <b>red</b> house &amp; {name} <code>x</code>"
+    answer = served.post("/translate", {"q": [q, "a dog"], "source": "en", "target": "eo", "format": "html"}).json
+    first, second = answer["translatedText"]
+    assert sorted(re.findall(r"<[^>]*>", first)) == sorted(re.findall(r"<[^>]*>", q))
+    assert first.count("{name}") == 1
+    assert "<code>x</code>" in first
+    assert "<" not in second
+
+
 @pytest.mark.parametrize(
     ("name", "content", "values", "error"),
     [
         ("a.txt", b"dog", {"target": "eo"}, "Invalid request: missing source parameter"),
         ("a.txt", b"dog", {"source": "zz", "target": "eo"}, "zz is not supported"),
         ("a.pdf", b"dog", {"source": "en", "target": "eo"}, "Invalid request: file format not supported"),
-        ("a.txt", b"\xff\xfe", {"source": "en", "target": "eo"}, "Invalid request: file format not supported"),
+        ("a.txt", b"\xff\xfd", {"source": "en", "target": "eo"}, "Invalid request: file format not supported"),
         ("", b"dog", {"source": "en", "target": "eo"}, "Invalid request: missing file parameter"),
     ],
 )
@@ -214,7 +251,9 @@ def test_about_the_service(served: Running) -> None:
     assert served.ask("GET", "/health").json == {"status": "ok"}
     settings = served.ask("GET", "/frontend/settings").json
     assert settings["charLimit"] == 5000
-    assert settings["supportedFilesFormat"] == [".txt"]
+    assert {".txt", ".md", ".html", ".docx", ".odt", ".srt", ".vtt", ".po", ".json"} <= set(
+        settings["supportedFilesFormat"]
+    )
     assert settings["language"]["target"] == {"code": "eo", "name": "Esperanto"}
     spec = served.ask("GET", "/spec").json
     assert {"/translate", "/detect", "/languages", "/translate_file", "/api/v1/explain"} <= set(spec["paths"])

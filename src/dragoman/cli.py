@@ -18,6 +18,7 @@ import typer
 from dragoman import config as configuration
 from dragoman.adapt.cli import add_adapting_commands, corpus_from
 from dragoman.config import CorpusConfig, RunConfig
+from dragoman.doctor.cli import doctor
 from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
@@ -44,6 +45,7 @@ from dragoman.options import (
 from dragoman.parsing.cli import parse_commands
 from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
+from dragoman.stress.cli import stress
 
 if TYPE_CHECKING:
     from dragoman.translate import Translator
@@ -146,6 +148,14 @@ def translate(
     to: Into = None,
     glossary: GlossaryFile = None,
     keep: Keep = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Leave the source, marked, in place of what is less sure than this."),
+    ] = None,
+    mark: Annotated[str, typer.Option(help="For --min-confidence: put before a source that is left.")] = "[?] ",
+    repair: Annotated[
+        bool, typer.Option("--repair/--no-repair", help="Decode again what loops, copies, runs away or is empty.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Translate lines of text.
@@ -172,7 +182,16 @@ def translate(
             candidates = [
                 {"text": c.text, "score": c.score, "log_probability": c.log_probability} for c in translation.candidates
             ]
-            return json.dumps({"source": translation.source, "translations": candidates}, ensure_ascii=False) + "\n"
+            values: dict[str, Any] = {"source": translation.source, "translations": candidates}
+            values |= {"faults": translation.faults, "repaired": translation.repaired}
+            if translation.confidence is not None:
+                values["confidence"] = translation.confidence
+                values["words"] = [word._asdict() for word in translation.words]
+            if min_confidence is not None:
+                values["withheld"] = translation.is_doubtful(min_confidence)
+            return json.dumps(values, ensure_ascii=False) + "\n"
+        if min_confidence is not None and translation.is_doubtful(min_confidence):
+            return f"{mark}{translation.source.strip()}\n"
         if n_best == 1:
             return f"{translation.text}\n"
         return "".join(f"{candidate.score:.4f}\t{candidate.text}\n" for candidate in translation.candidates)
@@ -184,10 +203,29 @@ def translate(
         *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, to=to, **given
     )
     _settle(translator)
+    if min_confidence is not None:
+        if n_best > 1:
+            raise UsageError(
+                f"translate: --min-confidence and --n-best {n_best}; a line is one or the other: leave one"
+            )
+        if translator.calibration is None:
+            raise UsageError(
+                f"translate: --min-confidence: {runs[0]} is not calibrated; run once: dragoman calibrate {runs[0]} "
+                f"--source FILE --reference FILE (of sentences it was not trained on)"
+            )
+    rate = as_json or min_confidence is not None
     if input_ is not None and output is not None:
         from dragoman.resumable import identity_of, translate_file
 
-        identity = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep, translator.tag]
+        identity: list[object] = [
+            *identity_of(runs, checkpoint),
+            translator.engine.name,
+            as_json,
+            terms,
+            keep,
+            translator.tag,
+        ]
+        identity += [min_confidence, mark, repair, translator.calibration if rate else None]
         translate_file(
             translator,
             input_,
@@ -198,6 +236,8 @@ def translate(
             seed=seed,
             scores=scores,
             required=required,
+            repair=repair,
+            rate=rate,
             say=_say,
         )
         return
@@ -205,7 +245,7 @@ def translate(
     # A person who types wants each answer at once; a file is sorted by length in windows.
     window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
     for translation in translator.translate_stream(
-        lines, n_best, seed, window, warn=_say, scores=scores, required=required
+        lines, n_best, seed, window, warn=_say, scores=scores, required=required, repair=repair, rate=rate
     ):
         _print(text_of(translation).removesuffix("\n"))
 
@@ -368,6 +408,52 @@ def quantize(
 
 
 @app.command()
+def calibrate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    source: Annotated[Path, typer.Option(help="Sentences that the run was not trained on, one a line.")],
+    reference: References,
+    good: Annotated[float, typer.Option(help="The chrF from which on a sentence counts as good.")] = 50.0,
+    plots: Annotated[Path | None, typer.Option(help="Draw reliability.svg and risk-coverage.svg there.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn how sure the run's translations are, from sentences with references.
+
+    From then on `translate --json`, the page and the API say of each sentence how probably it is good, and of each
+    word how probably it is right; `translate --min-confidence` leaves the source where that is too little. What is
+    printed was measured on parts of the sentences that the fit did not see.
+    """
+    from dragoman import confidence
+    from dragoman.confidence_plots import draw
+    from dragoman.corpus import read_lines
+    from dragoman.engines.converted import digest_of
+    from dragoman.evaluate import read_references
+    from dragoman.rundir import RunDirectory
+    from dragoman.translate import Translator
+
+    references = read_references(reference)
+    sources = list(read_lines(source))
+    if len(sources) != len(references):
+        raise UsageError(
+            f"calibrate: {len(sources)} lines in {source}, {len(references)} in {reference[0]}; both must be aligned"
+        )
+    translator = Translator.load(run)
+    seen = [(e, some) for e, some in zip(translator.evidence(sources), references, strict=True) if e is not None]
+    directory = RunDirectory.open(run)
+    report = confidence.calibrate(
+        [evidence for evidence, _ in seen],
+        [some for _, some in seen],
+        digest_of(directory, translator.tokenizer),
+        good,
+    )
+    report.calibration.save(directory)
+    if plots is not None:
+        for name, drawing in draw(report).items():
+            _write(plots / name, drawing.encode())
+    _print(json.dumps(report.to_dict()) if as_json else "\n".join(report.lines()))
+    _say(f"{directory.confidence_path} is written; its translations now come with their confidence")
+
+
+@app.command()
 def verify(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
     steps: Annotated[int, typer.Option(min=0, help="Do at most so many steps again; 0: none.")] = 100,
@@ -444,6 +530,8 @@ def demo(
 
 app.command("translate-file")(translate_file_command(lambda line: _print(line)))
 app.command()(quickstart)
+app.command()(doctor)
+app.command()(stress)
 app.command()(serve)
 app.command()(inspect_command(lambda line: _print(line)))
 

@@ -110,8 +110,8 @@ def read_test_set(command: str, source: Path | None, references: Sequence[Path])
 
 def shared_validation_set(a: RunDirectory, b: RunDirectory, most: int) -> TestSet:
     """The pairs that both were validated with: those alone are sure to be in neither's training text."""
-    theirs = set(validation_pairs(b.path, 1_000_000))
-    pairs = [pair for pair in validation_pairs(a.path, 1_000_000) if pair in theirs]
+    theirs = set(validation_pairs(b.path))
+    pairs = [pair for pair in validation_pairs(a.path) if pair in theirs]
     if not pairs:
         raise DataError(
             f"{a.path} and {b.path} share no validation pair; give a test set that neither was trained on: "

@@ -29,7 +29,7 @@ def learn_lexicon(pairs: Iterable[Pair]) -> Lexicon:
         sides = []
         for side, text in enumerate(pair):
             known = numbers[side]
-            of_side = {known.setdefault(word, len(known)) for word in _words(text)}
+            of_side = {known.setdefault(word, len(known)) for word in words_of(text)}
             counts[side].update(of_side)
             sides.append(np.fromiter(of_side, np.int64, len(of_side)))
         links.append((sides[0][:, None] * 2**32 + sides[1]).ravel())
@@ -81,5 +81,5 @@ def phrase_of(pair: Pair, lexicon: Lexicon, draw: random.Random) -> Pair:
     )
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     return [word.casefold() for word in re.findall(r"\w+", text)]

@@ -4,8 +4,6 @@ All of it comes from the reference engine, for one sentence at a time. Pieces of
 `Candidate.tokens` names them, so what `Translator` gives back can be explained as it is.
 """
 
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,11 +19,11 @@ from dragoman.engines.reference import ReferenceEngine
 from dragoman.errors import UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import Probe, Site, Transformer
-from dragoman.rundir import RunDirectory
 from dragoman.search import BeamStep, Fate, forced_prefix
 from dragoman.tokenizer import Tokenizer
 from dragoman.trace import trace
 from dragoman.translate import Translator, with_changes
+from dragoman.words import Word, words_of
 
 # A target word is linked to the source word it looks at most, and to others that get at least this share of that.
 LINK_SHARE = 0.5
@@ -33,17 +31,6 @@ LINK_SHARE = 0.5
 CALIBRATION_SENTENCES = 16
 # So much a hidden source token must cost a target token, in nats, to count as what it came from.
 NOTICEABLE = 0.5
-# Heads that agree nearly as well as the best are averaged with it.
-NEARLY = 0.9
-
-
-@dataclass(frozen=True)
-class Word:
-    text: str
-    start: int  # in characters of the sentence
-    end: int
-    first_token: int
-    last_token: int  # the last of it, not one further
 
 
 @dataclass(frozen=True)
@@ -150,9 +137,7 @@ class Explainer:
     def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
         translator = Translator.load(run, checkpoint=checkpoint, engine="reference", **search)  # type: ignore[arg-type]
         assert isinstance(translator.engine, ReferenceEngine)
-        return cls(
-            translator.engine, translator.search, validation_pairs(RunDirectory.open(run).path, CALIBRATION_SENTENCES)
-        )
+        return cls(translator.engine, translator.search, validation_pairs(Path(run), CALIBRATION_SENTENCES))
 
     def explain(
         self,
@@ -256,25 +241,7 @@ class Explainer:
         )
 
     def words(self, ids: Sequence[int]) -> tuple[Word, ...]:
-        """Tokens merged to words: what a space, or a mark that ends a clause, sets apart."""
-        if not ids:
-            return ()
-        whole = self.tokenizer.decode(ids)
-        shown = self.tokenizer.decode_batch([ids[:count] for count in range(1, len(ids) + 1)])
-        # A token that is part of a character ends where that character begins.
-        ends = [_common_prefix(part, whole) for part in shown]
-        firsts = [
-            index
-            for index, (token, start, end) in enumerate(zip(ids, [0, *ends], ends, strict=False))
-            if index == 0 or _begins_a_word(self.tokenizer.piece(token), whole[start:end], whole[:start])
-        ]
-        words = []
-        for first, following in zip(firsts, [*firsts[1:], len(ids)], strict=True):
-            start, end = 0 if first == 0 else ends[first - 1], ends[following - 1]
-            text = whole[start:end]
-            start += len(text) - len(text.lstrip())
-            words.append(Word(text.strip(), start, start + len(text.strip()), first, following - 1))
-        return tuple(words)
+        return words_of(ids, self.tokenizer)
 
     def _aligned(self, source: Sequence[int], ids: Sequence[int], weights: Mapping[Site, Tensor]) -> Alignment:
         source_words, target_words = self.words(source), self.words(ids)
@@ -332,30 +299,38 @@ class Explainer:
     def alignment_heads(self) -> AlignmentHeads:
         """The cross-attention heads that look at the token without which the translation suffers most.
 
-        Hiding each source token in turn says, without any gold alignment, which one a target token came from. A head
-        is as good as the share of target tokens for which it looks most at that one.
+        Hiding each source token in turn says, without any gold alignment, which one a target token came from. Heads
+        are as good as the share of target tokens for which they look most at that one. The best are averaged, as many
+        as agree best together: they err in different places.
         """
         layers, heads = len(self.model.decoder), self.model.config.num_heads
-        hits = torch.zeros(2, layers, heads)
-        counted = 0
+        seen: list[tuple[Tensor, Tensor]] = []  # (shift, heads of all layers, tokens, S) and the tokens' origins
         for source, target in self._calibration:
             ids, fed = self.tokenizer.encode(source), self.tokenizer.encode(target)
             if not 2 <= len(ids) <= 40 or not 1 <= len(fed) <= 60:
                 continue
             cost, weights = self._cost_of_hiding(ids, fed)  # (T, S), (layers, heads, T + 1, S)
             tokens = (cost.amax(dim=1) > NOTICEABLE).nonzero().flatten()
-            origin = cost[tokens].argmax(dim=1)
-            for shift in (0, 1):
-                hits[shift] += (weights[:, :, tokens + shift].argmax(dim=-1) == origin).sum(dim=-1)
-            counted += len(tokens)
+            rows = torch.stack([weights[:, :, tokens + shift].flatten(0, 1) for shift in (0, 1)])
+            seen.append((rows, cost[tokens].argmax(dim=1)))
+        counted = sum(len(origins) for _, origins in seen)
         if not counted:
             # Without sentences to measure on: the layer before the last, where alignment is found most often.
             return AlignmentHeads(tuple((max(0, layers - 2), head) for head in range(heads)), 0, None)
-        agreement = hits / counted
-        shift = int(agreement.flatten(1).amax(dim=1).argmax())
-        best = agreement[shift].max().item()
-        chosen = (agreement[shift] >= NEARLY * best).nonzero().tolist()
-        return AlignmentHeads(tuple((layer, head) for layer, head in chosen), shift, best)
+
+        def hits(weights: Tensor, origins: Tensor) -> Tensor:
+            return (weights.argmax(dim=-1) == origins).sum(dim=-1)
+
+        alone = torch.stack([hits(rows, origins) for rows, origins in seen]).sum(dim=0)  # (2, heads of all layers)
+        shift = int(alone.amax(dim=1).argmax())
+        order = alone[shift].argsort(descending=True, stable=True)
+        together = torch.stack(
+            # The sum over the first n heads looks where their mean does.
+            [hits(rows[shift, order].cumsum(dim=0), origins) for rows, origins in seen]
+        ).sum(dim=0)
+        count = int(together.argmax()) + 1  # of equal ones the fewest
+        chosen = tuple(divmod(int(index), heads) for index in sorted(order[:count].tolist()))
+        return AlignmentHeads(chosen, shift, together[count - 1].item() / counted)
 
     @torch.inference_mode()
     def _cost_of_hiding(self, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
@@ -406,29 +381,8 @@ def by_word(weights: Tensor, targets: Sequence[Word], sources: Sequence[Word]) -
     )
 
 
-def _begins_a_word(piece: str, text: str, before: str) -> bool:
-    if piece.startswith("▁"):
-        return True
-    if not text or not before or before[-1].isspace():  # part of a character, or of a word begun by its space
-        return False
-    return _stands_alone(text[0]) or _stands_alone(before[-1])
-
-
-def _stands_alone(character: str) -> bool:
-    """Marks between clauses, and letters of scripts that put no space between words."""
-    if character in "'’-‐‑_":
-        return False
-    return unicodedata.category(character)[0] in "PS" or bool(re.match(r"[぀-ヿ㐀-鿿豈-﫿฀-๿]", character))
-
-
 def _word_at(words: Sequence[Word], token: int) -> int:
     return next(index for index, word in enumerate(words) if word.first_token <= token <= word.last_token)
-
-
-def _common_prefix(part: str, whole: str) -> int:
-    if whole.startswith(part):
-        return len(part)
-    return next(index for index, (a, b) in enumerate(zip(part, whole + "\0", strict=False)) if a != b)
 
 
 def _probability(log_probability: float) -> float:

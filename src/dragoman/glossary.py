@@ -37,12 +37,15 @@ _SPACELESS = "぀-ヿ㐀-鿿豈-﫿฀-๿"
 _UNIT = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+|\S")
 _IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
 
-_KEPT: dict[Kept, str] = {
-    "urls": r"(?:https?://|ftp://|www\.)[^\s<>\"«»“”]*[^\s<>\"«»“”.,;:!?'’)\]}]",
+_ADDRESS = r"[^\s<>\"«»“”()]"  # brackets only in pairs, as in .../Mercury_(planet)
+KEPT_PATTERNS: dict[Kept, str] = {
+    "urls": rf"(?:https?://|ftp://|\bwww\.)(?:{_ADDRESS}|\({_ADDRESS}*\))*(?:(?![.,;:!?'’\]}}…]){_ADDRESS}|\({_ADDRESS}*\))",
     "emails": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    # {{ name }}, ${name}, {0}, %(name)s, %1$s, %s, %.2f, %%, <x id="1"/>, &nbsp;
-    "placeholders": r"\{\{[^{}]*\}\}|\$\{[^{}\s]*\}|\{[^{}\s]*\}|%\([\w.]+\)[sdifxg]|%(?:\d+\$)?[-+0]?\d*(?:\.\d+)?"
-    r"[sdifxgu@](?!\w)|</?\w[^<>]*/?>|&(?:#\d+|#x[0-9a-fA-F]+|[a-zA-Z]\w*);",
+    # {{ name }}, ${name}, %{name}, {0}, %(name)s, %1$s, %s, %.2f, <x id="1"/>, &nbsp;
+    "placeholders": r"\{\{[^{}]*\}\}|[$%#]\{[^{}]*\}|\{[^{}\s]*\}"
+    r"|%\([\w.]+\)[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]|%\d+\$[a-zA-Z@]"
+    r"|(?<![\d%])%[-#0+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[sdifgeuxXcpr@](?![a-zA-Z])"
+    r"|</?[A-Za-z][^<>]*>|&(?:\w+|#\d+|#x[\da-fA-F]+);|\$\w+\$|__\w+__",
     "numbers": r"(?<![\w.,])\d+(?:[.,:/]\d+)*(?!\w)",
 }
 
@@ -51,7 +54,7 @@ def kept_as_is(kinds: Sequence[str] = ("placeholders", "urls", "emails")) -> Req
     """What is the same in every language and must come through: each where it stands in the line, in its own form."""
     if unknown := sorted(set(kinds) - set(get_args(Kept))):
         raise UsageError(f"kept as it is: {unknown[0]!r}; known: {', '.join(get_args(Kept))}")
-    pattern = re.compile("|".join(f"(?:{_KEPT[kind]})" for kind in _KEPT if kind in kinds) or r"(?!)")
+    pattern = re.compile("|".join(f"(?:{KEPT_PATTERNS[kind]})" for kind in KEPT_PATTERNS if kind in kinds) or r"(?!)")
     return lambda text: [Required((found[0],)) for found in pattern.finditer(text)]
 
 

@@ -52,7 +52,12 @@ def detect_pair(pairs: Sequence[tuple[str, str]], sample: int = 200) -> tuple[st
     if importlib.util.find_spec("py3langid") is None:
         return None
     some = pairs[:: max(1, len(pairs) // sample)]
-    detector = LanguageDetector(_identifier().labels)
+    detector = LanguageDetector(known_languages())
     source, target = (detector.detect([" ".join(pair[side] for pair in some)])[0] for side in (0, 1))
     sure = min(source.confidence, target.confidence) >= 50 and source.language != target.language
     return (source.language, target.language) if sure else None
+
+
+def known_languages() -> list[str]:
+    """Codes of all languages that can be told apart."""
+    return list(_identifier().labels)

@@ -47,6 +47,8 @@ def translate_file(
     seed: int = 0,
     scores: bool = True,
     required: Requirements | None = None,
+    repair: bool = True,
+    rate: bool = False,
     say: Callable[[str], None],
     window: int = WINDOW,
 ) -> None:
@@ -76,6 +78,8 @@ def translate_file(
                     scores=scores,
                     first_line=done.lines + 1,
                     required=required,
+                    repair=repair,
+                    rate=rate,
                 )
                 file.write("".join(map(write, translations)).encode())
                 to_disk(file)

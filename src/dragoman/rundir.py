@@ -12,6 +12,7 @@ model.json          which weights those are
 ctranslate2/        those weights as CTranslate2 reads them, by number type: made when first asked for
 languages.json      {"source": "en", "target": "de"}, where it is known
 engine.json         the numbers and the vocabulary map to translate with, where `quantize` found them good enough
+confidence.json     what makes its probabilities mean what they say, where `calibrate` learned it
 """
 
 import errno
@@ -44,6 +45,7 @@ class RunDirectory:
         self.model_card_path = self.path / "model.json"
         self.converted_path = self.path / "ctranslate2"
         self.engine_path = self.path / "engine.json"
+        self.confidence_path = self.path / "confidence.json"
         self.checkpoints_path = self.path / "checkpoints"
         self.skipped_path = self.path / "skipped.jsonl"
         self.languages_path = self.path / "languages.json"  # {"source": "en", "target": "de"}

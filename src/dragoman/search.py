@@ -14,7 +14,7 @@ function and the state move what they need. Sums of log-probabilities are float6
 
 import math
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self, TypeVar
 
@@ -237,6 +237,23 @@ def forced_prefix(prefixes: Sequence[Sequence[int]]) -> Constrain:
     def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int] | None:
         forced = prefixes[sentence]
         return forced[len(prefix) : len(prefix) + 1] if len(prefix) < len(forced) else None
+
+    return constrain
+
+
+def no_repeats(size: int, vocab_size: int, eos_id: int, others: Sequence[Set[tuple[int, ...]]] = ()) -> Constrain:
+    """No `size` tokens come twice in an output, nor any of those that `others` has for its sentence."""
+
+    def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int] | None:
+        tail = tuple(prefix[len(prefix) - size + 1 :])
+        if len(tail) < size - 1:
+            return None
+        starts = range(len(prefix) - size + 1)
+        banned = {prefix[i + size - 1] for i in starts if tuple(prefix[i : i + size - 1]) == tail}
+        if others:
+            banned |= {ngram[-1] for ngram in others[sentence] if ngram[:-1] == tail}
+        banned.discard(eos_id)
+        return [token for token in range(vocab_size) if token not in banned] if banned else None
 
     return constrain
 

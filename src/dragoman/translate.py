@@ -8,15 +8,19 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from dragoman.confidence import Calibration, Evidence, Rating, WordConfidence
 from dragoman.config import SearchConfig, language_tag
 from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_length
+from dragoman.engines.converted import digest_of
 from dragoman.engines.selection import load_engine, load_reference
 from dragoman.errors import DataError, UsageError
+from dragoman.faults import Fault, Said, faults_of
 from dragoman.glossary import Required, Requirements
 from dragoman.hypotheses import Hypothesis
 from dragoman.rundir import RunDirectory
 from dragoman.sentences import split_text
 from dragoman.tokenizer import Tokenizer, load_tokenizer
+from dragoman.words import words_of
 
 if TYPE_CHECKING:
     from dragoman.engines.reference import ReferenceEngine
@@ -45,10 +49,20 @@ class Translation:
 
     source: str
     candidates: tuple[Candidate, ...]
+    faults: tuple[Fault, ...] = ()  # what is plainly wrong with the best of them
+    repaired: tuple[Fault, ...] = ()  # what was, before it was decoded again
+    confidence: float | None = None  # where it was asked for, and the run is calibrated
+    words: tuple[WordConfidence, ...] = ()
+    corrected: bool = False  # a person's, from the corrections that are kept
 
     @property
     def text(self) -> str:
         return self.candidates[0].text
+
+    def is_doubtful(self, min_confidence: float) -> bool:
+        """Less sure than that, or plainly wrong. An empty line is neither."""
+        too_little = self.confidence is not None and self.confidence < min_confidence
+        return bool(self.source.strip()) and (too_little or bool(self.faults))
 
 
 class _Part(NamedTuple):
@@ -66,6 +80,7 @@ class Translator:
         tokenizer: Tokenizer,
         search: SearchConfig,
         load_reference: "Callable[[], ReferenceEngine] | None" = None,
+        load_calibration: Callable[[], Calibration | None] = lambda: None,
         tag: str = "",
     ) -> None:
         """load_reference: the same weights in the engine that can do everything, for what `engine` cannot. tag: put
@@ -74,6 +89,7 @@ class Translator:
         self.tokenizer = tokenizer
         self.search = search
         self._load_reference = load_reference
+        self._load_calibration = load_calibration
         self.tag = tag
         self._borders: Borders | None = None
 
@@ -109,8 +125,14 @@ class Translator:
         settings = with_changes(directories[0].read_config().search, **search)
         tag = _tag_for(to, tokenizer, directories[0].path)
         loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)
-        reference = functools.cache(lambda: load_reference(directories, tokenizer, checkpoint))
-        return cls(loaded, tokenizer, settings, reference, tag)
+        return cls(
+            loaded,
+            tokenizer,
+            settings,
+            functools.cache(lambda: load_reference(directories, tokenizer, checkpoint)),
+            functools.cache(lambda: _calibration_of(directories, tokenizer, checkpoint)),
+            tag,
+        )
 
     def tagged(self, text: str) -> str:
         """A source as the model is given it."""
@@ -118,8 +140,13 @@ class Translator:
 
     def with_search(self, **changes: float) -> "Translator":
         """The same engines with other search settings."""
-        changed = with_changes(self.search, **changes)
-        return Translator(self.engine, self.tokenizer, changed, self._load_reference, self.tag)
+        search = with_changes(self.search, **changes)
+        return Translator(self.engine, self.tokenizer, search, self._load_reference, self._load_calibration, self.tag)
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What `dragoman calibrate` learned of this run; None where it was not asked, or of other weights."""
+        return self._load_calibration()
 
     def fits(self, text: str) -> bool:
         """Whether a sentence is translated as one."""
@@ -143,18 +170,21 @@ class Translator:
         scores: bool = True,
         first_line: int = 1,
         required: Requirements | None = None,
+        repair: bool = True,
+        rate: bool = False,
     ) -> Iterator[Translation]:
         """Translations as they come, in the order of the lines, `window` lines in memory at a time.
 
         scores=False: only the text is wanted, which can be quicker. first_line: the number of the first of the lines,
         for warnings and random draws. required: of a line, the words that its translation must hold; such lines are
-        the reference engine's.
+        the reference engine's. repair: what loops, copies, runs away or is empty is decoded again, without repeats.
+        rate: with confidences, where the run is calibrated.
         """
         if required is not None and self.search.sampling:
             raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
         lines = iter(lines)
         while chunk := list(islice(lines, window)):
-            yield from self._translate_window(chunk, first_line, n_best, seed, warn, scores, required)
+            yield from self._translate_window(chunk, first_line, n_best, seed, warn, scores, required, repair, rate)
             first_line += len(chunk)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
@@ -183,6 +213,8 @@ class Translator:
         warn: Callable[[str], None],
         scores: bool,
         required: Requirements | None,
+        repair: bool,
+        rate: bool,
     ) -> Iterator[Translation]:
         parts: list[_Part] = []  # of every line
         parts_of: list[range] = []
@@ -203,8 +235,26 @@ class Translator:
                     parts.append(_Part(piece, some, tuple(required(piece)) if required is not None else ()))
             parts_of.append(range(begin, len(parts)))
         found = self._find(parts, n_best, seed + first_line, scores)
+        faults = [self._faults(part, some) for part, some in zip(parts, found, strict=True)]
+        repaired: list[tuple[Fault, ...]] = [()] * len(parts)
+        if repair and any(faults) and self._can_constrain:
+            wrong = [index for index, some in enumerate(faults) if some]
+            again = self._find_again([parts[i] for i in wrong], [found[i] for i in wrong], [faults[i] for i in wrong])
+            for index, (hypotheses, left) in zip(wrong, again, strict=True):
+                repaired[index] = tuple(fault for fault in faults[index] if fault not in left)
+                found[index], faults[index] = hypotheses, left
+        calibration = self.calibration if rate else None
+        evidence = [] if calibration is None else self._evidence(parts, [some[0] for some in found])
         for line, indices in zip(lines, parts_of, strict=True):
-            yield Translation(line, self._join([found[i] for i in indices]))
+            ratings = [] if calibration is None else [calibration.rate(evidence[i]) for i in indices]
+            yield Translation(
+                line,
+                self._join([found[i] for i in indices]),
+                tuple(dict.fromkeys(fault for i in indices for fault in faults[i])),
+                tuple(dict.fromkeys(fault for i in indices for fault in repaired[i])),
+                min((rating.confidence for rating in ratings), default=None),  # a line is as good as its worst part
+                _side_by_side([evidence[i].text for i in indices] if ratings else [], ratings),
+            )
 
     def _find(self, parts: "Sequence[_Part]", n_best: int, seed: int, scores: bool) -> list[list[Hypothesis]]:
         """The hypotheses of each part; those with required words by the engine that can do that."""
@@ -226,8 +276,79 @@ class Translator:
                 require=[self._phrases(parts[index].required) for index in indices],
             )
             for index, candidates in zip(indices, hypotheses, strict=True):
-                found[index] = candidates
+                # None: a vocabulary that cannot spell it where it must stand. Rather a translation without the term.
+                found[index] = candidates or self.engine.translate([parts[index].ids], self.search, n_best)[0]
         return found
+
+    def evidence(self, lines: Sequence[str]) -> list[Evidence | None]:
+        """What calibrating needs to see of each translation; None of a line that is empty or too long for one."""
+        parts = [
+            _Part(line.strip(), ids, ()) for line, ids in zip(lines, self.tokenizer.encode_batch(lines), strict=True)
+        ]
+        whole = [index for index, part in enumerate(parts) if 1 <= len(part.ids) <= self.search.max_source_length]
+        best = [some[0] for some in self._find([parts[i] for i in whole], 1, 0, scores=False)]
+        seen = dict(zip(whole, self._evidence([parts[i] for i in whole], best), strict=True))
+        return [seen.get(index) for index in range(len(lines))]
+
+    def _evidence(self, parts: "Sequence[_Part]", best: Sequence[Hypothesis]) -> list[Evidence]:
+        log_probs: list[Sequence[float]] = [hypothesis.token_log_probabilities or () for hypothesis in best]
+        unknown = [index for index, some in enumerate(log_probs) if not some]
+        lengths = [max(len(parts[i].ids), len(best[i].ids)) for i in unknown]
+        for batch in self._batches(lengths):
+            indices = [unknown[number] for number in batch]
+            scored = self.engine.score([parts[i].ids for i in indices], [best[i].ids for i in indices])
+            for index, some in zip(indices, scored, strict=True):
+                log_probs[index] = some
+        return [
+            Evidence(
+                len(part.ids),
+                self.tokenizer.decode(hypothesis.ids).replace("\n", " "),
+                words_of(hypothesis.ids, self.tokenizer),
+                tuple(some),
+            )
+            for part, hypothesis, some in zip(parts, best, log_probs, strict=True)
+        ]
+
+    def _faults(self, part: "_Part", found: Sequence[Hypothesis]) -> tuple[Fault, ...]:
+        if not found:
+            return ("empty",)
+        text = self.tokenizer.decode(found[0].ids)
+        return faults_of(Said(part.ids, part.text), Said(found[0].ids, text), found[0].finished)
+
+    def _find_again(
+        self,
+        parts: "Sequence[_Part]",
+        found: Sequence[list[Hypothesis]],
+        faults: Sequence[tuple[Fault, ...]],
+    ) -> list[tuple[list[Hypothesis], tuple[Fault, ...]]]:
+        """Without repeats and, where it copied, without the source's own stretches: first of three tokens, then of
+        two. The best of those with the fewest faults comes first, and what was found before after it."""
+        from dragoman.search import no_repeats
+
+        best = list(zip(found, faults, strict=True))
+        for size in (3, 2):
+            wrong = [index for index, (_, some) in enumerate(best) if some]
+            for batch in batches_of_like_length([len(parts[i].ids) for i in wrong], self.search.batch_tokens // 4):
+                indices = [wrong[number] for number in batch]
+                sources = [parts[index].ids for index in indices]
+                own = [ngrams(parts[i].ids, size) if "copy" in faults[i] else set() for i in indices]
+                bound = any(parts[index].required for index in indices)
+                hypotheses = self.reference.translate(
+                    sources,
+                    # Nothing is cut that is no runaway: twice the source, and some.
+                    replace(self.search, max_extra_length=min(self.search.max_extra_length, len(sources[0]) + 10)),
+                    constrain=no_repeats(size, self.tokenizer.vocab_size, self.tokenizer.eos_id, own),
+                    require=[self._phrases(parts[index].required) for index in indices] if bound else None,
+                )
+                for index, some in zip(indices, hypotheses, strict=True):
+                    left = self._faults(parts[index], some)
+                    if some and len(left) < len(best[index][1]):
+                        best[index] = [*some, *found[index][: len(found[index]) - 1]], left
+        return best
+
+    @property
+    def _can_constrain(self) -> bool:
+        return not self.search.sampling and (self.engine.name == "reference" or self._load_reference is not None)
 
     @property
     def reference(self) -> "ReferenceEngine":
@@ -271,6 +392,27 @@ class Translator:
         if self.engine.forms_batches:
             return iter([list(range(len(lengths)))] if lengths else [])
         return batches_of_like_length(lengths, self.search.batch_tokens)
+
+
+def _calibration_of(runs: Sequence[RunDirectory], tokenizer: Tokenizer, checkpoint: str | None) -> Calibration | None:
+    if len(runs) != 1 or checkpoint is not None:
+        return None
+    found = Calibration.load(runs[0])
+    return found if found is not None and found.digest == digest_of(runs[0], tokenizer) else None
+
+
+def _side_by_side(texts: Sequence[str], ratings: Sequence[Rating]) -> tuple[WordConfidence, ...]:
+    """The words of a line's parts, where they stand in the line's translation."""
+    words: list[WordConfidence] = []
+    start = 0
+    for text, rating in zip(texts, ratings, strict=True):
+        words += [word._replace(start=word.start + start, end=word.end + start) for word in rating.words]
+        start += len(text) + 1
+    return tuple(words)
+
+
+def ngrams(ids: Sequence[int], size: int) -> set[tuple[int, ...]]:
+    return {tuple(ids[start : start + size]) for start in range(len(ids) - size + 1)}
 
 
 def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | None:

@@ -29,7 +29,7 @@ def translate_file_command(show: Callable[[str], None]) -> Callable[..., None]:
             FormatName, typer.Option("--format", help="What the document is; auto: as its name ends.")
         ] = "auto",
         language: Annotated[
-            str | None, typer.Option(help="Code of the document's language: its sentences are told apart better.")
+            str | None, typer.Option(help="Code of the document's language [default: what the run's data say].")
         ] = None,
         glossary: GlossaryFile = None,
         beam: Beam = None,
@@ -47,10 +47,14 @@ def translate_file_command(show: Callable[[str], None]) -> Callable[..., None]:
         from dragoman.documents.interpreter import RunInterpreter
         from dragoman.documents.journal import translate_document
         from dragoman.glossary import Glossary, requirements
+        from dragoman.language_codes import languages_of
         from dragoman.resumable import identity_of
+        from dragoman.rundir import RunDirectory
 
         kind = format_of(document.name) if format_ == "auto" else format_
         terms = None if glossary is None else Glossary.load(glossary)
+        if language is None and (known := languages_of(RunDirectory.open(run))) is not None:
+            language = known[0]
         given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
         interpreter = RunInterpreter.load(
             run, engine=engine, compute_type=compute_type, rules=requirements(terms), language=language, **given

@@ -98,9 +98,8 @@ def _next_best(choices: dict[_Key, _Choice], interpreter: Interpreter) -> dict[_
 def _stand_ins(choices: dict[_Key, _Choice], interpreter: Interpreter) -> dict[_Key, _Choice]:
     better: dict[_Key, _Choice] = {}
     for scheme in SCHEMES:
-        tried = {
-            key: mask for key, one in choices.items() if key not in better and (mask := masked(one.sentence, scheme))
-        }
+        left = ((key, choice.sentence) for key, choice in choices.items() if key not in better)
+        tried = {key: mask for key, sentence in left if (mask := masked(sentence, scheme))}
         texts = list(dict.fromkeys(mask.sentence.text for mask in tried.values()))
         found = dict(zip(texts, interpreter.translate(texts), strict=True)) if texts else {}
         for key, mask in tried.items():
@@ -136,12 +135,16 @@ def _finish(flow: Flow, sentence: Sentence, choice: _Choice, interpreter: Interp
     notes = choice.notes
     if choice.candidate is not None:
         mask = masked(sentence, choice.scheme) if choice.scheme else None
+        if choice.candidate.text == sentence.text:
+            return Said(tuple(untranslated(flow, sentence)), choice.how, notes)
         items, remarks = _placed(flow, mask.sentence if mask else sentence, choice.candidate, interpreter)
         notes += remarks
         if items is not None:
             return Said(mask.unmasked(items) if mask else items, choice.how, notes)
     pieces = _in_pieces(flow, sentence, interpreter)
     said = "".join(item for item in pieces if isinstance(item, str))
+    if said == sentence.text:
+        return Said(tuple(untranslated(flow, sentence)), "pieces", notes)
     if not _faults(sentence.text, said, sentence.kept).grave:
         return Said(tuple(pieces), "pieces", notes)
     return Said(tuple(untranslated(flow, sentence)), "source", notes)

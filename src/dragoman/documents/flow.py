@@ -64,7 +64,7 @@ def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Se
     """The sentences with a letter in them. All else is the same in every language."""
     breaks = sorted({mark.at for mark in flow.marks if mark.breaks})
     if flow.whole_lines:
-        breaks = sorted({*breaks, *(found.start() for found in re.finditer(r"[\r\n]", flow.text))})
+        breaks = sorted({*breaks, *(found.start() for found in re.finditer(r"[\r\n\t]", flow.text))})
     edges = [0, *breaks, len(flow.text)]
     spans = [
         span
@@ -77,7 +77,7 @@ def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Se
     for start, end in spans:
         text, origin = _on_one_line(flow.text, start, end, spaces)
         if any(map(str.isalpha, text)):
-            inner = tuple(i for i, mark in enumerate(flow.marks) if _is_inside(mark, ranges, start, end))
+            inner = _inside(flow.marks, ranges, start, end)
             kept = tuple(flow.text[first:last] for first, last in flow.kept if start <= first and last <= end)
             found.append(Sentence(text, start, end, origin, inner, kept))
     return found
@@ -101,6 +101,17 @@ def assemble(flow: Flow, sentences: Sequence[Sentence], said: Sequence[Sequence[
         items += words
         position = sentence.end
     return [*items, *_with_marks(flow, position, len(flow.text), outer)]
+
+
+def merged(items: Sequence[Item]) -> list[Item]:
+    """Text that follows text is one."""
+    found: list[Item] = []
+    for item in items:
+        if isinstance(item, str) and found and isinstance(found[-1], str):
+            found[-1] += item
+        elif item != "":
+            found.append(item)
+    return found
 
 
 def render(flow: Flow, items: Sequence[Item], column: int = 0, wrap: bool = True) -> "Iterator[str | Flow]":
@@ -150,10 +161,18 @@ def element_ranges(marks: Sequence[Mark]) -> dict[int, tuple[int | None, int | N
     return ranges
 
 
-def _is_inside(mark: Mark, ranges: dict[int, tuple[int | None, int | None]], start: int, end: int) -> bool:
+def _inside(
+    marks: Sequence[Mark], ranges: dict[int, tuple[int | None, int | None]], start: int, end: int
+) -> tuple[int, ...]:
+    """The marks of a sentence, from the first to the last that belongs to it: what stands among those does too."""
+    first = max((i + 1 for i, mark in enumerate(marks) if mark.breaks and mark.at <= start), default=0)
+    last = min((i for i, mark in enumerate(marks) if mark.breaks and mark.at >= end), default=len(marks))
+    own = [i for i in range(first, last) if _belongs(marks[i], ranges, start, end)]
+    return tuple(range(own[0], own[-1] + 1)) if own else ()
+
+
+def _belongs(mark: Mark, ranges: dict[int, tuple[int | None, int | None]], start: int, end: int) -> bool:
     """A tag around the whole sentence is outside; so is one that only touches it."""
-    if mark.breaks:
-        return False
     if start < mark.at < end:
         return True
     if mark.element is None or not start <= mark.at <= end:
@@ -207,15 +226,14 @@ class FlowBuilder:
         self.length += len(text)
 
     def add_point(self, raw: "Sequence[str | Flow]", breaks: bool = False, divides: bool = False) -> None:
-        glued = bool(self.text) and "".join(self.text[-1:])[-1:].strip() != ""
-        self.marks.append(Mark(self.length, tuple(raw), breaks=breaks, divides=divides, glued=glued))
+        self.marks.append(Mark(self.length, tuple(raw), breaks=breaks, divides=divides, glued=self._after_a_word()))
         self.raw.append(raw_of(raw))
 
     def open(self, name: str, raw: "Sequence[str | Flow]") -> int:
         element = self._elements
         self._elements += 1
         self._open.append((name, element))
-        self.marks.append(Mark(self.length, tuple(raw), element, opens=True))
+        self.marks.append(Mark(self.length, tuple(raw), element, opens=True, glued=self._after_a_word()))
         self.raw.append(raw_of(raw))
         return element
 
@@ -235,6 +253,9 @@ class FlowBuilder:
         unclosed = {element for _, element in self._open}
         marks = tuple(self._alone(mark) if mark.element in unclosed else mark for mark in self.marks)
         return Flow("".join(self.text), "".join(self.raw), marks, tuple(self.kept), escape, dict(self.styles))
+
+    def _after_a_word(self) -> bool:
+        return next((text[-1].isalnum() for text in reversed(self.text) if text), False)
 
     @staticmethod
     def _alone(mark: Mark) -> Mark:

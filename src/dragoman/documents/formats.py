@@ -1,6 +1,7 @@
 """Which format a file has, and how its parts are read and written. Texts come in chunks, archives part by part."""
 
 import codecs
+import importlib.util
 import io
 import re
 import zipfile
@@ -111,6 +112,8 @@ def _text_pieces(opened: Open, chunks: Iterator[str], encoding: str, kind: Forma
         case "json":
             return _named(json_pieces(chunks), name)
         case "markdown":
+            if importlib.util.find_spec("markdown_it") is None:
+                raise UsageError(f"{name}: Markdown needs markdown-it-py; pip install 'dragoman[documents]'")
             from dragoman.documents.markdown import find_references, markdown_pieces
 
             with opened() as again:

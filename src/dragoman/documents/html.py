@@ -13,23 +13,23 @@ _INLINE = frozenset(
     tt u""".split()  # noqa: SIM905
 )
 _POINTS = frozenset(["img", "wbr"])
-_COPIED = frozenset(["code", "kbd", "samp", "var"])
+COPIED = frozenset(["code", "kbd", "samp", "var"])
 _UNTOUCHED = frozenset([*RAW_TEXT, "pre", "svg", "math", "object", "audio", "video", "canvas"])
 _SPOKEN = re.compile(
     r"""(\s(?:alt|title|placeholder|aria-label|summary|label)\s*=\s*)(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
 )
 _DESCRIPTION = re.compile(r"""(\scontent\s*=\s*)(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
-LONGEST_COPIED = 60  # characters: longer code in a sentence is passed by, not read
+LONGESTCOPIED = 60  # characters: longer code in a sentence is passed by, not read
 
 
 def html_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
     tokens: Iterator[Token] = html_tokens(chunks)
     builder = FlowBuilder()
-    for token in tokens:
+    while (token := next(tokens, None)) is not None:
         kept = token.kind == "start" and attribute(token.raw, "translate") == "no"
         if token.kind == "text":
             builder.add_text(html.unescape(token.raw), token.raw)
-        elif token.kind == "start" and (token.name in _COPIED or (kept and token.name in _INLINE)):
+        elif token.kind == "start" and (token.name in COPIED or (kept and token.name in _INLINE)):
             whole = element(tokens, token)
             if whole[-1].kind == "end" and whole[-1].name == token.name:
                 _copy(builder, whole)
@@ -42,7 +42,7 @@ def html_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
             yield from (inner.raw for inner in element(tokens, token))
         elif token.kind == "start" and token.name in _INLINE:
             builder.open(token.name, tag_pieces(token))
-        elif token.kind == "end" and token.name in _INLINE | _COPIED:
+        elif token.kind == "end" and token.name in _INLINE | COPIED:
             builder.close(token.name, token.raw)
         elif token.kind == "empty" and token.name in _POINTS:
             builder.add_point(tag_pieces(token))
@@ -93,7 +93,7 @@ def _copy(builder: FlowBuilder, tokens: list[Token]) -> None:
     start, *inner = tokens
     text = html.unescape("".join(token.raw for token in inner[:-1]))
     plain = len(inner) == 2 and inner[0].kind == "text" and inner[1].kind == "end"
-    if plain and len(text) <= LONGEST_COPIED and "\n" not in text and text.strip() == text:
+    if plain and len(text) <= LONGESTCOPIED and "\n" not in text and text.strip() == text:
         builder.open(start.name, [start.raw])
         builder.add_text(text, inner[0].raw, keep=True)
         builder.close(start.name, inner[1].raw)

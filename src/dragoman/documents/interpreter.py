@@ -63,7 +63,7 @@ class RunInterpreter:
         **search: float,
     ) -> Self:
         translator = Translator.load(
-            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, **search
+            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, to=None, **search
         )
         return cls(translator, lambda: explainer_of(translator, run), rules, language)
 

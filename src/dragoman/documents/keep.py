@@ -7,21 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dragoman.glossary import KEPT_PATTERNS
+
 Kind = Literal["url", "e-mail", "placeholder", "number", "code"]
 
 _EXACT: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("url", re.compile(r"(?:https?|ftp)://[^\s<>\"'«»“”]+|\bwww\.[^\s<>\"'«»“”]+")),
-    ("e-mail", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
-    (
-        "placeholder",
-        re.compile(
-            r"\{\{[^{}]*\}\}|[$%#]\{[^{}]*\}|\{[^{}\s]*\}|%\(\w+\)[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]|%\d+\$[a-zA-Z@]"
-            r"|(?<![\w%])%[-#0+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[sdifgeuxXcpr@](?![a-zA-Z])"
-            r"|</?[A-Za-z][^<>]*>|&(?:\w+|#\d+|#x[\da-fA-F]+);|\$\w+\$|__\w+__"
-        ),
-    ),
+    ("url", re.compile(KEPT_PATTERNS["urls"])),
+    ("e-mail", re.compile(KEPT_PATTERNS["emails"])),
+    ("placeholder", re.compile(KEPT_PATTERNS["placeholders"])),
 )
-_TRAILING = ".,;:!?)]}…"  # of a sentence, not of an address
 _NUMBER = re.compile(r"\d+(?:[.,'’  ]\d+)*(?: \d{3}(?!\d))*")
 _SEPARATORS = re.compile(r"[.,'’  \s]")
 
@@ -49,10 +43,7 @@ def find_kept(text: str, also: Sequence[str] = ()) -> list[Kept]:
             take("code", match.start(), match.end())
     for kind, pattern in _EXACT:
         for match in pattern.finditer(text):
-            end = match.end()
-            if kind == "url":
-                end = match.start() + len(_without_trailing(match[0]))
-            take(kind, match.start(), end)
+            take(kind, match.start(), match.end())
     for match in _NUMBER.finditer("".join(free)):
         take("number", match.start(), match.end())
     return sorted(found, key=lambda kept: kept.start)
@@ -87,11 +78,3 @@ def _missing(wanted: Sequence[Kept], there: Sequence[Kept], text: str) -> list[s
 def digits(number: str) -> str:
     """1,000.50 and 1.000,50 are one number: languages differ in the marks."""
     return "".join(str(unicodedata.digit(character)) for character in _SEPARATORS.sub("", number))
-
-
-def _without_trailing(address: str) -> str:
-    while address and address[-1] in _TRAILING:
-        if address[-1] == ")" and address.count("(") >= address.count(")"):  # .../Mercury_(planet)
-            break
-        address = address[:-1]
-    return address

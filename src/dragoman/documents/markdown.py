@@ -16,16 +16,17 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
 from dragoman.documents.flow import Flow, FlowBuilder
-from dragoman.documents.html import html_pieces
+from dragoman.documents.html import COPIED, html_pieces
 from dragoman.documents.lexer import VOID
 from dragoman.sentences import Wrap
 
 CHUNK = 1 << 15  # characters parsed at a time
-_DEFINITION = re.compile(r"^ {0,3}\[((?:[^\[\]\\]|\\.)+)\]:[ \t]*\S", re.MULTILINE)
+_DEFINITION = re.compile(r"^ {0,3}\[(?!\^)((?:[^\[\]\\]|\\.)+)\]:[ \t]*\S", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HTML_OPEN = re.compile(r" {0,3}<(script|pre|style|textarea|!--)", re.IGNORECASE)
 _HTML_CLOSE = re.compile(r"</(script|pre|style|textarea)>|-->", re.IGNORECASE)
 _NOTE = re.compile(r"\[\^[^\]\s]+\]|^\[[ xX]\](?=\s)")
+_LINE_OF_ITS_OWN = re.compile(r"\[[^\]\n]+\]:")  # a note, where notes are not known, goes on as a paragraph
 _LINK_TAIL = re.compile(r"\]\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\)|\]\[(?:[^\[\]\\]|\\.)*\]|\]")
 _IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)(" + _LINK_TAIL.pattern + ")")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)")
@@ -134,10 +135,10 @@ def _find(content: str, lines: list[str], starts: list[int], position: int) -> I
 
 
 def _flow(token: Token, raw: str, kind: _Kind, prefix: str, lines: list[str], references: _References) -> Flow:
-    content = "\n".join(line.strip(" \t") for line in token.content.split("\n"))
+    content = token.content
     builder = _walk(content, token.children or [], prefix)
-    if builder is None:
-        return Flow("", raw)
+    if builder is None:  # written in a way that was not understood: left, and listed
+        return Flow(content, raw, sound=lambda _: False)
     wrap = None
     if len(lines) > 1:
         wrap = Wrap(max(60, len(prefix) + max(map(len, lines))), prefix, "\n")
@@ -152,19 +153,22 @@ def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
     builder = FlowBuilder()
     at = 0
     links: list[str] = []
-    automatic = False
+    automatic = copied = False
     for token in tokens:
         raw: str | None
         match token.type:
             case "text":
                 raw = token.content
-                _add_text(builder, raw, keep=automatic)
+                _add_text(builder, raw, keep=automatic or copied)
             case "text_special":
                 raw = token.markup
                 builder.add_text(token.content, raw)
             case "softbreak":
                 raw = _matched(r" *\n *", content, at)
-                builder.add_text(f"\n{prefix}", raw or "")
+                if _LINE_OF_ITS_OWN.match(content, at + len(raw or "")):
+                    builder.add_point([f"\n{prefix}"], breaks=True)
+                else:
+                    builder.add_text(f"\n{prefix}", raw or "")
             case "hardbreak":
                 raw = _matched(r"(?: {2,}|\\)\n *", content, at)
                 builder.add_point([(raw or "").rstrip(" ") + prefix], breaks=True)
@@ -180,6 +184,7 @@ def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
             case "html_inline":
                 raw = token.content
                 _add_tag(builder, raw)
+                copied = bool(re.match(rf"<({'|'.join(COPIED)})\b", raw, re.IGNORECASE))
             case "image":
                 found = _IMAGE.match(content, at)
                 raw = found[0] if found else None
@@ -199,7 +204,7 @@ def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
                 tail = links.pop()
                 raw = ">" if automatic else _matched(_LINK_TAIL.pattern, content, at)
                 automatic = False
-                named = raw if raw not in ("]", "][]") else f"][{tail}]"
+                named = raw if raw not in ("]", "][]") or tail.startswith("^") else f"][{tail}]"
                 builder.close("link", named or "")
             case _ if token.type.endswith("_open"):
                 raw = token.markup

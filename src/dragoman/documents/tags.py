@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dragoman.documents.flow import Flow, Item, Sentence
+from dragoman.documents.flow import Flow, Item, Sentence, merged
 from dragoman.documents.keep import find_kept
 
 # So much of a word's look must go to an element for the word to count for it.
@@ -72,7 +72,7 @@ def place_marks(
     if empty is None:
         return None
     writer = _Writer(flow, target, target_words, intervals)
-    return Placement(tuple(_merged(writer.write(root, 0, len(target)))), empty)
+    return Placement(tuple(merged(list(writer.write(root, 0, len(target))))), empty)
 
 
 def without_alignment(sentence: Sentence, target: str) -> tuple[list[Span], list[Span], list[list[float]]]:
@@ -99,6 +99,7 @@ class _Shares:
     ) -> None:
         self.sentence, self.target = sentence, target
         self.source_words, self.target_words, self.rows = source_words, target_words, rows
+        self.spoken = [any(map(str.isalnum, target[word.start : word.end])) for word in target_words]
 
     def of(self, start: int, end: int) -> list[float]:
         copied = self._copied(start, end)
@@ -110,6 +111,22 @@ class _Shares:
     def before(self, at: int) -> list[float]:
         inside = [_overlap(word, 0, at) for word in self.source_words]
         return [sum(weight * part for weight, part in zip(row, inside, strict=True)) for row in self.rows]
+
+    def nearest(self, at: int, gaps: Sequence[int], first: int, last: int, glued: bool) -> list[int]:
+        """The gaps beside what came from the words on both sides of a place; glued: only the word before it counts."""
+        previous = max((w for w in self.source_words if w.end <= at), key=lambda w: w.end, default=None)
+        following = min((w for w in self.source_words if w.start >= at), key=lambda w: w.start, default=None)
+        come_from = [
+            [0.0] * len(self.rows) if word is None else self.of(word.start, word.end) for word in (previous, following)
+        ]
+        scores = {}
+        for gap in gaps:
+            left, right = (
+                [shares[gap - 1] if gap > first else 0.0, shares[gap] if gap < last else 0.0] for shares in come_from
+            )
+            scores[gap] = left[0] if glued else max(left[0] + right[1], left[1] + right[0])
+        best = max(scores.values(), default=0.0)
+        return [gap for gap, score in scores.items() if best >= SHARE and score >= 0.9 * best]
 
     def _copied(self, start: int, end: int) -> list[float] | None:
         """What is copied as it is needs no alignment: it is where it is."""
@@ -132,52 +149,56 @@ def _place_children(
     intervals: dict[int, tuple[int, int]],
 ) -> int | None:
     """Give each child of an element its words among those of the element; the number that went without."""
-    empty = 0
     free = [True] * (last - first)
-    scored: list[tuple[float, int, int, _Node]] = []
-    points: list[_Node] = []
-    for child in node.children:
-        if child.is_point or child.start == child.end:
-            points.append(child)
-            continue
-        values = [share - SHARE for share in shares.of(child.start, child.end)[first:last]]
-        score, begin, end = _best_stretch(values, free)
-        scored.append((score, begin, end, child))
-    for _, _, _, child in sorted(scored, key=lambda entry: -entry[0]):
-        values = [share - SHARE for share in shares.of(child.start, child.end)[first:last]]
-        _, begin, end = _best_stretch(values, free)
-        if child.from_before:
-            begin, end = 0, max(end, 0) if all(free[:end]) else 0
-        if child.to_after:
-            begin, end = begin if all(free[begin:]) else len(free), len(free)
-        if begin == end:
-            empty += 1
+    points = [child for child in node.children if child.is_point or child.start == child.end]
+    elements = [child for child in node.children if not (child.is_point or child.start == child.end)]
+    values = {
+        id(child): [share - SHARE for share in shares.of(child.start, child.end)[first:last]] for child in elements
+    }
+    for child in sorted(elements, key=lambda one: -_stretch(one, values[id(one)], free)[0]):
+        _, begin, end = _stretch(child, values[id(child)], free)
         for index in range(begin, end):
             free[index] = False
         intervals[id(child)] = (first + begin, first + end)
-        inner = _place_children(flow, child, first + begin, first + end, shares, intervals)
+    # What comes from before or goes on after holds all that would be beyond it.
+    lowest = max((intervals[id(child)][1] for child in elements if child.from_before), default=first)
+    highest = min((intervals[id(child)][0] for child in elements if child.to_after), default=last)
+    empty = 0
+    for child in elements:
+        begin, end = intervals[id(child)]
+        if begin == end and not child.from_before and not child.to_after:
+            begin = end = min(max(begin, lowest), highest)
+            intervals[id(child)] = (begin, end)
+        inner = _place_children(flow, child, begin, end, shares, intervals)
         if inner is None:
             return None
-        empty += inner
+        empty += inner + (begin == end)
     # Points in their order, in gaps that no element of this level has taken.
     taken = [intervals[id(child)] for child in node.children if id(child) in intervals]
     open_gaps = [gap for gap in range(first, last + 1) if not any(begin < gap < end for begin, end in taken)]
     left_dividers = sum(1 for point in points if _divides(flow, point))
-    lowest = first
     for point in points:
         divides = _divides(flow, point)
         low = lowest + 1 if divides else lowest
-        high = last - left_dividers if left_dividers else last
+        high = min(highest, last - left_dividers)
         allowed = [gap for gap in open_gaps if low <= gap <= high]
+        if divides:
+            spoken = shares.spoken
+            allowed = [gap for gap in allowed if any(spoken[lowest:gap]) and sum(spoken[gap:last]) >= left_dividers]
         if not allowed:
             if divides:
                 return None
-            allowed = [max(lowest, first)]
+            allowed = [lowest]
         before = shares.before(point.start)
+        if not divides:
+            glued = point.opening is not None and flow.marks[point.opening].glued
+            best = shares.nearest(point.start, allowed, first, last, glued)
+            allowed = best or allowed
         # Words before the gap that come from after the mark, and words after it that come from before.
         costs = {gap: sum(1 - share for share in before[first:gap]) + sum(before[gap:last]) for gap in allowed}
         gap = min(allowed, key=lambda at: (costs[at], at))
         intervals[id(point)] = (gap, gap)
+        _place_children(flow, point, gap, gap, shares, intervals)  # an element that holds no words may hold others
         lowest = gap
         left_dividers -= divides
     return empty
@@ -185,6 +206,20 @@ def _place_children(
 
 def _divides(flow: Flow, point: _Node) -> bool:
     return point.opening is not None and flow.marks[point.opening].divides
+
+
+def _stretch(child: _Node, values: Sequence[float], free: Sequence[bool]) -> tuple[float, int, int]:
+    """The words of an element: score, begin, end. One that goes on beyond the sentence reaches its edge."""
+    count = len(values)
+    if child.to_after:
+        ends = [begin for begin in range(count) if all(free[begin:])]
+        begin = max(ends, key=lambda at: sum(values[at:]), default=count)
+        return sum(values[begin:]), begin, count
+    if child.from_before:
+        starts = [end for end in range(1, count + 1) if all(free[:end])]
+        end = max(starts, key=lambda at: sum(values[:at]), default=0)
+        return sum(values[:end]), 0, end
+    return _best_stretch(values, free)
 
 
 def _best_stretch(values: Sequence[float], free: Sequence[bool]) -> tuple[float, int, int]:
@@ -219,8 +254,11 @@ class _Writer:
                 yield self.target[position:at]
                 yield child.opening
                 position = at
+                if 0 < at < end and not self.target[at].isspace() and self._stood_alone(child.opening):
+                    yield " "
                 continue
-            begin = self.words[first].start if first < last else self._gap(first, False)
+            glued = child.opening is not None and self.flow.marks[child.opening].glued
+            begin = self.words[first].start if first < last else self._gap(first, glued)
             begin = start if child.from_before else min(max(begin, position), end)
             stop = self.words[last - 1].end if first < last else begin
             stop = end if child.to_after else min(max(stop, begin), end)
@@ -232,6 +270,10 @@ class _Writer:
                 yield child.closing
             position = stop
         yield self.target[position:end]
+
+    def _stood_alone(self, number: int) -> bool:
+        at = self.flow.marks[number].at
+        return self.flow.text[at - 1 : at].isspace() and self.flow.text[at : at + 1].isspace()
 
     def _gap(self, word: int, glued: bool) -> int:
         if word and (glued or word == len(self.words)):
@@ -298,18 +340,3 @@ def _normalised(row: Sequence[float]) -> list[float]:
 
 def _words(text: str) -> list[Span]:
     return [Span(word.start(), word.end()) for word in re.finditer(r"\w+(?:['’-]\w+)*|[^\w\s]+", text)]
-
-
-def _merged(items: Iterator[Item]) -> Iterator[Item]:
-    """Text that follows text is one."""
-    waiting = ""
-    for item in items:
-        if isinstance(item, str):
-            waiting += item
-            continue
-        if waiting:
-            yield waiting
-        waiting = ""
-        yield item
-    if waiting:
-        yield waiting

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 
 from dragoman.documents.faithful import Said, translate_sentences
-from dragoman.documents.flow import Flow, Sentence, assemble, nested, render, sentences_of
+from dragoman.documents.flow import Flow, Sentence, assemble, merged, nested, render, sentences_of, untranslated
 from dragoman.documents.formats import Format, pieces_of, rewrite
 from dragoman.documents.interpreter import Interpreter
 from dragoman.documents.report import Report
@@ -45,10 +45,10 @@ def _written_flow(flow: Flow, said: Iterator[Said], interpreter: Interpreter, re
     sentences = sentences_of(flow, interpreter.fits, interpreter.language)
     own = [next(said) for _ in sentences]
     inner = {id(held): _written_flow(held, said, interpreter, report) for held in nested(flow)}
-    if all(one.how == "source" for one in own) and not inner:
-        text: str | None = flow.raw
-    else:
-        items = assemble(flow, sentences, [one.items for one in own])
+    items = assemble(flow, sentences, [one.items for one in own])
+    as_it_was = assemble(flow, sentences, [untranslated(flow, sentence) for sentence in sentences])
+    text: str | None = flow.raw
+    if inner or merged(items) != merged(as_it_was):
         text = _sound_text(flow, lambda form, wrap: _joined(form, items, inner, wrap))
     for sentence, one in zip(sentences, own, strict=True):
         shown = "".join(item if isinstance(item, str) else _tag(flow, item) for item in one.items)

@@ -19,12 +19,12 @@ from dragoman.config import CorpusConfig, RunConfig
 from dragoman.corpus import file_digest
 from dragoman.engines.converted import processor
 from dragoman.errors import DataError, UsageError
-from dragoman.language_codes import LANGUAGES_FILE, language_name, languages_of
+from dragoman.language_codes import language_name, languages_of
 from dragoman.rundir import RunDirectory, read_json, replacing, sha256
 
 FORMAT = 1
 NEEDED = ("config.json", "tokenizer.model", "model.safetensors")
-USEFUL = ("model.json", "cleaning.json", "metrics.jsonl", "engine.json", LANGUAGES_FILE)
+USEFUL = ("model.json", "cleaning.json", "metrics.jsonl", "engine.json", "languages.json")
 
 
 @dataclass(frozen=True)

@@ -143,12 +143,14 @@ def _written(
         case "text":
             from dragoman.inspection.pictures import as_text, picture_of
 
+            # First: what cannot be shown is refused before anything is.
+            picture = picture_of(inspector, seen, kind, layer, head)
             yield f"{seen.text}\n{seen.translation}\nlog P {seen.log_probability:.4f}\n"
             if changes:
                 outcome = inspector.intervene(text, changes, seen.tokens)
                 yield f"changed: {', '.join(map(str, seen.changes))}; log P of this translation {outcome.change:+.4f}"
                 yield f"the changed model says: {outcome.translation}\n"
-            yield as_text(picture_of(inspector, seen, kind, layer, head), shutil.get_terminal_size((100, 24)).columns)
+            yield as_text(picture, shutil.get_terminal_size((100, 24)).columns)
             if effects:
                 yield "\nlog P when a head is switched off\n"
                 for effect in inspector.effects(text, seen.tokens):

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dragoman.explain import Word
 from dragoman.inspection.inspector import Inspection, Inspector, Outcome
+from dragoman.words import Word
 
 
 def describe(inspector: Inspector, seen: Inspection) -> dict[str, Any]:

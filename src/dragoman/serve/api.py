@@ -7,17 +7,18 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from dragoman.config import SearchConfig
+from dragoman.faults import Fault
 from dragoman.glossary import Glossary, Kept
 from dragoman.language_codes import language_name
-from dragoman.sentences import Segment
+from dragoman.memory import Suggestion
+from dragoman.sentences import Segment, join
 from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service, Wishes, check_text
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translation
+from dragoman.translate import Translation, Translator
 
 
 class ApiModel(BaseModel):
@@ -61,11 +62,14 @@ class TranslateQuestion(Question):
     alpha: Alpha = None
     glossary: Annotated[list[TermQuestion], Field(max_length=1000, description="Terms to use in this text")] = []
     keep: Annotated[list[Kept], Field(max_length=8, description="Copied through as they are")] = []
+    min_confidence: Annotated[
+        float, Field(ge=0, le=1, description="Leave the source in place of what is less sure than this")
+    ] = 0.0
 
     def wishes(self) -> Wishes:
         terms = tuple((term.source, term.target) for term in self.glossary)
         Glossary.of(terms)  # refused here, and not in the middle of others' work
-        return Wishes(self.beam, self.alpha, terms, tuple(self.keep))
+        return Wishes(self.beam, self.alpha, terms, tuple(self.keep), rate=True)
 
 
 class SearchQuestion(Question):
@@ -96,6 +100,18 @@ class PairInfo(ApiModel):
     beam: int
     alpha: float
     max_source_length: int
+    good: float | None  # the chrF that a good sentence has, by which the run is calibrated; null: it is not
+
+
+class CorrectionQuestion(Question):
+    """A sentence as it was in a segment of an answer, and what its translation should have been."""
+
+    translation: Annotated[str, Field(max_length=10_000, description="Empty: forget the correction")]
+    machine: Annotated[str, Field(max_length=10_000, description="What was corrected")] = ""
+
+
+class CorrectionAnswer(ApiModel):
+    stored: bool
 
 
 class ServiceInfo(ApiModel):
@@ -104,6 +120,7 @@ class ServiceInfo(ApiModel):
     character_limit: int
     alternatives_limit: int
     beam_limit: int
+    corrections: bool  # whether they are kept here
 
 
 class CandidateAnswer(ApiModel):
@@ -113,11 +130,31 @@ class CandidateAnswer(ApiModel):
     tokens: list[str]
 
 
+class WordConfidenceAnswer(ApiModel):
+    text: str
+    start: int
+    end: int
+    confidence: float
+
+
+class SuggestionAnswer(ApiModel):
+    source: str
+    target: str
+    score: float
+
+
 class SegmentAnswer(ApiModel):
     start: int
     end: int
     source: str
     candidates: list[CandidateAnswer]
+    faults: Annotated[list[Fault], Field(description="What is plainly wrong with the first candidate")]
+    repaired: Annotated[list[Fault], Field(description="What was, before it was decoded again")]
+    confidence: Annotated[float | None, Field(description="How probably it is good; null: the run is not calibrated")]
+    words: Annotated[list[WordConfidenceAnswer], Field(description="How probably each word is right")]
+    withheld: Annotated[bool, Field(description="Less sure than min_confidence: the text has the source in its place")]
+    corrected: Annotated[bool, Field(description="A person's translation, from the corrections kept")]
+    suggestion: Annotated[SuggestionAnswer | None, Field(description="The correction of a similar sentence")]
 
 
 class DetectedAnswer(ApiModel):
@@ -215,6 +252,10 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             return (sources[0] if sources else detected.language), found
         return detected.language, found
 
+    def segment_of(pair: Pair, part: Segment, translation: Translation, question: TranslateQuestion) -> SegmentAnswer:
+        suggestion = None if translation.corrected else service.suggestion(pair, part.text)
+        return _segment(part, translation, question.min_confidence, suggestion)
+
     router = APIRouter(prefix="/api/v1", tags=["Dragoman"], responses=ERRORS)
     locked = [Depends(key_check(keys))]
 
@@ -223,11 +264,12 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         """What is served, and within which limits. A run that trained its first model since then is served now."""
         await service.admit()
         return ServiceInfo(
-            pairs=[_pair_info(pair, service.translators[pair.name].search) for pair in service.pairs.values()],
+            pairs=[_pair_info(pair, service.translators[pair.name]) for pair in service.pairs.values()],
             key_required=keys.required,
             character_limit=settings.character_limit,
             alternatives_limit=settings.alternatives_limit,
             beam_limit=settings.beam_limit,
+            corrections=service.memory is not None,
         )
 
     @router.post("/translate", dependencies=locked)
@@ -239,10 +281,10 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             request,
             service.translate(pair, [question.text], question.n_best, question.wishes()),
         )
-        shown = [_segment(*both) for both in zip(done[0].parts, done[0].translations, strict=True)]
-        return TranslateAnswer(
-            text=done[0].text, source=source, target=question.target, detected=detected, segments=shown
-        )
+        shown = [segment_of(pair, *both, question) for both in zip(done[0].parts, done[0].translations, strict=True)]
+        said = [segment.source if segment.withheld else segment.candidates[0].text for segment in shown]
+        text = join(question.text, list(done[0].parts), said)
+        return TranslateAnswer(text=text, source=source, target=question.target, detected=detected, segments=shown)
 
     @router.post(
         "/translate/stream",
@@ -259,7 +301,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             try:
                 translations = service.stream(pair, question.text, question.n_best, wishes)
                 async for part, translation in translations:
-                    yield event("segment", _segment(part, translation).model_dump())
+                    yield event("segment", segment_of(pair, part, translation, question).model_dump())
             except OverloadedError as error:
                 yield event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
                 return
@@ -299,6 +341,19 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         )
         return [WordChoiceAnswer.model_validate(choice) for choice in found]
 
+    @router.post("/corrections", dependencies=locked)
+    async def correct(question: CorrectionQuestion) -> CorrectionAnswer:
+        """Keep a correction. From then on the sentence is answered with it, and similar ones with a suggestion."""
+        if service.memory is None:
+            raise HTTPException(404, "No corrections are kept here; start the service with --corrections FILE")
+        question.check(settings)
+        pair = pair_of(service, question.source, question.target)
+        check_text(question.translation + question.machine)
+        if not question.translation.strip():
+            return CorrectionAnswer(stored=not service.memory.forget(pair.name, question.text))
+        service.memory.store(pair.name, question.text, question.translation, question.machine)
+        return CorrectionAnswer(stored=True)
+
     @router.post("/beam", dependencies=locked)
     async def beam(question: SearchQuestion, request: Request) -> BeamAnswer:
         """One sentence's beam search, step by step: what was kept, what ended and what was pruned."""
@@ -316,7 +371,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     return router
 
 
-def _pair_info(pair: Pair, search: SearchConfig) -> PairInfo:
+def _pair_info(pair: Pair, translator: Translator) -> PairInfo:
+    search, calibration = translator.search, translator.calibration
     return PairInfo(
         source=pair.source,
         target=pair.target,
@@ -325,9 +381,23 @@ def _pair_info(pair: Pair, search: SearchConfig) -> PairInfo:
         beam=search.beam,
         alpha=search.alpha,
         max_source_length=search.max_source_length,
+        good=None if calibration is None else calibration.good,
     )
 
 
-def _segment(part: Segment, translation: Translation) -> SegmentAnswer:
-    candidates = [CandidateAnswer.model_validate(candidate) for candidate in translation.candidates]
-    return SegmentAnswer(start=part.start, end=part.end, source=part.text, candidates=candidates)
+def _segment(
+    part: Segment, translation: Translation, min_confidence: float, suggestion: Suggestion | None
+) -> SegmentAnswer:
+    return SegmentAnswer(
+        start=part.start,
+        end=part.end,
+        source=part.text,
+        candidates=[CandidateAnswer.model_validate(candidate) for candidate in translation.candidates],
+        faults=list(translation.faults),
+        repaired=list(translation.repaired),
+        confidence=translation.confidence,
+        words=[WordConfidenceAnswer.model_validate(word) for word in translation.words],
+        withheld=min_confidence > 0 and translation.is_doubtful(min_confidence),
+        corrected=translation.corrected,
+        suggestion=None if suggestion is None else SuggestionAnswer.model_validate(suggestion),
+    )

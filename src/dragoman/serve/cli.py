@@ -47,6 +47,9 @@ def serve(
     source: Annotated[Path | None, typer.Option(help="A test set for Compare, in place of validation pairs.")] = None,
     reference: Annotated[list[Path] | None, typer.Option(help="Its right translations.")] = None,
     metrics: Annotated[bool, typer.Option("--metrics", help="Counts and times for Prometheus at /metrics.")] = False,
+    corrections: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep corrections made on the page here, and use them.")
+    ] = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
 ) -> None:
@@ -81,6 +84,7 @@ def serve(
         batch_wait=batch_wait / 1000,
         cache_characters=cache_characters,
         metrics=metrics,
+        corrections=corrections,
     )
     check_results(results or ())
     from dragoman.comparison import read_test_set

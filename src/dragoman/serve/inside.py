@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
-from fastapi.responses import HTMLResponse
 from pydantic import Field
 
 from dragoman.serve.answers import ERRORS, key_check, while_connected
@@ -29,6 +28,11 @@ BINARY: dict[int | str, dict[str, object]] = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
         "description": "uint32 length of a JSON header, the header, then uint16 values between its low and high",
     }
+}
+
+
+FILE: dict[int | str, dict[str, object]] = {
+    200: {"content": {"text/html": {"schema": {"type": "string"}}}, "description": "A page that loads nothing"}
 }
 
 
@@ -240,8 +244,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         )
         return [EffectAnswer.model_validate(effect) for effect in found]
 
-    @router.post("/page", response_class=HTMLResponse)
-    async def page(question: PageQuestion, request: Request) -> HTMLResponse:
+    @router.post("/page", response_class=Response, responses=FILE)
+    async def page(question: PageQuestion, request: Request) -> Response:
         """The sentence as one HTML file, to be kept: every head's attention and measured effect."""
         pair, sentences, said = await sentence_of(question, request)
 
@@ -251,7 +255,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             return page_of(inspector, sentences[question.sentence], said, question.changes, question.state)
 
         content = await look(request, pair, work)
-        return HTMLResponse(content, headers={"content-disposition": 'attachment; filename="inside.html"'})
+        named = {"content-disposition": 'attachment; filename="inside.html"'}
+        return Response(content, media_type="text/html; charset=utf-8", headers=named)
 
     @router.post("/positions", response_class=Response, responses=BINARY)
     async def positions(question: PositionsQuestion, request: Request) -> Response:

@@ -1,21 +1,28 @@
 """The API of LibreTranslate, so that its clients work unchanged: its routes, its shapes and its words."""
 
+import asyncio
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, NoReturn
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
+from dragoman.documents.flow import Flow
+from dragoman.documents.formats import MEDIA_TYPES, SUFFIXES, Format, format_of, pieces_of, uncompressed_size
+from dragoman.errors import DataError
 from dragoman.language_codes import language_name
 from dragoman.serve.answers import ERRORS, while_connected
-from dragoman.serve.markup import Markup
+from dragoman.serve.documents import translate_document
 from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys, RateLimiter, address_of
 from dragoman.serve.service import Service, check_text, is_translatable
 
-FILE_FORMATS = [".txt"]
+FILE_FORMATS = list(SUFFIXES)
+UNPACKED = 32  # times the limit of a request: so much an archive may hold
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
 
     @router.post("/translate_file", openapi_extra=_file_body(), responses=_ok(_FILE_URL))
     async def translate_file(request: Request) -> Any:
-        """Translate a plain text file in UTF-8. The name it comes with is never used as a path."""
+        """Translate a document. The name it comes with says what it is; it is never used as a path."""
         values = await _values(request)
         require_key(values.get("api_key"))
         file = values.get("file")
@@ -128,20 +135,23 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
         if source != "auto":
             _require_supported(service, source, source)
         _require_supported(service, target, target)
+        content, kind = file.content, format_of(file.name)
         try:
-            text = file.content.decode("utf-8-sig")
-        except UnicodeDecodeError:
+            size = uncompressed_size(lambda: io.BytesIO(content), kind, "file")
+            if size > UNPACKED * settings.body_limit:
+                _refuse(f"Invalid request: file ({size}) exceeds size limit ({UNPACKED * settings.body_limit})")
+            limiter.charge(address_of(request.scope), size // settings.character_limit)
+            if source == "auto":
+                source = service.detect([_beginning(content, kind, settings.character_limit)])[0].language
+                _require_supported(service, source, source)
+            pair = _pair(service, source, target)
+            if pair is not None:
+                content, _ = await while_connected(request, translate_document(service, pair, content, kind, "file"))
+        except DataError:
             _refuse("Invalid request: file format not supported")
-        limiter.charge(address_of(request.scope), len(text) // settings.character_limit)
-        if source == "auto":
-            source = service.detect([text[: settings.character_limit]])[0].language
-            _require_supported(service, source, source)
-        pair = _pair(service, source, target)
-        if pair is not None:
-            text = (await while_connected(request, service.translate(pair, [text])))[0].text
-        name = service.files.put(text.encode())
-        host = request.headers["host"]
-        return {"translatedFileUrl": f"{request.url.scheme}://{host}/download_file/{name}.{quote(target)}.txt"}
+        name = service.files.put(content)
+        host, suffix = request.headers["host"], PurePath(file.name).suffix.lower()
+        return {"translatedFileUrl": f"{request.url.scheme}://{host}/download_file/{name}.{quote(target)}{suffix}"}
 
     @router.get("/download_file/{filename}", responses={200: {"content": {"text/plain": {}}}, **ERRORS})
     async def download_file(filename: str) -> Response:
@@ -150,8 +160,14 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
         content = service.files.get(name)
         if content is None:
             raise HTTPException(404, "Invalid filename")
-        disposition = {"content-disposition": 'attachment; filename="translated.txt"'}
-        return Response(content, media_type="text/plain; charset=utf-8", headers=disposition)
+        suffix = PurePath(filename).suffix if PurePath(filename).suffix in SUFFIXES else ".txt"
+        kind = SUFFIXES[suffix]
+        # A page that someone sent is not to be taken for one of ours.
+        media_type = "application/octet-stream" if kind == "html" else MEDIA_TYPES[kind]
+        disposition = {
+            "content-disposition": f'attachment; filename="translated{suffix if suffix in SUFFIXES else ""}"'
+        }
+        return Response(content, media_type=media_type, headers=disposition)
 
     @router.get("/health", responses=_ok({"type": "object", "properties": {"status": {"type": "string"}}}))
     async def health() -> Any:
@@ -206,10 +222,19 @@ async def _values(request: Request) -> Mapping[str, Any]:
 async def _translate_html(service: Service, pair: Pair | None, texts: list[str]) -> list[str]:
     if pair is None:
         return texts
-    documents = [Markup(text) for text in texts]
-    done = await service.translate(pair, [text for document in documents for text in document.to_translate()])
-    said = iter(done)
-    return [document.fill([next(said).text for _ in document.texts]) for document in documents]
+    done = [translate_document(service, pair, text.encode(), "html", "q") for text in texts]
+    return [content.decode() for content, _ in await asyncio.gather(*done)]
+
+
+def _beginning(content: bytes, kind: Format, limit: int) -> str:
+    """Enough of a document's text to tell its language."""
+    text = ""
+    for piece in pieces_of(lambda: io.BytesIO(content), kind, "file"):
+        if isinstance(piece, Flow):
+            text += f"{piece.text}\n"
+        if len(text) > limit:
+            break
+    return text[:limit]
 
 
 def _pair(service: Service, source: str, target: str) -> Pair | None:

@@ -84,6 +84,10 @@ class Runs:
         told: Callable[[int, int], None],
     ) -> RunComparison:
         """On the test set, or the validation pairs that both share. Slow; one at a time."""
+        if first.pair.name != second.pair.name:
+            raise UsageError(
+                f"{first.name} is {first.pair.name}, {second.name} {second.pair.name}; compare like with like"
+            )
         if not self._comparing.acquire(blocking=False):
             raise OverloadedError(1, 1, 5)
         try:

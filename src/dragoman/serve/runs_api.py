@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dragoman.comparison import differences
 from dragoman.errors import DragomanError
 from dragoman.serve.answers import ERRORS, event, key_check, while_connected
+from dragoman.serve.api import ApiModel
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.inside import BINARY
 from dragoman.serve.results import read_results
@@ -22,11 +23,7 @@ from dragoman.serve.service import Service, check_text
 STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}, "description": "Events"}}
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", from_attributes=True)
-
-
-class RunInfo(_Model):
+class RunInfo(ApiModel):
     name: str
     source: str
     target: str
@@ -41,26 +38,26 @@ class RunInfo(_Model):
     best_bleu: float | None
 
 
-class ReplayQuestion(_Model):
+class ReplayQuestion(ApiModel):
     text: Annotated[str, Field(min_length=1)]
     step: Annotated[int | None, Field(ge=0, description="Of a kept checkpoint; null: what the run translates with")] = (
         None
     )
 
 
-class DifferenceAnswer(_Model):
+class DifferenceAnswer(ApiModel):
     key: str
     a: Any
     b: Any
 
 
-class CompareQuestion(_Model):
+class CompareQuestion(ApiModel):
     a: str
     b: str
     sentences: Annotated[int, Field(ge=1, le=10_000)] = 300
 
 
-class ResultInfo(_Model):
+class ResultInfo(ApiModel):
     name: str
     kind: str
     title: str

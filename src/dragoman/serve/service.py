@@ -13,6 +13,7 @@ from dragoman.comparison import TestSet
 from dragoman.errors import UsageError
 from dragoman.glossary import Glossary, Kept, requirements
 from dragoman.identify import Detected, LanguageDetector
+from dragoman.memory import Memory, Suggestion
 from dragoman.rundir import RunDirectory
 from dragoman.sentences import Segment, join, segments
 from dragoman.serve.batcher import Batcher, OverloadedError
@@ -21,7 +22,7 @@ from dragoman.serve.metrics import Metrics
 from dragoman.serve.pairs import Pair, target_for
 from dragoman.serve.runs import Runs, Watched
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translation, Translator
+from dragoman.translate import Candidate, Translation, Translator
 
 if TYPE_CHECKING:
     from dragoman.explain import Explainer
@@ -36,6 +37,7 @@ class Wishes(NamedTuple):
     alpha: float | None = None
     terms: tuple[tuple[str, str], ...] = ()  # a glossary
     keep: tuple[Kept, ...] = ()
+    rate: bool = False  # with confidences, where the run is calibrated
 
 
 class Kind(NamedTuple):
@@ -90,10 +92,13 @@ class Service:
         self.detector = LanguageDetector(self.languages)
         self.metrics = Metrics()
         self.files = FileStore(settings.file_bytes, settings.file_seconds)
+        self.memory = None if settings.corrections is None else Memory(settings.corrections)
         self._cache: BoundedCache[tuple[Kind, str], Translation] = BoundedCache(settings.cache_characters)
         self._explainers: dict[str, Explainer] = {}
         # torch shares the cores with the translation of everyone else: one explanation at a time.
         self._explain_pool = ThreadPoolExecutor(1, thread_name_prefix="explain")
+        # Each waits for sentences most of its time.
+        self.document_pool = ThreadPoolExecutor(settings.document_limit, thread_name_prefix="document")
         self._explaining = 0
         self._expected = False
         self.batcher: Batcher[Kind, Translation] = Batcher(
@@ -135,7 +140,10 @@ class Service:
 
     async def close(self) -> None:
         await self.batcher.close()
+        self.document_pool.shutdown(wait=False, cancel_futures=True)
         self._explain_pool.shutdown()
+        if self.memory is not None:
+            self.memory.close()
 
     def pair(self, source: str, target: str) -> Pair | None:
         return self.pairs.get(f"{source}-{target}")
@@ -151,7 +159,7 @@ class Service:
     ) -> list[TranslatedText]:
         kind = Kind(pair.name, n_best, wishes or Wishes())
         parts = [self.segments(pair, text) for text in texts]
-        done = await self._sentences(kind, [part.text for some in parts for part in some])
+        done = await self.sentences(kind, [part.text for some in parts for part in some])
         results, position = [], 0
         for text, some in zip(texts, parts, strict=True):
             results.append(TranslatedText(text, tuple(some), tuple(done[position : position + len(some)])))
@@ -169,7 +177,7 @@ class Service:
         try:
             for part in parts:
                 for later in islice(ahead, max(1, self.settings.queue_limit // 4) - len(tasks)):
-                    tasks.append(asyncio.create_task(self._sentences(kind, [later.text])))
+                    tasks.append(asyncio.create_task(self.sentences(kind, [later.text])))
                 yield part, (await tasks[0])[0]
                 tasks.popleft()
         finally:
@@ -208,10 +216,13 @@ class Service:
             self._explainers[pair.name] = found
         return self._explainers[pair.name]
 
-    async def _sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
-        """Each different sentence once, and only those that were not translated of late."""
-        found = {text: cached for text in texts if (cached := self._cache.get((kind, text))) is not None}
-        self.metrics.counters["cache_hits"] += len(found)
+    async def sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
+        """What was corrected as it was corrected; of the rest each different sentence once, and only those that were
+        not translated of late."""
+        found = self._corrected(kind, texts)
+        cached = {text: known for text in texts if (known := self._cache.get((kind, text))) and text not in found}
+        self.metrics.counters["cache_hits"] += len(cached)
+        found |= cached
         missing = list(dict.fromkeys(text for text in texts if text not in found))
         if missing:
             encoded = self.translators[kind.pair].tokenizer.encode_batch(missing)
@@ -222,6 +233,25 @@ class Service:
                 self._cache.put((kind, text), translation, size)
         return [found[text] for text in texts]
 
+    def _corrected(self, kind: Kind, texts: Sequence[str]) -> dict[str, Translation]:
+        """A request's own terms are stronger than a correction, which may not hold them."""
+        if self.memory is None or kind.wishes.terms or kind.wishes.keep:
+            return {}
+        known = {
+            text: said for text in dict.fromkeys(texts) if (said := self.memory.exact(kind.pair, text)) is not None
+        }
+        tokenizer = self.translators[kind.pair].tokenizer
+        return {
+            text: Translation(
+                text, (Candidate(said, 0.0, 0.0, tuple(map(tokenizer.piece, ids)), None),), corrected=True
+            )
+            for (text, said), ids in zip(known.items(), tokenizer.encode_batch(list(known.values())), strict=True)
+        }
+
+    def suggestion(self, pair: Pair, text: str) -> Suggestion | None:
+        """The correction of a similar sentence."""
+        return None if self.memory is None else self.memory.similar(pair.name, text)
+
     def _translate(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
         translator = self.translators[kind.pair]
         wishes = kind.wishes
@@ -230,7 +260,9 @@ class Service:
         if given:
             translator = translator.with_search(**given)
         required = requirements(Glossary.of(wishes.terms), wishes.keep)
-        return list(translator.translate_stream(texts, kind.n_best, warn=lambda _: None, required=required))
+        return list(
+            translator.translate_stream(texts, kind.n_best, warn=lambda _: None, required=required, rate=wishes.rate)
+        )
 
 
 def is_translatable(text: str) -> bool:

@@ -28,6 +28,7 @@ class Settings:
     rate_limit: int = 1200  # texts a minute from one address; 0: any number
     queue_limit: int = 1024  # sentences that wait; more are answered 503
     explain_limit: int = 16  # explanations that wait
+    document_limit: int = 4  # documents translated at a time; more wait
     connection_limit: int = 1024
     workers: int = 2
     batch_tokens: int = 2048  # source tokens translated together, padding included
@@ -36,10 +37,11 @@ class Settings:
     file_bytes: int = 16 << 20  # translated files kept for download
     file_seconds: float = 1200.0
     metrics: bool = False
+    corrections: Path | None = None  # a file to keep people's corrections in; None: none are kept
 
     def __post_init__(self) -> None:
         at_least_one = ("body_limit", "character_limit", "batch_limit", "beam_limit", "queue_limit", "explain_limit")
-        for name in (*at_least_one, "connection_limit", "workers", "batch_tokens"):
+        for name in (*at_least_one, "document_limit", "connection_limit", "workers", "batch_tokens"):
             if getattr(self, name) < 1:
                 raise UsageError(f"serve: {name.replace('_', ' ')} {getattr(self, name)}; must be at least 1")
         for name in ("alternatives_limit", "rate_limit", "cache_characters", "batch_wait"):

@@ -45,6 +45,7 @@ function inWords(status, error) {
 export const service = async () => (await ask("service")).json();
 export const explain = async (question, signal) => (await ask("explain", question, signal)).json();
 export const alternatives = async (question, signal) => (await ask("alternatives", question, signal)).json();
+export const correct = async (question, signal) => (await ask("corrections", question, signal)).json();
 export const beam = async (question, signal) => (await ask("beam", question, signal)).json();
 
 // Below /inside, where some answers are not JSON: the response itself.

@@ -43,9 +43,20 @@ export function useRunLog(name) {
   useEffect(() => {
     setLog(NOTHING);
     if (!name) return undefined;
-    const control = new AbortController();
-    listen(name, control.signal, setLog);
-    return () => control.abort();
+    // A page that nobody sees does not listen: a browser has six connections to a service, for all of its pages.
+    let control = null;
+    const look = () => {
+      control?.abort();
+      if (document.hidden) return;
+      control = new AbortController();
+      listen(name, control.signal, setLog);
+    };
+    look();
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      document.removeEventListener("visibilitychange", look);
+      control?.abort();
+    };
   }, [name]);
   return log;
 }

@@ -19,23 +19,24 @@ export function CompareView({ values }) {
   if (!known) return null;
   const { runs, results } = known;
   const opened = results.find(({ name }) => name === values.result);
-  const others = runs.filter(({ name }) => name !== runs[0].name);
-  const a = runs.find(({ name }) => name === values.a) ?? runs[0];
-  const b = runs.find(({ name }) => name === values.b && name !== a.name) ?? runs.find(({ name }) => name !== a.name);
+  const others = (one) => runs.filter((run) => run.name !== one.name && run.source === one.source && run.target === one.target);
+  const comparable = runs.filter((run) => others(run).length);
+  const a = comparable.find(({ name }) => name === values.a) ?? comparable[0];
+  const b = a && (others(a).find(({ name }) => name === values.b) ?? others(a)[0]);
   const go = (changes) => { location.hash = addressOf("compare", changes); };
   return html`
     <h1 class="unseen">Compare</h1>
     <section class="sheet run-head" aria-label="What is compared">
-      ${others.length > 0 && html`
-        <${RunChoice} label="A" runs=${runs} value=${opened ? "" : a.name} onChoose=${(name) => go({ a: name, b: b.name === name ? a.name : b.name })} />
-        <${RunChoice} label="B" runs=${runs} value=${opened ? "" : b.name} onChoose=${(name) => go({ a: a.name === name ? b.name : a.name, b: name })} />`}
+      ${b && html`
+        <${RunChoice} label="A" runs=${comparable} value=${opened ? "" : a.name} onChoose=${(name) => go({ a: name, b: b.name === name ? a.name : b.name })} />
+        <${RunChoice} label="B" runs=${others(a)} value=${opened ? "" : b.name} onChoose=${(name) => go({ a: a.name, b: name })} />`}
       ${results.length > 0 && html`<label class="run-choice">Result
         <select value=${opened?.name ?? ""} onChange=${(event) => go(event.target.value ? { result: event.target.value } : {})}>
-          <option value="">${others.length ? "none: the runs themselves" : "choose one"}</option>
+          <option value="">${b ? "none: the runs themselves" : "choose one"}</option>
           ${results.map(({ name, kind, title }) => html`<option key=${name} value=${name}>${kind === "comparison" ? "Comparison" : "Experiment"}: ${title}</option>`)}
         </select></label>`}
-      ${!others.length && !results.length && html`<p class="note">There is one run here. To compare it with another,
-        start <code>dragoman serve runs/a runs/b</code>; to open results that were kept, add <code>--results DIRECTORY</code>.</p>`}
+      ${!b && !results.length && html`<p class="note">No two runs here are of one pair of languages. To compare
+        two, start <code>dragoman serve runs/a runs/b</code>; to open results that were kept, add <code>--results DIRECTORY</code>.</p>`}
     </section>
     ${opened && html`<${Opened} key=${opened.name} result=${opened} runs=${runs} />`}
     ${!opened && b && html`<${TwoRuns} key=${`${a.name}\n${b.name}`} a=${a} b=${b} />`}

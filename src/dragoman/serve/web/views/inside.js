@@ -41,12 +41,12 @@ export function Inside({ about, data, values }) {
     if (state.ranked && seen && !data.saved && progress === null && attention.size && effects.size < seen.heads.length) measureAll();
   }, [state.ranked, seen, attention.size > 0]);
 
-  return html`
+  return html`<div class="inside">
     <h1 class="unseen">Inside</h1>
     <${Sentence} about=${about} data=${data} state=${state} seen=${seen} working=${working} change=${change} />
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     ${seen && html`<${Pictures} ...${{ data, state, seen, outcome, attention, effects, progress, working, measureAll, change }} />`}
-  `;
+  </div>`;
 }
 
 function withLanguages(state, about) {

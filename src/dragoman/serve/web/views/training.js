@@ -28,11 +28,7 @@ function Training({ runs, values }) {
   const [axis, setAxis] = useState(values.x === "time" ? "time" : "step");
   const [shown, setShown] = useState({ text: values.text, step: values.step });
   const log = useRunLog(run.name);
-  const choose = (changes) => {
-    const next = { run: run.name, x: axis, ...shown, ...changes };
-    replaceAddress("training", next);
-  };
-  useEffect(() => choose({}), [run.name, axis, shown]);
+  useEffect(() => replaceAddress("training", { run: run.name, x: axis === "time" ? axis : "", ...shown }), [run.name, axis, shown]);
 
   const last = [log.train, log.valid].flatMap((points) => points.slice(-1)).sort((a, b) => b.step - a.step)[0];
   const best = log.valid.reduce((so, point) => (!so || point.bleu > so.bleu ? point : so), null);

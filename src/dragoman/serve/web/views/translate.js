@@ -8,6 +8,7 @@ import { chooseLanguages, Languages } from "./translate/languages.js";
 import { CopyButton, Snippets } from "./translate/copying.js";
 import { SourcePane } from "./translate/source.js";
 import { TargetPane } from "./translate/target.js";
+import { Corrections, Legend } from "./translate/trust.js";
 import { useTranslation } from "./translate/translation.js";
 
 export const TranslateView = needsModel(Translator);
@@ -50,13 +51,16 @@ function Translator({ about, values }) {
       <div class="panes">
         <${SourcePane} text=${text} limit=${about.character_limit} language=${languages.source} segments=${translation.segments}
           lit=${lit} onText=${setText} onPoint=${setPointed} onClear=${clear} input=${source} />
-        <${TargetPane} translation=${translation} lit=${lit} language=${languages.target} onPoint=${setPointed}>
+        <${TargetPane} translation=${translation} lit=${lit} language=${languages.target} onPoint=${setPointed}
+          legend=${html`<${Legend} about=${about} translation=${translation} />`}>
           <${CopyButton} what="Copy" done="Copied" content=${() => translation.text} disabled=${!translation.text} />
           <${CopyButton} what="Copy link" done="Link copied" content=${link} disabled=${!text} />
+          ${translation.text && html`<a class="quiet" href=${addressOf("inside", { from: translation.languages.source, to: languages.target, text })}>Look inside</a>`}
           <${Snippets} asked=${asked} keyRequired=${about.key_required} />
         </${TargetPane}>
       </div>
     </section>
+    <${Corrections} about=${about} translation=${translation} />
     <${BeamPanel} about=${about} translation=${translation} />
   `;
 }

@@ -5,6 +5,7 @@ import { unpack } from "./packed.js";
 
 export const live = {
   saved: false,
+  measured: [],
   look: async (question, signal) => (await api.inside("", question, signal)).json(),
   attention: async (question, kind, layer, signal) =>
     unpack(await (await api.inside("/attention", { ...question, kind, layer }, signal)).arrayBuffer()),
@@ -18,9 +19,9 @@ export function savedIn(kept) {
   const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
   return {
     saved: true,
+    measured: kept.effects,
     look: async () => kept.seen,
     attention: async (question, kind, layer) => unpack(bytes(kept.attention[`${kind}.${layer}`])),
     intervene: async () => kept.outcome,
-    effects: async (question, kind, layer) => kept.effects.filter((one) => one.kind === kind && one.layer === layer),
   };
 }

@@ -123,7 +123,7 @@ export function RowDetail({ head, rows, columns, row, masked, onChoose, onRow })
   const order = Array.from({ length: visible }, (_, column) => column).sort((one, other) => weights[other] - weights[one]);
   const rest = order.slice(LISTED).reduce((sum, column) => sum + weights[column], 0);
   return html`<div class="row-detail">
-    <label class="field">Row <select value=${row} onChange=${(event) => onRow(Number(event.target.value))}>
+    <label class="field">Row <select aria-label="Row" value=${row} onChange=${(event) => onRow(Number(event.target.value))}>
       ${rows.map((label, at) => html`<option value=${at}>${at}: ${label}</option>`)}</select></label>
     <p class="note">It looks at</p>
     <ol class="weights">${order.slice(0, LISTED).map((column) => html`<li key=${column} data-column=${column}>

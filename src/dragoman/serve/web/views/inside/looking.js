@@ -33,7 +33,7 @@ export function useLooking(data, state) {
       try {
         const answer = await data.look({ ...asked, translation: state.translation || null }, control.signal);
         if (control.signal.aborted) return;
-        setEffects(new Map());
+        setEffects(new Map(data.measured.map((one) => [headKey(one), one.change])));
         setAttention(new Map());
         setSeen({ ...answer, question: { ...asked, translation: answer.tokens } });
       } catch (error) {

@@ -22,7 +22,7 @@ export function Ranking({ heads, effects, state, progress, saved, sharpest, onMe
     ${!saved && !complete && html`<p><button type="button" class="act" onClick=${onMeasure} disabled=${progress !== null}>
       ${progress === null ? `Measure all ${heads.length} heads` : `Measuring: ${progress}`}</button></p>`}
     ${ranked.length > 0 && html`<div class="scroll" tabindex="0" role="region" aria-label="Heads by measured effect"><table class="ranked">
-      <thead><tr><th>Rank</th><th>Head</th><th class="number">change in log P when off</th><th></th><th class="number optional">entropy</th></tr></thead>
+      <thead><tr><th>Rank</th><th>Head</th><th class="number">change in log P when off</th><th><span class="unseen">size</span></th><th class="number optional">entropy</th></tr></thead>
       <tbody>${ranked.slice(0, all ? undefined : LISTED).map((head, at) => html`<tr key=${headKey(head)} class=${headKey(head) === headKey(state) ? "best" : ""}>
         <td>${at + 1}</td>
         <td><button type="button" class="quiet" onClick=${() => onChoose(head)}>${headName(head)}</button></td>

@@ -3,11 +3,10 @@
 import { html, useEffect, useRef, useState } from "../../vendor/htm-preact.js";
 import * as api from "../../api.js";
 import { Alternatives } from "./alternatives.js";
-import { lightOf, percent } from "./words.js";
+import { UNSURE, sureness } from "./trust.js";
+import { lightOf } from "./words.js";
 
-const UNSURE = 0.5;
-
-export function TargetPane({ translation, lit, language, onPoint, children }) {
+export function TargetPane({ translation, lit, language, onPoint, legend, children }) {
   const [open, setOpen] = useState(null); // {segment, word, element}
   const [current, setCurrent] = useState({ segment: 0, word: 0 }); // the one word that Tab reaches
   const area = useRef(null);
@@ -38,11 +37,11 @@ export function TargetPane({ translation, lit, language, onPoint, children }) {
 
   const word = (segment, at, entry, index) => {
     const one = { segment: at, word: index };
-    const probability = segment.explanation.positions[entry.first_token].probability;
-    const classes = ["word", lit.segment === at ? lightOf(lit.target, index) : "", probability < UNSURE ? "unsure" : ""];
+    const sure = sureness(segment, index);
+    const classes = ["word", lit.segment === at ? lightOf(lit.target, index) : "", sure.value < UNSURE ? "unsure" : ""];
     return html`<span role="button" class=${classes.filter(Boolean).join(" ")} tabindex=${same(one, reached) ? 0 : -1}
       data-segment=${at} data-word=${index} aria-haspopup="listbox" aria-expanded=${same(one, open) ? "true" : "false"}
-      title=${`${percent(probability)}; choose another`}
+      title=${`${sure.said}; choose another`}
       onMouseEnter=${() => onPoint({ side: "target", ...one })} onMouseLeave=${() => onPoint(null)}
       onFocus=${() => { setCurrent(one); onPoint({ side: "target", ...one }); }} onBlur=${() => onPoint(null)}
       onClick=${() => setOpen(same(one, open) ? null : one)} onKeyDown=${(event) => onKey(event, one)}
@@ -69,6 +68,7 @@ export function TargetPane({ translation, lit, language, onPoint, children }) {
     </div>
     <div class="unseen" aria-live="polite">${state === "done" ? translation.text : ""}</div>
     ${problem && html`<${Failure} problem=${problem} retry=${translation.retry} />`}
+    ${legend}
     <div class="actions">
       ${translation.changed && html`<button type="button" class="quiet" onClick=${translation.undo}>Undo choice</button>`}
       ${children}

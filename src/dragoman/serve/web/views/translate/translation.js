@@ -84,7 +84,7 @@ export function useTranslation(about, text, languages) {
   const look = useCallback(
     (index) => {
       const segment = segments[index];
-      if (segment && !segment.explanation && state === "done") {
+      if (segment?.tokens && !segment.explanation && state === "done") {
         explainOne(segment, index, source, running.current?.signal).catch(() => {});
       }
     },
@@ -117,6 +117,11 @@ export function useTranslation(about, text, languages) {
     },
     [segments, source, languages],
   );
+  // What a person wrote stands there at once; it has no tokens that the model chose, so it is explained anew.
+  const correct = useCallback(
+    (index, words) => replace(index, segments[index], { text: words, tokens: null, corrected: true, suggestion: null, faults: [], repaired: [], explanation: null }),
+    [segments],
+  );
   const undo = useCallback(() => {
     setSegments((all) =>
       all.map((one) => (one.changed ? { ...one, ...chosen(one.candidates[0]), prefix: [], changed: false, explanation: null } : one)),
@@ -138,6 +143,7 @@ export function useTranslation(about, text, languages) {
     look,
     choices,
     choose,
+    correct,
     undo,
     changed: segments.some((segment) => segment.changed),
     retry: () => setAttempt((n) => n + 1),

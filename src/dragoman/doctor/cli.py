@@ -1,0 +1,72 @@
+"""`dragoman doctor`."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.errors import UsageError
+
+
+def doctor(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN|FILE...]", help="A run, a file of pairs, or two aligned files.")
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="With a file: the test pairs, to look for them in the training text.")
+    ] = None,
+    environment: Annotated[
+        bool, typer.Option("--environment", help="Also the machine [default: with nothing else].")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")] = False,
+) -> None:
+    """Why are the translations bad? Ranked causes with evidence, estimated cost and remedy.
+
+    Of a run: its training, its vocabulary, its text and what it writes. Of a file: the text. Of neither: the machine.
+    Exit code 1 where something was found.
+    """
+    from dragoman.doctor.causes import Cause
+    from dragoman.doctor.environment import Line, examine_environment
+
+    causes: list[Cause] = []
+    machine: list[Line] = []
+    if paths:
+        is_run = len(paths) == 1 and (paths[0] / "config.json").is_file()
+        if is_run and test is not None:
+            raise UsageError("doctor: --test goes with a file; a run has its own validation text")
+        if is_run:
+            from dragoman.doctor.run import examine_run
+
+            causes = examine_run(paths[0])
+        else:
+            from dragoman.doctor.text import examine_text
+            from dragoman.formats import read_any
+
+            name = str(paths[0]) if len(paths) == 1 else f"<(paste {paths[0]} {paths[1]})"
+            found = read_any(paths)
+            causes = examine_text(found.pairs, name, None if test is None else read_any([test]).pairs)
+    if environment or not paths:
+        machine = examine_environment()
+    if as_json:
+        values = {
+            "causes": [c.to_dict() for c in causes],
+            "environment": [dataclasses.asdict(line) for line in machine],
+        }
+        print(json.dumps(values, ensure_ascii=False))
+    else:
+        for number, cause in enumerate(causes, start=1):
+            print(f"{number}. {cause.name}: {cause.finding}")
+            print(f"   evidence  {cause.evidence}")
+            print(f"   cost      {cause.cost}")
+            print(f"   remedy    {cause.remedy}")
+        for line in machine:
+            print(f"{line.name:<9} {line.found}")
+            if line.fault:
+                print(f"          fault: {line.fault}")
+        if paths and not causes:
+            print("nothing found", file=sys.stderr)
+    if causes or any(line.fault for line in machine):
+        raise typer.Exit(1)

@@ -1,0 +1,200 @@
+"""What is wrong with a run: its log, its settings, its vocabulary, its text, and what it writes."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragoman.config import CorpusConfig, RunConfig
+from dragoman.corpus import raw_pairs
+from dragoman.dataset import Dataset, validation_pairs
+from dragoman.doctor.causes import Cause, ranked
+from dragoman.doctor.outputs import examine_outputs
+from dragoman.doctor.text import MOST_PAIRS, Pair, examine_text
+from dragoman.errors import DataError
+from dragoman.rundir import RunDirectory, read_json
+from dragoman.tokenizer import choose_vocab_size, load_tokenizer
+from dragoman.translate import Translator
+from dragoman.vocabulary_map import training_pairs
+
+Event = dict[str, Any]
+_TRANSLATED = 200  # validation sentences
+
+
+def examine_run(path: Path) -> list[Cause]:
+    run = RunDirectory.open(path)
+    name, config, events = shlex.quote(str(path)), run.read_config(), read_events(run)
+    found = [*examine_log(events, config, name), averaging(run, events, config, name)]
+    try:
+        data = training_pairs(run)
+    except DataError:
+        data = None
+    if data is not None:
+        found.append(vocabulary_too_large(data, config, name))
+    train, valid = _text(config.data.train), validation_pairs(run.path)
+    if train:
+        named = config.data.train[0].pairs or f"{config.data.train[0].source} and {config.data.train[0].target}"
+        found += examine_text(train, named, valid)
+        found.append(vocabulary_too_small(run, train, name))
+    if valid and run.model_path.exists():
+        some = valid[:_TRANSLATED]
+        outputs = Translator.load(path).translate([source for source, _ in some])
+        found += examine_outputs([s for s, _ in some], outputs, [t for _, t in some], name)
+    return ranked(found)
+
+
+def read_events(run: RunDirectory) -> list[Event]:
+    """The log, as far as it can be read; none where there is none."""
+    if not run.metrics_path.exists():
+        return []
+    found = []
+    for line in run.metrics_path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return [event for event in found if isinstance(event, dict)]
+
+
+def _text(corpora: Sequence[CorpusConfig]) -> list[Pair]:
+    """The beginning of the training text, where its files are still there."""
+    pairs: list[Pair] = []
+    for corpus in corpora:
+        try:
+            lines = list(islice(raw_pairs(corpus), MOST_PAIRS - len(pairs)))
+        except DataError:
+            continue
+        for columns in lines:
+            if len(columns) > 1 and columns[0].strip() and columns[1].strip():
+                pairs.append((columns[0].decode(errors="replace").strip(), columns[1].decode(errors="replace").strip()))
+    return pairs
+
+
+def examine_log(events: Sequence[Event], config: RunConfig, name: str) -> list[Cause]:
+    found = (rate_too_high(events, config), too_few_steps(events, config, name), learned_by_heart(events, config))
+    return ranked(found)
+
+
+def rate_too_high(events: Sequence[Event], config: RunConfig) -> Cause | None:
+    """Steps that were not finite, or a loss that rose again and stayed there."""
+    losses = [event["loss"] for event in events if event["event"] == "train"]
+    skipped = sum(event["event"] == "skipped" for event in events)
+    setbacks = sum(event["event"] == "setback" for event in events)
+    lowest = min(losses, default=0.0)
+    risen = losses[-1] - lowest if losses else 0.0
+    stuck = len(losses) >= 8 and losses[-1] > 0.85 * losses[0]
+    if not (skipped >= 3 or setbacks or (len(losses) >= 5 and risen > 0.5) or stuck):
+        return None
+    peak = config.train.peak_rate or config.model.d_model**-0.5 * config.train.warmup_steps**-0.5
+    evidence = [f"{skipped} steps skipped as not finite, {setbacks} setbacks"] if skipped or setbacks else []
+    if losses:
+        evidence.append(f"loss {losses[0]:.2f} at first, {lowest:.2f} at its lowest, {losses[-1]:.2f} at the end")
+    return Cause(
+        "rate too high",
+        f"training did not go down steadily at a rate of up to {peak:.1e}",
+        "; ".join(evidence),
+        "most of the score, where the loss never recovers",
+        f"dragoman train ... --out runs/slower --set train.peak_rate={peak / 3:.1e} "
+        f"--set train.warmup_steps={2 * config.train.warmup_steps}",
+        0.95,
+    )
+
+
+def too_few_steps(events: Sequence[Event], config: RunConfig, name: str) -> Cause | None:
+    """BLEU was still rising when the time was up, or hardly an epoch was seen."""
+    scores = [(event["step"], event["bleu"]) for event in events if event["event"] == "valid"]
+    epochs = [event.get("epoch", 0) for event in events if event["event"] == "train"]
+    last = scores[-1][0] if scores else 0
+    rise = scores[-1][1] - scores[max(0, len(scores) * 2 // 3 - 1)][1] if len(scores) >= 3 else 0.0
+    best_is_last = bool(scores) and scores[-1][1] >= max(score for _, score in scores)
+    rising = best_is_last and rise > 0.08 * max(1.0, scores[-1][1])
+    hardly_seen = bool(epochs) and bool(scores) and epochs[-1] < 1
+    if not rising and not hardly_seen:
+        return None
+    budget = f"--minutes {2 * config.train.minutes:g}" if config.train.minutes else f"--steps {2 * config.train.steps}"
+    return Cause(
+        "too few steps",
+        "validation BLEU was still rising when training ended" if rising else "training ended within its first epoch",
+        f"+{rise:.1f} BLEU over the last third, {scores[-1][1]:.1f} at step {last:,}, epoch {(epochs or [0])[-1]}",
+        f"by that slope some {rise / 2:.1f} BLEU more for half as many steps again"
+        if rising
+        else "unknown: it has not begun",
+        f"dragoman train ... --out runs/longer {budget}   # as {name} was trained",
+        min(0.7, 0.25 + rise / max(1.0, scores[-1][1])) if rising else 0.6,
+    )
+
+
+def learned_by_heart(events: Sequence[Event], config: RunConfig) -> Cause | None:
+    losses = [event["nll"] for event in events if event["event"] == "valid"]
+    if len(losses) < 4 or losses[-1] < 1.08 * min(losses):
+        return None
+    more = min(0.5, config.model.dropout + 0.1)
+    return Cause(
+        "learned by heart",
+        "validation loss rose again while training went on",
+        f"{min(losses):.3f} at its lowest, {losses[-1]:.3f} at the end",
+        "training after the lowest point was for nothing",
+        f"dragoman train ... --out runs/other --set model.dropout={more:g}   # or data.views=8, data.bpe_dropout=0.1",
+        0.2,
+    )
+
+
+def averaging(run: RunDirectory, events: Sequence[Event], config: RunConfig, name: str) -> Cause | None:
+    """The last checkpoints were never averaged. Where the average was tried and the best one beat it, all is well."""
+    checkpoints = run.checkpoints()
+    ended = any(event["event"] == "end" for event in events)
+    kind = read_json(run.model_card_path).get("kind") if run.model_card_path.exists() else None
+    if kind == "average" or len(checkpoints) < 2 or (ended and config.train.average_checkpoints > 1):
+        return None
+    last = min(5, len(checkpoints))
+    return Cause(
+        "averaging not done",
+        "what translates is one checkpoint, and no average was tried",
+        f"{run.model_card_path.name} says {kind}; {len(checkpoints)} checkpoints are kept",
+        "the paper's averages are worth about half a BLEU; with a rate that fell to zero, nothing or less",
+        f"dragoman average {name} --last {last}",
+        0.08,
+    )
+
+
+def vocabulary_too_large(data: Dataset, config: RunConfig, name: str) -> Cause | None:
+    """By what the training text has of each piece."""
+    tokenizer_size = config.model.vocab_size
+    counts = sum(np.bincount(ids, minlength=tokenizer_size) for ids in (data.source_ids, data.target_ids))
+    assert isinstance(counts, np.ndarray)
+    tokens = int(counts.sum())
+    suited = choose_vocab_size(int(3.6 * tokens))  # characters: some 3.6 a token at a size that suits the text
+    rare = float((counts < 5).mean())
+    if tokenizer_size < 3 * suited or rare < 0.35:
+        return None
+    return Cause(
+        "vocabulary too large",
+        f"{tokenizer_size:,} pieces for {len(data):,} pairs; about {suited:,} suit them",
+        f"{rare:.0%} of the pieces occur fewer than five times",
+        "rare pieces are never learned, and the last layer's time goes by the pieces",
+        f"dragoman train ... --out runs/other --set model.vocab_size={suited}   # in place of {name}",
+        0.3,
+    )
+
+
+def vocabulary_too_small(run: RunDirectory, pairs: Sequence[Pair], name: str) -> Cause | None:
+    """Pieces a word, on real text."""
+    tokenizer = load_tokenizer(run.path)
+    some = [side for pair in pairs[:2000] for side in pair]
+    words = sum(len(side.split()) for side in some)
+    pieces = sum(map(len, tokenizer.encode_batch(some)))
+    suited = choose_vocab_size(sum(map(len, (side for pair in pairs for side in pair))))
+    if not words or pieces / words < 2.6 or tokenizer.vocab_size > 0.6 * suited:
+        return None
+    return Cause(
+        "vocabulary too small",
+        f"{tokenizer.vocab_size:,} pieces; about {suited:,} suit this text",
+        f"{pieces / words:.1f} pieces a word",
+        "sentences are long strings of letters: slow to train on, hard to learn from",
+        f"dragoman train ... --out runs/other --set model.vocab_size={suited}   # in place of {name}",
+        0.3,
+    )

@@ -1,0 +1,76 @@
+"""What is plainly wrong with a translation, seen without knowing the language: it loops, copies, runs away or is empty.
+
+Everything is held against the source: what is repeated there may be repeated in the translation.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+Fault = Literal["loop", "copy", "runaway", "empty"]
+
+LONGEST_PERIOD = 16  # tokens that come again and again
+RUNAWAY = 3  # times as long as the source, and some
+RUNAWAY_TOKENS = 12
+COPIED = 0.7  # of the source's words
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+class Said(NamedTuple):
+    """A text in tokens and in letters."""
+
+    ids: Sequence[int]
+    text: str
+
+
+def faults_of(source: Said, target: Said, finished: bool = True) -> tuple[Fault, ...]:
+    """`finished`: False where the search had to cut it at the maximum length."""
+    found: list[Fault] = []
+    if source.text.strip() and not target.text.strip():
+        found.append("empty")
+    if loops(source.ids, target.ids):
+        found.append("loop")
+    if not finished or len(target.ids) > RUNAWAY * len(source.ids) + RUNAWAY_TOKENS:
+        found.append("runaway")
+    if copies(source.text, target.text):
+        found.append("copy")
+    return tuple(found)
+
+
+def loops(source: Sequence[int], target: Sequence[int]) -> bool:
+    """The same tokens three times in a row (one token: five times), or the same four tokens in three places; and the
+    source has nothing of the kind."""
+    if not target or max(Counter(pairwise(target)).values(), default=0) < 3:
+        return False  # nearly always; everything below has some pair of tokens three times
+    again = _repeats(target)
+    if again >= 3 and again > _repeats(source) + 1:
+        return True
+    return _places(target) >= max(3, _places(source) + 1)
+
+
+def copies(source: str, target: str) -> bool:
+    """Most words of the source stand in the translation as they are. Names, and words of two letters, do not count."""
+    words = [word for word in _WORD.findall(source) if len(word) > 2 and word.islower()]
+    if len(words) < 3:
+        return False
+    there = Counter(word for word in _WORD.findall(target))
+    return (Counter(words) & there).total() >= COPIED * len(words)
+
+
+def _repeats(ids: Sequence[int]) -> int:
+    """How often in a row the most repeated stretch comes; a single token counts from its third time on."""
+    most = 1
+    for period in range(1, min(LONGEST_PERIOD, len(ids) // 2) + 1):
+        run = 0
+        for one, other in zip(ids, ids[period:], strict=False):
+            run = run + 1 if one == other else 0
+            if run:
+                most = max(most, run // period + 1 - (2 if period == 1 else 0))
+    return most
+
+
+def _places(ids: Sequence[int], size: int = 4) -> int:
+    counts = Counter(tuple(ids[start : start + size]) for start in range(len(ids) - size + 1))
+    return max(counts.values(), default=0)

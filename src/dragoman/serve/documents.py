@@ -1,0 +1,72 @@
+"""Documents over HTTP: a document's own thread asks for sentences, and waits for them as any client does."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dragoman.documents.formats import Format
+from dragoman.documents.report import Report
+from dragoman.documents.translating import translate_bytes
+from dragoman.errors import UsageError
+from dragoman.glossary import Required
+from dragoman.serve.pairs import Pair
+from dragoman.serve.service import Kind, Service, Wishes
+from dragoman.translate import Candidate, Translation
+
+if TYPE_CHECKING:
+    from dragoman.explain import Alignment
+
+T = TypeVar("T")
+
+
+class ServedInterpreter:
+    """Sentences through the batcher, among everyone's; what needs the reference engine beside the explanations."""
+
+    def __init__(self, service: Service, pair: Pair, loop: asyncio.AbstractEventLoop) -> None:
+        self.service, self.pair, self.loop = service, pair, loop
+        self.translator = service.translators[pair.name]
+        self.left = threading.Event()  # nobody waits any longer
+
+    @property
+    def language(self) -> str | None:
+        return self.pair.source
+
+    def fits(self, text: str) -> bool:
+        return self.translator.fits(text)
+
+    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Sequence[Candidate]]:
+        found = self._wait(self.service.sentences(Kind(self.pair.name, n_best, Wishes()), texts))
+        return [translation.candidates for translation in found]
+
+    def translate_with(self, texts: Sequence[str], required: Sequence[Sequence[Required]]) -> list[Candidate]:
+        asked = dict(zip(texts, required, strict=True))
+
+        def work() -> list[Translation]:
+            return list(self.translator.translate_stream(texts, warn=lambda _: None, required=lambda text: asked[text]))
+
+        return [translation.candidates[0] for translation in self._wait(self.service.in_explain_pool(work))]
+
+    def align(self, text: str, candidate: Candidate) -> "Alignment | None":
+        try:
+            return self._wait(self.service.explain(self.pair, lambda one: one.align(text, candidate.tokens)))
+        except UsageError:  # a model that does not say
+            return None
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if self.left.is_set():
+            work.close()
+            raise CancelledError
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+
+async def translate_document(
+    service: Service, pair: Pair, content: bytes, kind: Format, name: str
+) -> tuple[bytes, Report]:
+    loop = asyncio.get_running_loop()
+    interpreter = ServedInterpreter(service, pair, loop)
+    try:
+        return await loop.run_in_executor(service.document_pool, translate_bytes, content, kind, name, interpreter)
+    finally:
+        interpreter.left.set()

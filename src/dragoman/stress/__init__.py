@@ -1,0 +1,1 @@
+"""How a run behaves where text is not as it was trained on."""

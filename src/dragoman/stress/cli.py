@@ -1,0 +1,86 @@
+"""`dragoman stress`."""
+
+import difflib
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.errors import DataError, UsageError
+from dragoman.options import EngineChoice
+
+
+def stress(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    pairs: Annotated[
+        Path | None, typer.Option(help="Sentence pairs, of any format [default: its validation text].")
+    ] = None,
+    sentences: Annotated[int, typer.Option(min=3, help="So many of them at most.")] = 200,
+    least: Annotated[
+        list[str] | None, typer.Option("--least", metavar="TEST=VALUE", help='Another limit: --least "typos=0.6".')
+    ] = None,
+    source_language: Annotated[
+        str | None, typer.Option(help="Its code, for negation [default: as the run says].")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option(help="Its code, for negation [default: as the run says].")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of typos and numbers.")] = 1,
+    engine: EngineChoice = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")] = False,
+) -> None:
+    """Capitals, typos, single words, long text, numbers, negation, emoji, nothing: what does the run make of them?
+
+    Prints a table beside BLEU. Exit code 1 where a test is below its limit, so that it can guard a release.
+    """
+    from dragoman.dataset import validation_pairs
+    from dragoman.formats import read_any
+    from dragoman.rundir import RunDirectory, read_json
+    from dragoman.stress.suite import LEAST
+    from dragoman.stress.suite import stress as run_suite
+    from dragoman.translate import Translator
+
+    limits = {**LEAST, **dict(_limit(text, list(LEAST)) for text in least or ())}
+    directory = RunDirectory.open(run)
+    text = validation_pairs(directory.path) if pairs is None else read_any([pairs]).pairs
+    if len(text) < 3:
+        raise DataError(f"{run}: has no validation text (data/) to test with; give --pairs FILE")
+    if source_language and target_language:
+        languages: tuple[str, str] | None = (source_language, target_language)
+    elif directory.languages_path.exists():
+        said = read_json(directory.languages_path)
+        languages = (str(said["source"]), str(said["target"]))
+    else:
+        from dragoman.identify import detect_pair
+
+        languages = detect_pair(text)
+    every = max(1, len(text) // sentences)
+    translator = Translator.load(run, engine=engine)
+
+    def translate(lines: "list[str]") -> list[str]:
+        return [t.text for t in translator.translate_stream(lines, scores=False, warn=lambda _: None)]
+
+    report = run_suite(text[::every][:sentences], translate, languages, limits, seed)  # type: ignore[arg-type]
+    if as_json:
+        print(json.dumps({"run": str(run), "languages": languages, **report.to_dict()}, ensure_ascii=False))
+    else:
+        print("\n".join(report.lines()))
+    failed = [row.name for row in report.rows if not row.passed]
+    if failed:
+        print(f"below the limit: {', '.join(failed)}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _limit(text: str, known: list[str]) -> tuple[str, float]:
+    name, equals, value = text.rpartition("=")
+    try:
+        limit = float(value)
+    except ValueError:
+        limit = -1.0
+    if not equals or name not in known or not 0 <= limit <= 1:
+        close = difflib.get_close_matches(name, known, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close and close[0] != name else ""
+        raise UsageError(f"stress: --least {text}; write it as typos=0.6, with one of: {', '.join(known)}{meant}")
+    return name, limit
