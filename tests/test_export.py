@@ -84,8 +84,9 @@ def test_ctranslate2_translates_the_exported_directory(tiny_run: Path, tmp_path:
         translator.translate_batch([tokens], beam_size=1, max_decoding_length=len(tokens) + 50)[0].hypotheses[0]
         for tokens in pieces.encode(SENTENCES, out_type=str)
     ]
-    ours = Translator.load(tiny_run, engine="reference", beam=1).translate(SENTENCES)
-    assert [pieces.decode(found) for found in theirs] == ours
+    assert [pieces.decode(found) for found in theirs] == [
+        load_tokenizer(tiny_run).decode(ids) for ids in greedy(tiny_run)
+    ]
 
 
 # Hugging Face

@@ -217,15 +217,8 @@ def translate(
     if input_ is not None and output is not None:
         from dragoman.resumable import identity_of, translate_file
 
-        identity: list[object] = [
-            *identity_of(runs, checkpoint),
-            translator.engine.name,
-            as_json,
-            terms,
-            keep,
-            translator.tag,
-        ]
-        identity += [min_confidence, mark, repair, translator.calibration if rate else None]
+        identity: list[object] = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep]
+        identity += [min_confidence, mark, repair, translator.calibration if rate else None, translator.tag]
         translate_file(
             translator,
             input_,

@@ -282,9 +282,8 @@ class Translator:
 
     def evidence(self, lines: Sequence[str]) -> list[Evidence | None]:
         """What calibrating needs to see of each translation; None of a line that is empty or too long for one."""
-        parts = [
-            _Part(line.strip(), ids, ()) for line, ids in zip(lines, self.tokenizer.encode_batch(lines), strict=True)
-        ]
+        encoded = self.tokenizer.encode_batch([self.tagged(line) for line in lines])
+        parts = [_Part(line.strip(), ids, ()) for line, ids in zip(lines, encoded, strict=True)]
         whole = [index for index, part in enumerate(parts) if 1 <= len(part.ids) <= self.search.max_source_length]
         best = [some[0] for some in self._find([parts[i] for i in whole], 1, 0, scores=False)]
         seen = dict(zip(whole, self._evidence([parts[i] for i in whole], best), strict=True))
