@@ -96,6 +96,8 @@ def explainer_of(translator: Translator, run: Path) -> "Explainer | None":
     from dragoman.explain import CALIBRATION_SENTENCES, Explainer
     from dragoman.model import Transformer
 
+    if translator.tag:  # the tag would be one of the source's words, and all others one further
+        return None
     reference = translator.reference
     if len(reference.models) != 1 or not isinstance(reference.models[0], Transformer):
         return None

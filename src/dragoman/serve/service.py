@@ -212,7 +212,7 @@ class Service:
 
             found = explainer_of(self.translators[pair.name], pair.run)
             if found is None:
-                raise UsageError(f"{pair.run}: a model without the Transformer's attention, which is what is shown")
+                raise UsageError(f"{pair.run}: no Transformer, or one of several languages; others can be looked into")
             self._explainers[pair.name] = found
         return self._explainers[pair.name]
 
