@@ -3,6 +3,7 @@
 Exit codes: 0 done, 2 wrong usage, 3 data or configuration at fault, 1 another failure, 130 interrupted.
 """
 
+import dataclasses
 import io
 import json
 import os
@@ -33,6 +34,7 @@ from dragoman.options import (
     Checkpoint,
     EngineChoice,
     GlossaryFile,
+    Into,
     Keep,
     Language,
     Minutes,
@@ -98,6 +100,9 @@ def train(
     valid_source: Annotated[Path | None, typer.Option(help="Validation sources.")] = None,
     valid_target: Annotated[Path | None, typer.Option(help="Validation targets.")] = None,
     tokenizer: Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")] = None,
+    both: Annotated[
+        str | None, typer.Option(metavar="en-de", help="Learn both directions in one model; the pairs' languages.")
+    ] = None,
     out: Out = None,
     steps: Steps = None,
     minutes: Minutes = None,
@@ -106,8 +111,8 @@ def train(
 ) -> None:
     """Train a translator. The same command goes on with a run that was stopped."""
     flags: dict[str, Any] = {
-        "data.train": _corpora(corpus_from("train", "--", pairs, source, target)),
-        "data.valid": _corpora(corpus_from("train", "--valid-", valid_pairs, valid_source, valid_target)),
+        "data.train": _corpora(corpus_from("train", "--", pairs, source, target), both),
+        "data.valid": _corpora(corpus_from("train", "--valid-", valid_pairs, valid_source, valid_target), both),
         "data.tokenizer": None if tokenizer is None else str(tokenizer),
         "train.steps": steps,
         "train.minutes": minutes,
@@ -147,6 +152,7 @@ def translate(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    to: Into = None,
     glossary: GlossaryFile = None,
     keep: Keep = None,
     min_confidence: Annotated[
@@ -201,7 +207,7 @@ def translate(
     terms = None if glossary is None else Glossary.load(glossary)
     required = requirements(terms, keep or ())
     translator = Translator.load(
-        *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, **given
+        *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, to=to, **given
     )
     _settle(translator)
     if min_confidence is not None:
@@ -219,7 +225,7 @@ def translate(
         from dragoman.resumable import identity_of, translate_file
 
         identity: list[object] = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep]
-        identity += [min_confidence, mark, repair, translator.calibration if rate else None]
+        identity += [min_confidence, mark, repair, translator.calibration if rate else None, translator.tag]
         translate_file(
             translator,
             input_,
@@ -261,6 +267,7 @@ def evaluate(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    to: Into = None,
     language: Language = None,
     as_json: AsJson = False,
 ) -> None:
@@ -288,6 +295,7 @@ def evaluate(
             engine=engine,
             compute_type=compute_type,
             vocabulary_map=None,
+            to=to,
             **given,
         )
         _settle(translator)
@@ -342,6 +350,7 @@ def score(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    to: Into = None,
     as_json: AsJson = False,
 ) -> None:
     """Log-probability of given translations.
@@ -352,7 +361,7 @@ def score(
     from dragoman.translate import Translator
 
     given = list(read_pairs(pairs))
-    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type)
+    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, to=to)
     for (source, target), log_probs in zip(given, translator.score(given), strict=True):
         total = sum(log_probs)
         if as_json:
@@ -612,9 +621,13 @@ def _shown(value: Any) -> str:
     return json.dumps(value)
 
 
-def _corpora(corpus: CorpusConfig | None) -> list[dict[str, str]] | None:
-    return (
-        None
-        if corpus is None
-        else [{name: value for name, value in vars(corpus).items() if name != "weight" and value}]
-    )
+def _corpora(corpus: CorpusConfig | None, both: str | None) -> list[dict[str, str]] | None:
+    if corpus is None:
+        return None
+    if both is not None:
+        from dragoman.export.cli import language_pair
+
+        source, target = language_pair(both, "--both")
+        forth, back = configuration.language_tag(target), configuration.language_tag(source)
+        corpus = dataclasses.replace(corpus, tag=forth, back_tag=back)
+    return [{name: value for name, value in vars(corpus).items() if name != "weight" and value is not None}]

@@ -125,8 +125,14 @@ class CorpusConfig:
     source: str | None = None
     target: str | None = None
     weight: float = 1.0  # how often a pair is seen in an epoch; 0.5: another random half each epoch
+    tag: str | None = None  # put before every source: `>>de<<` asks for German, `<bt>` says that it is synthetic
+    back_tag: str | None = None  # each pair is learned the other way round as well, with this before its source
 
     def __post_init__(self) -> None:
+        for name in ("tag", "back_tag"):
+            value = getattr(self, name)
+            plain = value is None or (value != "" and value == " ".join(value.split()) and "▁" not in value)
+            _require(plain, "data", name, value, "words with a space between them, for example >>de<<")
         two_files = self.source is not None and self.target is not None
         one_side = (self.source is None) != (self.target is None)
         if one_side or (self.pairs is None) != two_files:
@@ -135,6 +141,11 @@ class CorpusConfig:
                 f"found pairs={self.pairs!r}, source={self.source!r}, target={self.target!r}"
             )
         _require(self.weight > 0, "data", "weight", self.weight, "above 0")
+
+
+def language_tag(language: str) -> str:
+    """What stands before a source to ask for a translation into a language: the convention of the OPUS models."""
+    return f">>{language}<<"
 
 
 @dataclass(frozen=True)
@@ -176,6 +187,17 @@ class DataConfig:
             raise ConfigError(f"data.views = {self.views} {what}; must be {limit}")
         shares = sum(getattr(self, name) for name in TEXT_CHANGES)
         _require(shares <= 1, "data", f"{' + '.join(TEXT_CHANGES)}", shares, "at most 1: a pair is changed in one way")
+
+    @property
+    def tags(self) -> list[str]:
+        """The words of all tags, each once."""
+        given = (tag for corpus in self.train for tag in (corpus.tag, corpus.back_tag) if tag is not None)
+        return sorted({word for tag in given for word in tag.split()})
+
+    @property
+    def target_languages(self) -> list[str]:
+        """The languages that tags ask for; none where there is only one, which goes without saying."""
+        return [tag[2:-2] for tag in self.tags if tag.startswith(">>") and tag.endswith("<<")]
 
 
 @dataclass(frozen=True)
