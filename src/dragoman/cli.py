@@ -18,6 +18,7 @@ from dragoman import config as configuration
 from dragoman.config import RunConfig
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
+from dragoman.lab.cli import lab_commands
 from dragoman.options import Alpha, Beam, Changes, Checkpoint, EngineChoice, Minutes, Numbers, Out, Runs, Seed, Steps
 from dragoman.parsing.cli import parse_commands
 from dragoman.serve.cli import serve
@@ -39,6 +40,7 @@ _WrongCommandLine: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 config_app = typer.Typer(help="Look at configurations.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(config_app, name="config")
 app.add_typer(parse_commands(lambda line: _print(line)), name="parse")
+app.add_typer(lab_commands(lambda line: _print(line)), name="lab")
 
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
 Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]

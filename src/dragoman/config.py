@@ -23,6 +23,7 @@ NormOrder = Literal["post", "pre"]
 Norm = Literal["layer", "batch"]
 Positions = Literal["sinusoidal", "learned", "index", "none"]
 AttentionScale = Literal["1/sqrt(d_k)", "1/d_k", "1"]
+RecurrentAttention = Literal["multiplicative", "additive", "none"]
 Schedule = Literal["paper", "linear"]
 TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # of [data]: shares of the pairs of a view
 
@@ -49,6 +50,7 @@ class ModelConfig:
     tie_embeddings: bool = True  # one matrix for source, target and the projection before the softmax
     scale_embeddings: bool = True  # multiply embeddings by sqrt(d_model)
     architecture: Architecture = "transformer"  # lstm: the baseline of recurrent.py, which has no heads or norms
+    recurrent_attention: RecurrentAttention = "multiplicative"  # how an lstm asks its memory; none: one vector is all
 
     def __post_init__(self) -> None:
         for name in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "max_positions"):
