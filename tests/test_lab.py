@@ -30,6 +30,11 @@ def test_higher_needs_more_than_chance() -> None:
     assert rules.higher([2.0], [1.9], least=0.5) == "undecided"
 
 
+def test_noise_is_pooled_within_groups() -> None:
+    assert rules.pooled_spread([[1.0], [2.0]]) is None
+    assert rules.pooled_spread([[1.0, 3.0], [100.0, 102.0], [7.0]]) == pytest.approx(math.sqrt(2))
+
+
 def test_alike_asks_for_precision_too() -> None:
     assert rules.alike([1.0, 1.01], [1.0, 1.01], 0.05) == "holds"
     assert rules.alike([1.0, 1.0], [2.0, 2.0], 0.05) == "does not hold here"

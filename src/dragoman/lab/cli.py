@@ -1,6 +1,7 @@
 """`dragoman lab`: list, run, report. Heavy imports inside, as in the command line that this is part of."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -57,6 +58,7 @@ def lab_commands(show: Callable[[str], None]) -> typer.Typer:
 
         What was measured is kept and never measured again, whichever experiment asks for it.
         """
+        os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else torch's profiler reports its every start and stop
         from dragoman.lab.catalogue import chosen, load
         from dragoman.lab.queue import OutOfBudget, Queue, Settings
         from dragoman.rundir import write_atomically

@@ -16,6 +16,14 @@ def spread(values: Sequence[float]) -> float:
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
+def pooled_spread(groups: Sequence[Sequence[float]]) -> float | None:
+    """The standard deviation within groups, of all groups together; None: no group has two values."""
+    degrees = sum(len(group) - 1 for group in groups)
+    if not degrees:
+        return None
+    return math.sqrt(sum(spread(group) ** 2 * (len(group) - 1) for group in groups) / degrees)
+
+
 def higher(a: Sequence[float], b: Sequence[float], noise: float | None = None, least: float = 0.0) -> Verdict:
     """Is a above b by more than chance and by at least `least`?
 
@@ -23,9 +31,7 @@ def higher(a: Sequence[float], b: Sequence[float], noise: float | None = None, l
     seeds; where it is not given, by that of a and b together. With one seed a side and no noise, only `least` decides.
     """
     if noise is None:
-        degrees = len(a) + len(b) - 2
-        pooled = (spread(a) ** 2 * (len(a) - 1) + spread(b) ** 2 * (len(b) - 1)) / degrees if degrees else 0.0
-        noise = math.sqrt(pooled)
+        noise = pooled_spread((a, b)) or 0.0
     band = max(2 * noise * math.sqrt(1 / len(a) + 1 / len(b)), least)
     difference = mean(a) - mean(b)
     if difference > band:

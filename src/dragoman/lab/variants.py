@@ -8,7 +8,7 @@ import torch
 from dragoman.batching import make_batch, plan_epoch
 from dragoman.lab.queue import Arm, Kept, Measured, Settings
 from dragoman.lab.result import Figure, Finding
-from dragoman.lab.rules import higher, mean, shown, spread
+from dragoman.lab.rules import higher, mean, pooled_spread, shown, spread
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, config_of, measure_translation, prepared_text, translation_arm
 from dragoman.loss import smoothed_cross_entropy
@@ -52,9 +52,8 @@ def names_of(kept: Sequence[Kept]) -> list[str]:
 
 
 def noise(kept: Sequence[Kept], measurement: str) -> float | None:
-    """Of the variant with the most seeds: the band that single runs are held against. None: no variant has two."""
-    best = max((of_variant(kept, name, measurement) for name in names_of(kept)), key=len)
-    return spread(best) if len(best) > 1 else None
+    """Over seeds, of all variants that have several (mostly the base row): what single runs are held against."""
+    return pooled_spread([of_variant(kept, name, measurement) for name in names_of(kept)])
 
 
 def better(kept: Sequence[Kept], claim: str, a: str, b: str, measurement: str = "bleu") -> Finding:

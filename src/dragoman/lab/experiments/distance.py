@@ -91,7 +91,8 @@ def recall(name: str, distance: int, seed: int, steps: int, tested: int) -> Meas
     source, fed, labels = with_ends(draw_recall(tested, distance, generator(seed, 0)))
     model.eval()
     with torch.inference_mode():
-        guesses = [model(*part)[:, 0].argmax(-1) for part in zip(source.split(50), fed[:, :1].split(50), strict=True)]
+        parts = [slice(i, i + 50) for i in range(0, tested, 50)]
+        guesses = [model(source[part], fed[part, :1])[:, 0].argmax(-1) for part in parts]
     return {
         "accuracy": float((torch.cat(guesses) == labels[:, 0]).float().mean()),
         "losses": thinned(losses),

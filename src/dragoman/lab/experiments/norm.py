@@ -8,7 +8,7 @@ micro-batch and uses them when translating. For the trained model with batch nor
 with the statistics of the batch at hand, from which the gap to running means can be read.
 
 Rule: BLEU with layer normalisation is above that with batch normalisation by more than two standard errors, by the
-spread of the base row's seeds; likewise the validation loss below.
+spread over seeds, mostly the base row's; likewise the validation loss below.
 """
 
 from collections.abc import Sequence

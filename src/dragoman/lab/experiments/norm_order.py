@@ -8,8 +8,8 @@ that rises to 3e-3 and falls straight to zero. Gradient norm by layer before the
 while training, BLEU.
 
 Rule: Post-norm needs warm-up: its validation loss with warm-up is below that without by two standard errors. Pre-norm
-does not: pre-norm without warm-up is better than post-norm without, by the same measure. Noise is the larger of the
-spreads of the two seeds that each arm has.
+does not: pre-norm without warm-up is better than post-norm without, by the same measure. Noise is the standard
+deviation over seeds, of all four together.
 """
 
 from collections.abc import Sequence

@@ -8,10 +8,10 @@ about as many parameters as the base row, trained as it is (same steps, tokens a
 length, and BLEU on 200 validation sentences as training goes on, against processor time, from steps × the measured
 time of one step.
 
-Rule: Better: BLEU of the base is above that of the best LSTM by more than two standard errors, by the spread of the
-base row's seeds. At equal time: at the time when the quicker of the two is done, the Transformer's BLEU while
-training is above the best LSTM's by at least 0.5. Attention: the better of both kinds of attention is above none by
-more than two standard errors.
+Rule: Better: BLEU of the base is above that of the best LSTM by more than two standard errors, by the spread over
+seeds, mostly the base row's. At equal time: at the time when the quicker of the two is done, the Transformer's BLEU
+while training is above the best LSTM's by at least 0.5. Attention: the better of both kinds of attention is above
+none by more than two standard errors.
 """
 
 import itertools

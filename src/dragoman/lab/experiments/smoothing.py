@@ -6,7 +6,7 @@ Claim: Label smoothing of 0.1 hurts perplexity, as the model learns to be more u
 Method: The base row (ε = 0.1) on Multi30k against ε = 0, and 0.2 for the trend.
 
 Rule: Perplexity of ε = 0 is below that of ε = 0.1, and BLEU of ε = 0.1 above that of ε = 0, each by more than two
-standard errors, by the spread of the base row's seeds.
+standard errors, by the spread over seeds, mostly the base row's.
 """
 
 from collections.abc import Sequence

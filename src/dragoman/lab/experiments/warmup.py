@@ -5,7 +5,7 @@ Claim: The rate should rise for some thousand steps before it falls with the roo
 Method: Equation 3 on Multi30k with a warm-up of 300 of 1,000 steps (the base row), with 100 and with 700, which also
 changes the highest rate as the equation says; and the same highest rate as the base row's with no warm-up at all.
 
-Rule: The base's validation loss is below that of no warm-up by more than two standard errors, by the spread of its
+Rule: The base's validation loss is below that of no warm-up by more than two standard errors, by the spread over its
 seeds. The other lengths are shown, not judged.
 """
 
