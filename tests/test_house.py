@@ -94,6 +94,8 @@ WITHOUT_TORCH = [
     "quantize",
     "parsing.evalb",
     "parsing.draw",
+    "lab.catalogue",
+    "lab.report",
     "cli",
 ]
 

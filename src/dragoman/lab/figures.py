@@ -20,13 +20,12 @@ STYLE = (
     ".dragoman-figure text{fill:#333}.dragoman-figure .title{font-weight:600;font-size:14px;fill:#111}"
     ".dragoman-figure .axis{stroke:#888;fill:none}.dragoman-figure .grid{stroke:#ddd;fill:none}"
     + "".join(f".dragoman-figure .s{i}{{stroke:{c};fill:{c}}}" for i, c in enumerate(LIGHT))
-    + ".dragoman-figure .line{fill:none;stroke-width:2}.dragoman-figure .band{stroke:none;opacity:.16}"
-    ".dragoman-figure .whisker{stroke:#111;stroke-width:1.2}"
+    + ".dragoman-figure .whisker{stroke:#111;stroke-width:1.2}"
     "@media (prefers-color-scheme:dark){.dragoman-figure text{fill:#d4d4d4}.dragoman-figure .title{fill:#f2f2f2}"
     ".dragoman-figure .axis{stroke:#888}.dragoman-figure .grid{stroke:#3a3a3a}"
     ".dragoman-figure .whisker{stroke:#f2f2f2}"
     + "".join(f".dragoman-figure .s{i}{{stroke:{c};fill:{c}}}" for i, c in enumerate(DARK))
-    + "}"
+    + "}.dragoman-figure .line{fill:none;stroke-width:2}.dragoman-figure .band{stroke:none;opacity:.16}"  # last
 )
 
 

@@ -37,8 +37,10 @@ dd { margin: 0 0 .8rem; } .soft { color: var(--soft); }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; } th { font-weight: 600; }
 .verdict { font-weight: 600; white-space: nowrap; } .holds { color: var(--holds); } .not { color: var(--not); }
-.open { color: var(--open); } figure { margin: 1.2rem 0; overflow-x: auto; background: var(--sheet); padding: .6rem;
-  border-radius: .4rem; } figure svg { max-width: 100%; height: auto; } summary { cursor: pointer; }
+.open { color: var(--open); }
+figure { margin: 1.2rem 0; max-width: 100%; width: fit-content; box-sizing: border-box; background: var(--sheet);
+  padding: .6rem; border-radius: .4rem; }
+figure svg { max-width: 100%; height: auto; } summary { cursor: pointer; }
 """
 SIGNS = {"holds": ("holds", "✓"), "does not hold here": ("not", "✗"), "undecided": ("open", "?")}
 
@@ -50,7 +52,7 @@ def write_report(out: Path) -> list[Path]:
         raise UsageError(f"lab report: no results in {out}; run some first: dragoman lab run scaling --out {out}")
     waiting = _waiting(out, [name for name in NAMES if name not in results])
     seconds, arms = _time_spent(out)
-    spent = f"{arms:,} arms were measured, in {clock(seconds)} (h:m:s) of queue time in all."
+    spent = f"{arms:,} arms were measured, in {seconds / 3600:.2f} hours of queue time in all."
     written = [out / "report.html", out / "report.md"]
     write_atomically(written[0], _as_html(results, waiting, spent).encode())
     write_atomically(written[1], _as_markdown(results, waiting, spent).encode())
@@ -85,7 +87,8 @@ def _cell(value: Any) -> str:
 
 
 def _plain_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, dict | list)))
+    found = dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, dict | list))
+    return sorted(found, key="seconds".__eq__)  # which come last
 
 
 def _as_html(results: Mapping[str, Result], waiting: Mapping[str, str], spent: str) -> str:
@@ -125,7 +128,7 @@ def _as_html(results: Mapping[str, Result], waiting: Mapping[str, str], spent: s
         )
         parts += [f"<figure>{draw(figure)}</figure>" for figure in result.figures]
         parts += [f"<p>{e(note)}</p>" for note in result.notes]
-        opened = " open" if len(rows) <= 24 else ""
+        opened = " open" if len(rows) <= 12 else ""
         parts.append(
             f"<details{opened}><summary>{len(rows)} rows of measurements</summary>{table(columns, rows)}</details>"
         )
