@@ -25,6 +25,7 @@ from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
 from dragoman.export.cli import add_exporting_commands
 from dragoman.inspection.cli import inspect_command
+from dragoman.lab.cli import lab_commands
 from dragoman.languages.cli import lm_commands, make_tasks, mlm_commands
 from dragoman.options import (
     Alpha,
@@ -73,6 +74,7 @@ app.add_typer(vit_commands(lambda line: _print(line)), name="vit")
 add_adapting_commands(app, lambda line: _print(line))
 app.add_typer(correction_commands(lambda line: _print(line)), name="corrections")
 add_exporting_commands(app, lambda line: _print(line))
+app.add_typer(lab_commands(lambda line: _print(line)), name="lab")
 
 References = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
