@@ -55,7 +55,7 @@ def measure(arm: Arm, settings: Settings) -> Measured:
         after = load_model(trained(Arm("translation", arm.name, arm.configuration), settings))
         found: Measured = {"words": known, "groups": groups}
         for when, model in (("before", before), ("after", after)):
-            table = model.source_embedding.tokens.weight
+            table = next(model.source_embedding.tokens.parameters())
             vectors = (table - table.mean(0))[rows]
             found |= {f"{name} {when}": value for name, value in closeness(vectors, groups).items()}
             found[f"neighbours {when}"] = neighbours(vectors, known)
