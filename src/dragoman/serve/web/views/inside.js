@@ -28,7 +28,8 @@ export function Inside({ about, data, values }) {
   }, [address]);
   useEffect(() => replaceAddress("inside", writeState(state)), [state]);
 
-  const { seen, outcome, attention, effects, progress, problem, working, measureAll } = useLooking(data, state);
+  const { seen, outcome: found, attention, effects, progress, problem, working, measureAll } = useLooking(data, state);
+  const outcome = found?.changes.join() === state.changes.join() ? found : null; // not of the changes before
   useEffect(() => { // an address may ask for what this run does not have
     if (!seen) return;
     const limits = {
@@ -45,7 +46,7 @@ export function Inside({ about, data, values }) {
     <h1 class="unseen">Inside</h1>
     <${Sentence} about=${about} data=${data} state=${state} seen=${seen} working=${working} change=${change} />
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-    ${seen && html`<${Pictures} ...${{ data, state, seen, outcome, attention, effects, progress, working, measureAll, change }} />`}
+    ${seen && html`<${Pictures} ...${{ data, state, seen, outcome, attention, effects, progress, problem, measureAll, change }} />`}
   </div>`;
 }
 
@@ -107,7 +108,7 @@ function SaveButton({ data, seen, state }) {
   return html`<button type="button" class="quiet save" onClick=${save}><span aria-live="polite">${said || "Save as one HTML file"}</span></button>`;
 }
 
-function Pictures({ data, state, seen, outcome, attention, effects, progress, working, measureAll, change }) {
+function Pictures({ data, state, seen, outcome, attention, effects, progress, problem, measureAll, change }) {
   const colours = useColours();
   const rows = useMemo(() => rowsOf(seen, state.kind), [seen, state.kind]);
   const columns = useMemo(() => columnsOf(seen, state.kind).map(shownToken), [seen, state.kind]);
@@ -138,7 +139,7 @@ function Pictures({ data, state, seen, outcome, attention, effects, progress, wo
       ${fits && html`<h3>Lines between tokens</h3><p class="note">The chosen row stands out; weights under 0.02 are not drawn.</p><${Lines} ...${shared} onChoose=${choose} />`}
     </section>
     <div class="twin">
-      <${Changes} ...${{ seen, outcome, state, working }} saved=${data.saved} onChanges=${(changes) => change({ changes })} />
+      <${Changes} ...${{ seen, outcome, state, problem }} saved=${data.saved} onChanges=${(changes) => change({ changes })} />
       <${Ranking} ...${{ heads: seen.heads, effects, state, progress }} saved=${data.saved} sharpest=${fits && sharpestOf(head, rows, columns)}
         onMeasure=${() => { change({ ranked: true, statistic: "effect" }); if (state.ranked) measureAll(); }} onChoose=${chooseHead} />
     </div>`;

@@ -3,7 +3,7 @@
 import { html } from "../../vendor/htm-preact.js";
 import { changeInWords, columnsOf, headKey, headName, isOff, minus, pinOf, shownToken, signed, UNMASK } from "./state.js";
 
-export function Changes({ seen, outcome, state, saved, working, onChanges }) {
+export function Changes({ seen, outcome, state, saved, problem, onChanges }) {
   const { changes, kind, column } = state;
   const key = headKey(state);
   const without = (gone) => changes.filter((change) => change !== gone);
@@ -35,7 +35,7 @@ export function Changes({ seen, outcome, state, saved, working, onChanges }) {
     </ul>`}
     <div class="outcome" aria-live="polite">
       ${outcome && changes.length > 0 ? html`<${Outcome} seen=${seen} outcome=${outcome} />` : html`<p class="note">${
-        changes.length && working ? "Computing …" : "Nothing is changed. Switch the head off and see whether the translation needs it."}</p>`}
+        changes.length ? (problem ? "" : "Computing …") : "Nothing is changed. Switch the head off and see whether the translation needs it."}</p>`}
     </div>
   </section>`;
 }

@@ -25,7 +25,7 @@ export function readState(values) {
     translation: values.translation ?? "", // what was typed in place of the service's own
     kind: KINDS.includes(values.kind) ? values.kind : "cross",
     statistic: values.statistic in STATISTICS ? values.statistic : "entropy",
-    changes: (values.changes ?? "").split(",").filter(Boolean),
+    changes: (values.changes ?? "").split(",").map((change) => change.trim()).filter(Boolean),
     ranked: values.ranked === "1",
     ...Object.fromEntries(Object.keys(NUMBERS).map((name) => [name, number(name)])),
   };
