@@ -338,9 +338,9 @@ def test_the_vocabulary_is_learned_from_a_bounded_sample(
     seen: list[str] = []
     original = Tokenizer.learn.__func__  # type: ignore[attr-defined]
 
-    def watched(cls: type[Tokenizer], sentences: Any, vocab_size: int) -> Tokenizer:
+    def watched(cls: type[Tokenizer], sentences: Any, vocab_size: int, tags: Any = ()) -> Tokenizer:
         seen.extend(sentences)
-        tokenizer: Tokenizer = original(cls, seen, vocab_size)
+        tokenizer: Tokenizer = original(cls, seen, vocab_size, tags)
         return tokenizer
 
     monkeypatch.setattr(Tokenizer, "learn", classmethod(watched))

@@ -84,8 +84,9 @@ def test_ctranslate2_translates_the_exported_directory(tiny_run: Path, tmp_path:
         translator.translate_batch([tokens], beam_size=1, max_decoding_length=len(tokens) + 50)[0].hypotheses[0]
         for tokens in pieces.encode(SENTENCES, out_type=str)
     ]
-    ours = Translator.load(tiny_run, engine="reference", beam=1).translate(SENTENCES)
-    assert [pieces.decode(found) for found in theirs] == ours
+    assert [pieces.decode(found) for found in theirs] == [
+        load_tokenizer(tiny_run).decode(ids) for ids in greedy(tiny_run)
+    ]
 
 
 # Hugging Face
@@ -276,15 +277,33 @@ def test_argos_translate_installs_the_package_and_translates(tiny_run: Path, tmp
     subprocess.run([*install, "ctranslate2", "sentencepiece", "minisbd", "packaging"], check=True)
     (next(environment.glob("lib/python*/site-packages")) / "stanza.py").write_text("")
     path = export(tiny_run, "argos", tmp_path / "en_eo.argosmodel", languages=("en", "eo"))
-    home = {"HOME": str(tmp_path / "home"), "ARGOS_PACKAGES_DIR": str(tmp_path / "packages"), "PATH": "/usr/bin:/bin"}
+    home = {
+        "HOME": str(tmp_path / "home"),
+        "ARGOS_PACKAGES_DIR": str(tmp_path / "packages"),
+        "ARGOS_COMPUTE_TYPE": "float32",  # its own choice depends on the machine
+        "PATH": "/usr/bin:/bin",
+    }
     text = "\n".join([*SENTENCES, f"{SENTENCES[0]}. {SENTENCES[1].title()}"])
     ran = subprocess.run([python, "-c", ARGOS, path], input=text, env=home, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    theirs = ran.stdout.splitlines()
-    ours = Translator.load(tiny_run).translate(SENTENCES)
-    # Its length penalty is another one; on such sentences that matters little.
-    same = sum(a == b for a, b in zip(theirs, ours, strict=False))
-    assert (len(theirs), same >= 10) == (13, True), list(zip(theirs, ours, strict=False))
+    import ctranslate2
+    import sentencepiece
+
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path)
+    package = tmp_path / "translate-en_eo-1_0"
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(package / "sentencepiece.model"))
+    # With its own settings, and what our splitter of sentences makes of the last line.
+    lines = [*([sentence] for sentence in SENTENCES), [f"{SENTENCES[0]}.", SENTENCES[1].title()]]
+    found = ctranslate2.Translator(str(package / "model")).translate_batch(
+        pieces.encode([part for parts in lines for part in parts], out_type=str),
+        beam_size=4,
+        length_penalty=0.2,
+        replace_unknowns=True,
+    )
+    tokens = iter(found)
+    expected = [pieces.decode([piece for _ in parts for piece in next(tokens).hypotheses[0]]) for parts in lines]
+    assert ran.stdout.splitlines() == expected
 
 
 def test_the_splitter_of_sentences_splits_where_they_end() -> None:

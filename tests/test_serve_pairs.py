@@ -9,8 +9,9 @@ import pytest
 
 from dragoman.errors import DataError, UsageError
 from dragoman.identify import LanguageDetector
+from dragoman.language_codes import languages_of
 from dragoman.rundir import RunDirectory
-from dragoman.serve.pairs import Pair, languages_of, pair_of, pairs_to_serve
+from dragoman.serve.pairs import Pair, pair_of, pairs_to_serve
 from dragoman.serve.settings import Settings, read_keys
 
 
@@ -43,6 +44,7 @@ def test_training_files_tell_their_languages(
 
 def test_a_run_may_say_its_languages_itself(tiny_run: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    assert languages_of(RunDirectory(run)) is None
     with pytest.raises(UsageError, match=f"does not say its languages; name them: dragoman serve --pair en-de={run}"):
         pairs_to_serve([run], [], None, None)
     (run / "languages.json").write_text('{"source": "en", "target": "eo"}')

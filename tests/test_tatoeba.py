@@ -12,6 +12,7 @@ import pytest
 from dragoman import tatoeba
 from dragoman.errors import DataError, DragomanError
 from dragoman.evaluate import read_references
+from dragoman.rundir import default_cache
 
 
 def test_clean() -> None:
@@ -196,7 +197,7 @@ def test_prepare_repairs_what_is_missing_or_outdated(
 
 def test_default_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert tatoeba.default_cache() == tmp_path / "dragoman"
+    assert default_cache() == tmp_path / "dragoman"
     for value in ("", "relative/path"):
         monkeypatch.setenv("XDG_CACHE_HOME", value)
-        assert tatoeba.default_cache() == Path.home() / ".cache" / "dragoman"
+        assert default_cache() == Path.home() / ".cache" / "dragoman"

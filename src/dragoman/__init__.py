@@ -7,23 +7,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dragoman.adapt.backtranslate import BackTranslated, backtranslate
     from dragoman.adapt.finetune import FineTuned, finetune
-    from dragoman.config import DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
+    from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
     from dragoman.errors import DragomanError
+    from dragoman.export.bundle import About
+    from dragoman.export.reproduce import Reproduced, reproduce
     from dragoman.glossary import Glossary, Required
     from dragoman.model import Transformer
+    from dragoman.run import Run
     from dragoman.tokenizer import Tokenizer
     from dragoman.translate import Translator
 
     __version__: str
 
 __all__ = [
+    "About",
+    "BackTranslated",
+    "CorpusConfig",
     "DataConfig",
     "DragomanError",
     "FineTuned",
     "Glossary",
     "ModelConfig",
+    "Reproduced",
     "Required",
+    "Run",
     "RunConfig",
     "SearchConfig",
     "Tokenizer",
@@ -31,23 +40,32 @@ __all__ = [
     "Transformer",
     "Translator",
     "__version__",
+    "backtranslate",
     "finetune",
+    "reproduce",
 ]
 
 _HOME = {
+    "About": "dragoman.export.bundle",
+    "BackTranslated": "dragoman.adapt.backtranslate",
+    "CorpusConfig": "dragoman.config",
     "DataConfig": "dragoman.config",
     "DragomanError": "dragoman.errors",
     "Glossary": "dragoman.glossary",
     "FineTuned": "dragoman.adapt.finetune",
-    "finetune": "dragoman.adapt.finetune",
     "ModelConfig": "dragoman.config",
+    "Reproduced": "dragoman.export.reproduce",
     "Required": "dragoman.glossary",
+    "Run": "dragoman.run",
     "RunConfig": "dragoman.config",
     "SearchConfig": "dragoman.config",
     "Tokenizer": "dragoman.tokenizer",
     "TrainConfig": "dragoman.config",
     "Transformer": "dragoman.model",
     "Translator": "dragoman.translate",
+    "backtranslate": "dragoman.adapt.backtranslate",
+    "finetune": "dragoman.adapt.finetune",
+    "reproduce": "dragoman.export.reproduce",
 }
 
 

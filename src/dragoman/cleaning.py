@@ -75,10 +75,20 @@ def check_corpora(config: DataConfig, seed: int, processes: int | None = None) -
     """
     if not config.train:
         raise DataError("no training text; give --pairs FILE, or --source FILE and --target FILE")
-    profile = max((_profile(corpus, config) for corpus in config.train), key=lambda profile: profile.lines)
+    profiles = [_profile(corpus, config) for corpus in config.train]
+    largest = max(profiles, key=lambda profile: profile.lines)
+    if not config.target_languages:  # with several languages, each corpus is held against itself
+        profiles = [largest] * len(profiles)
     hashes = _Hashes(bytearray(), bytearray())
-    train = [_scan(corpus, "train", config, profile, seed, hashes, processes) for corpus in config.train]
-    valid = [_scan(corpus, "valid", config, profile, seed, None, processes) for corpus in config.valid]
+    train = [
+        _scan(corpus, "train", config, profile, seed, hashes, processes)
+        for corpus, profile in zip(config.train, profiles, strict=True)
+    ]
+    of_valid = [_profile(corpus, config) if config.target_languages else largest for corpus in config.valid]
+    valid = [
+        _scan(corpus, "valid", config, profile, seed, None, processes)
+        for corpus, profile in zip(config.valid, of_valid, strict=True)
+    ]
     hold_out = 0 if valid else config.hold_out
     _compare_lines(train, hashes, config.drop_duplicates, hold_out)
     checked = Checked(train, valid)

@@ -3,6 +3,7 @@
 Exit codes: 0 done, 2 wrong usage, 3 data or configuration at fault, 1 another failure, 130 interrupted.
 """
 
+import dataclasses
 import io
 import json
 import os
@@ -17,12 +18,14 @@ import typer
 from dragoman import config as configuration
 from dragoman.adapt.cli import add_adapting_commands, corpus_from
 from dragoman.config import CorpusConfig, RunConfig
+from dragoman.corrections.cli import correction_commands
 from dragoman.doctor.cli import doctor
 from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
 from dragoman.export.cli import add_exporting_commands
 from dragoman.inspection.cli import inspect_command
+from dragoman.lab.cli import lab_commands
 from dragoman.languages.cli import lm_commands, make_tasks, mlm_commands
 from dragoman.options import (
     Alpha,
@@ -32,6 +35,7 @@ from dragoman.options import (
     Checkpoint,
     EngineChoice,
     GlossaryFile,
+    Into,
     Keep,
     Language,
     Minutes,
@@ -68,7 +72,9 @@ app.add_typer(lm_commands(lambda line, end: _print(line, end)), name="lm")
 app.add_typer(mlm_commands(lambda line: _print(line)), name="mlm")
 app.add_typer(vit_commands(lambda line: _print(line)), name="vit")
 add_adapting_commands(app, lambda line: _print(line))
+app.add_typer(correction_commands(lambda line: _print(line)), name="corrections")
 add_exporting_commands(app, lambda line: _print(line))
+app.add_typer(lab_commands(lambda line: _print(line)), name="lab")
 
 References = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
@@ -96,6 +102,9 @@ def train(
     valid_source: Annotated[Path | None, typer.Option(help="Validation sources.")] = None,
     valid_target: Annotated[Path | None, typer.Option(help="Validation targets.")] = None,
     tokenizer: Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")] = None,
+    both: Annotated[
+        str | None, typer.Option(metavar="en-de", help="Learn both directions in one model; the pairs' languages.")
+    ] = None,
     out: Out = None,
     steps: Steps = None,
     minutes: Minutes = None,
@@ -104,8 +113,8 @@ def train(
 ) -> None:
     """Train a translator. The same command goes on with a run that was stopped."""
     flags: dict[str, Any] = {
-        "data.train": _corpora(corpus_from("train", "--", pairs, source, target)),
-        "data.valid": _corpora(corpus_from("train", "--valid-", valid_pairs, valid_source, valid_target)),
+        "data.train": _corpora(corpus_from("train", "--", pairs, source, target), both),
+        "data.valid": _corpora(corpus_from("train", "--valid-", valid_pairs, valid_source, valid_target), both),
         "data.tokenizer": None if tokenizer is None else str(tokenizer),
         "train.steps": steps,
         "train.minutes": minutes,
@@ -145,6 +154,7 @@ def translate(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    to: Into = None,
     glossary: GlossaryFile = None,
     keep: Keep = None,
     min_confidence: Annotated[
@@ -199,7 +209,7 @@ def translate(
     terms = None if glossary is None else Glossary.load(glossary)
     required = requirements(terms, keep or ())
     translator = Translator.load(
-        *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, **given
+        *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, to=to, **given
     )
     _settle(translator)
     if min_confidence is not None:
@@ -217,7 +227,7 @@ def translate(
         from dragoman.resumable import identity_of, translate_file
 
         identity: list[object] = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep]
-        identity += [min_confidence, mark, repair, translator.calibration if rate else None]
+        identity += [min_confidence, mark, repair, translator.calibration if rate else None, translator.tag]
         translate_file(
             translator,
             input_,
@@ -259,6 +269,7 @@ def evaluate(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    to: Into = None,
     language: Language = None,
     as_json: AsJson = False,
 ) -> None:
@@ -286,6 +297,7 @@ def evaluate(
             engine=engine,
             compute_type=compute_type,
             vocabulary_map=None,
+            to=to,
             **given,
         )
         _settle(translator)
@@ -340,6 +352,7 @@ def score(
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
+    to: Into = None,
     as_json: AsJson = False,
 ) -> None:
     """Log-probability of given translations.
@@ -350,7 +363,7 @@ def score(
     from dragoman.translate import Translator
 
     given = list(read_pairs(pairs))
-    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type)
+    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, to=to)
     for (source, target), log_probs in zip(given, translator.score(given), strict=True):
         total = sum(log_probs)
         if as_json:
@@ -610,9 +623,13 @@ def _shown(value: Any) -> str:
     return json.dumps(value)
 
 
-def _corpora(corpus: CorpusConfig | None) -> list[dict[str, str]] | None:
-    return (
-        None
-        if corpus is None
-        else [{name: value for name, value in vars(corpus).items() if name != "weight" and value}]
-    )
+def _corpora(corpus: CorpusConfig | None, both: str | None) -> list[dict[str, str]] | None:
+    if corpus is None:
+        return None
+    if both is not None:
+        from dragoman.export.cli import language_pair
+
+        source, target = language_pair(both, "--both")
+        forth, back = configuration.language_tag(target), configuration.language_tag(source)
+        corpus = dataclasses.replace(corpus, tag=forth, back_tag=back)
+    return [{name: value for name, value in vars(corpus).items() if name != "weight" and value is not None}]

@@ -23,6 +23,7 @@ NormOrder = Literal["post", "pre"]
 Norm = Literal["layer", "batch"]
 Positions = Literal["sinusoidal", "sinusoidal-2d", "learned", "index", "none"]
 AttentionScale = Literal["1/sqrt(d_k)", "1/d_k", "1"]
+RecurrentAttention = Literal["multiplicative", "additive", "none"]
 Schedule = Literal["paper", "linear"]
 Task = Literal["translate", "continue", "restore", "classify"]
 TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # of [data]: shares of the pairs of a view
@@ -53,6 +54,7 @@ class ModelConfig:
     classes: tuple[str, ...] = ()  # what an encoder alone tells apart, in place of the vocabulary
     patch: int = 0  # the source is a square picture, in patches of so many pixels a side; 0: it is text
     architecture: Architecture = "transformer"  # lstm: the baseline of recurrent.py, which has no heads or norms
+    recurrent_attention: RecurrentAttention = "multiplicative"  # how an lstm asks its memory; none: one vector is all
 
     def __post_init__(self) -> None:
         for name in ("d_model", "d_ff", "num_heads", "max_positions"):
@@ -125,8 +127,14 @@ class CorpusConfig:
     source: str | None = None
     target: str | None = None
     weight: float = 1.0  # how often a pair is seen in an epoch; 0.5: another random half each epoch
+    tag: str | None = None  # put before every source: `>>de<<` asks for German, `<bt>` says that it is synthetic
+    back_tag: str | None = None  # each pair is learned the other way round as well, with this before its source
 
     def __post_init__(self) -> None:
+        for name in ("tag", "back_tag"):
+            value = getattr(self, name)
+            plain = value is None or (value != "" and value == " ".join(value.split()) and "▁" not in value)
+            _require(plain, "data", name, value, "words with a space between them, for example >>de<<")
         two_files = self.source is not None and self.target is not None
         one_side = (self.source is None) != (self.target is None)
         if one_side or (self.pairs is None) != two_files:
@@ -135,6 +143,11 @@ class CorpusConfig:
                 f"found pairs={self.pairs!r}, source={self.source!r}, target={self.target!r}"
             )
         _require(self.weight > 0, "data", "weight", self.weight, "above 0")
+
+
+def language_tag(language: str) -> str:
+    """What stands before a source to ask for a translation into a language: the convention of the OPUS models."""
+    return f">>{language}<<"
 
 
 @dataclass(frozen=True)
@@ -176,6 +189,17 @@ class DataConfig:
             raise ConfigError(f"data.views = {self.views} {what}; must be {limit}")
         shares = sum(getattr(self, name) for name in TEXT_CHANGES)
         _require(shares <= 1, "data", f"{' + '.join(TEXT_CHANGES)}", shares, "at most 1: a pair is changed in one way")
+
+    @property
+    def tags(self) -> list[str]:
+        """The words of all tags, each once."""
+        given = (tag for corpus in self.train for tag in (corpus.tag, corpus.back_tag) if tag is not None)
+        return sorted({word for tag in given for word in tag.split()})
+
+    @property
+    def target_languages(self) -> list[str]:
+        """The languages that tags ask for; none where there is only one, which goes without saying."""
+        return [tag[2:-2] for tag in self.tags if tag.startswith(">>") and tag.endswith("<<")]
 
 
 @dataclass(frozen=True)

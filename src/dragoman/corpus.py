@@ -135,20 +135,30 @@ class Corpus:
         """Where a fault of a line may lie."""
         return self.name if self.config.target is None else f"{self.config.source} or {self.config.target}"
 
+    @property
+    def ways(self) -> int:
+        """How many pairs a line makes: one, or one for each direction."""
+        return 1 if self.config.back_tag is None else 2
+
     def __len__(self) -> int:
-        return int(np.count_nonzero(self.verdicts == self.selected))
+        return int(np.count_nonzero(self.verdicts == self.selected)) * self.ways
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Without the whitespace around them: it says nothing, and teaches a model to write it at random."""
+        """Without the whitespace around them: it says nothing, and teaches a model to write it at random. With the tags
+        that the corpus is given."""
+        tag, back_tag = self.config.tag, self.config.back_tag
         for verdict, raw in zip(self.verdicts.tobytes(), raw_pairs(self.config), strict=False):
             if verdict == self.selected:
-                yield raw[0].decode().strip(), raw[1].decode().strip()
+                source, target = raw[0].decode().strip(), raw[1].decode().strip()
+                yield (source if tag is None else f"{tag} {source}"), target
+                if back_tag is not None:
+                    yield f"{back_tag} {target}", source
 
     def drop(self, positions: Mapping[Verdict, Sequence[int]]) -> None:
         """Give new verdicts to pairs, named by their positions among those selected."""
         lines = np.flatnonzero(self.verdicts == self.selected)
         for verdict, dropped in positions.items():
-            self.verdicts[lines[list(dropped)]] = verdict
+            self.verdicts[lines[[position // self.ways for position in dropped]]] = verdict
 
     def report(self) -> CorpusReport:
         counts = count_verdicts(self.verdicts)

@@ -132,7 +132,7 @@ def prepare(
         else:
             size = vocab_size or choose_vocab_size(sum(corpus.characters for corpus in checked.train))
             say(f"learning a vocabulary of {size:,} pieces")
-            tokenizer = Tokenizer.learn(_sample(checked.train), size)
+            tokenizer = Tokenizer.learn(_sample(checked.train), size, config.tags)
 
     def write_record(report: CleaningReport) -> None:
         _write_json(record_path, {"tokenizer": tokenizer.digest, "inputs": inputs, "report": report.to_dict()})
@@ -330,7 +330,7 @@ def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
         ]
         return [{"path": path, "sha256": file_digest(path)} for path in paths]
 
-    settings = {
+    settings: dict[str, Any] = {
         "data.max_length": config.max_length,
         "data.max_length_ratio": config.max_length_ratio,
         "data.drop_duplicates": config.drop_duplicates,
@@ -338,6 +338,9 @@ def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
         "data.hold_out": 0 if config.valid else config.hold_out,
         "train.seed": None if config.valid else seed,  # it chooses what is held out
     }
+    if config.tags:  # named only where there are any: what was prepared without them stays valid
+        settings["data.tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.train]
+        settings["data.valid tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.valid]
     if config.views > 1:  # said only then: plain data is what it was before there were views
         settings |= {f"data.{name}": getattr(config, name) for name in ("views", "bpe_dropout", *TEXT_CHANGES)}
         settings["train.seed"] = seed

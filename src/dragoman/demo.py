@@ -9,8 +9,8 @@ from typing import Any
 from dragoman import evaluate
 from dragoman.config import load
 from dragoman.corpus import read_lines
-from dragoman.rundir import RunDirectory
-from dragoman.tatoeba import default_cache, prepare_demo
+from dragoman.rundir import RunDirectory, default_cache
+from dragoman.tatoeba import prepare_demo
 from dragoman.translate import Translator
 
 # None of them is in the corpus.

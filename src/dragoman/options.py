@@ -30,6 +30,8 @@ Keep = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
 Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]
 
+Into = Annotated[str | None, typer.Option("--to", help="The language to translate into, of a run of several.")]
+
 # Of every training.
 Out = Annotated[Path | None, typer.Option(help="The run's directory [default: runs/ and the recipe's name].")]
 Steps = Annotated[int | None, typer.Option(help="Stop after so many steps.")]

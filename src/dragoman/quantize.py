@@ -111,7 +111,9 @@ def quantize(
     if _learn_map(run, to):
         settings.append((to, True))
     translators = [
-        Translator.load(run, checkpoint=None, engine="ctranslate2", compute_type=kind, vocabulary_map=mapped, **search)
+        Translator.load(
+            run, checkpoint=None, engine="ctranslate2", compute_type=kind, vocabulary_map=mapped, to=None, **search
+        )
         for kind, mapped in settings
     ]
     threads = [_measure_threads(translator, sources) for translator in translators]

@@ -52,8 +52,8 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: str | Path) -> "RunDirectory":
-        """A directory that holds a run, or a DataError that says what is missing."""
-        run = cls(path)
+        """A directory that holds a run, or a bundle of one, or a DataError that says what is missing."""
+        run = cls(unpacked(Path(path)) if _is_zip(Path(path)) else path)
         if not run.path.is_dir():
             raise DataError(f"{path}: no such run directory; make one: dragoman train --pairs my.tsv --out {path}")
         for needed in (run.config_path, run.tokenizer_path):
@@ -138,6 +138,47 @@ def require_task(run: RunDirectory, task: Task) -> None:
     trained_for = run.read_config().model.task
     if trained_for != task:
         raise DataError(f"{run.path}: was trained to {trained_for}, not to {task}; use {uses[trained_for]}")
+
+
+def default_cache() -> Path:
+    """$XDG_CACHE_HOME/dragoman, or ~/.cache/dragoman."""
+    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # The XDG specification has relative paths ignored.
+    return (configured if configured.is_absolute() else Path.home() / ".cache") / "dragoman"
+
+
+def _is_zip(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    import zipfile  # only who has a file for a run waits for it
+
+    return zipfile.is_zipfile(path)
+
+
+def unpacked(bundle: Path) -> Path:
+    """The run in a bundle, unpacked where things are kept that can be made again; once for each content."""
+    directory = default_cache() / "bundles" / sha256(bundle)[:16]
+    if not (directory / "config.json").is_file():
+        unpack(bundle, directory)
+    return directory
+
+
+def unpack(bundle: Path, directory: Path) -> None:
+    """The run's files from a bundle into a new directory, each held against its hash in card.json."""
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(bundle) as archive, replacing(directory) as temporary:
+            temporary.mkdir()
+            for name, recorded in json.loads(archive.read("card.json"))["files"].items():
+                if not re.fullmatch(r"[\w-][\w.-]*", name):  # a name, not a path: nothing is written elsewhere
+                    raise DataError(f"{bundle}: {name!r} is no file of a run; do not trust this bundle")
+                with archive.open(f"run/{name}") as packed, (temporary / name).open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+                if sha256(temporary / name) != recorded:
+                    raise DataError(f"{bundle}: {name} is not what was packed; fetch the bundle again")
+    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"{bundle}: not a bundle of a run ({error}); make one: dragoman bundle RUN") from None
 
 
 @contextmanager

@@ -112,13 +112,6 @@ class DemoData:
         return tuple(sorted(self.directory.glob(f"{part}.fr.*"), key=lambda path: int(path.suffix[1:])))
 
 
-def default_cache() -> Path:
-    """$XDG_CACHE_HOME/dragoman, or ~/.cache/dragoman."""
-    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The XDG specification has relative paths ignored.
-    return (configured if configured.is_absolute() else Path.home() / ".cache") / "dragoman"
-
-
 def prepare_demo(cache: Path) -> DemoData:
     """Fetch, clean and split the pairs, once: a second call finds the files and returns."""
     directory = cache / "demo-en-fr"

@@ -61,16 +61,16 @@ class Tokenizer:
         self.pad_id: int = pad_id if pad_id >= 0 else self.eos_id
 
     @classmethod
-    def learn(cls, sentences: Iterable[str], vocab_size: int) -> Self:
+    def learn(cls, sentences: Iterable[str], vocab_size: int, tags: Sequence[str] = ()) -> Self:
         """Learn `vocab_size` pieces: fewer where the text does not hold so many, more where its alphabet needs them.
 
-        0 chooses from the text given. The text is held in memory: the caller bounds it.
+        0 chooses from the text given. The text is held in memory: the caller bounds it. Each of the `tags` is a piece.
         """
         escaped = [_escape(sentence) for sentence in sentences]
         wanted = vocab_size or choose_vocab_size(sum(map(len, escaped)))
         for coverage in _COVERAGES:
             try:
-                return cls(_learn(iter(escaped), wanted, coverage))
+                return cls(_learn(iter(escaped), wanted, coverage, tags))
             except RuntimeError as error:
                 too_small = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
                 if too_small is None:
@@ -79,7 +79,7 @@ class Tokenizer:
                         f"give more text, in lines of at most 4,192 bytes"
                     ) from None
                 smallest = int(too_small[1])
-        return cls(_learn(iter(escaped), smallest, _COVERAGES[-1]))
+        return cls(_learn(iter(escaped), smallest, _COVERAGES[-1], tags))
 
     @classmethod
     def load(cls, model: str | Path | bytes) -> Self:
@@ -134,6 +134,12 @@ class Tokenizer:
         texts = self._model.decode([[int(i) for i in ids] for ids in batch], num_threads=-1)
         return [_unescape(text) for text in texts]
 
+    @property
+    def languages(self) -> list[str]:
+        """The target languages that tags ask for; none where there is only one, which goes without saying."""
+        tags = (re.fullmatch(r"▁?>>(.+)<<", piece) for piece in self._pieces if piece.endswith("<<"))
+        return sorted(tag[1] for tag in tags if tag is not None)
+
     def piece(self, token: int) -> str:
         """For display: a leading space is written ▁."""
         return self._pieces[token]
@@ -160,7 +166,7 @@ def train_model(lines: Iterable[str], vocab_size: int, character_coverage: float
     return model.getvalue()
 
 
-def _learn(sentences: Iterator[str], vocab_size: int, coverage: float) -> bytes:
+def _learn(sentences: Iterator[str], vocab_size: int, coverage: float, tags: Sequence[str]) -> bytes:
     return train_model(
         sentences,
         vocab_size,
@@ -168,6 +174,7 @@ def _learn(sentences: Iterator[str], vocab_size: int, coverage: float) -> bytes:
         model_type="bpe",
         byte_fallback=True,
         max_sentencepiece_length=CHARACTERS_PER_TOKEN,
+        user_defined_symbols=[f"▁{tag}" for tag in tags],
     )
 
 

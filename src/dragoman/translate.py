@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from dragoman.confidence import Calibration, Evidence, Rating, WordConfidence
-from dragoman.config import SearchConfig
+from dragoman.config import SearchConfig, language_tag
 from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_length
 from dragoman.engines.converted import digest_of
 from dragoman.engines.selection import load_engine, load_reference
@@ -81,13 +81,16 @@ class Translator:
         search: SearchConfig,
         load_reference: "Callable[[], ReferenceEngine] | None" = None,
         load_calibration: Callable[[], Calibration | None] = lambda: None,
+        tag: str = "",
     ) -> None:
-        """load_reference: the same weights in the engine that can do everything, for what `engine` cannot."""
+        """load_reference: the same weights in the engine that can do everything, for what `engine` cannot. tag: put
+        before every source, it asks a model of several languages for one of them."""
         self.engine = engine
         self.tokenizer = tokenizer
         self.search = search
         self._load_reference = load_reference
         self._load_calibration = load_calibration
+        self.tag = tag
         self._borders: Borders | None = None
 
     @classmethod
@@ -98,9 +101,12 @@ class Translator:
         engine: EngineName = "auto",
         compute_type: ComputeType | None = None,
         vocabulary_map: bool | None = None,
+        to: str | None = None,
         **search: float,
     ) -> Self:
         """`Translator.load("runs/my", beam=8)`: the run's own search settings, with these in their place.
+
+        `to`: the language to translate into, of a run of several; "" where the text itself says it with a tag.
 
         `engine="auto"` is CTranslate2 where that can do it, without torch, and else the reference engine. Of
         CTranslate2, `compute_type` chooses the numbers and `vocabulary_map` whether the likely target tokens alone are
@@ -119,6 +125,7 @@ class Translator:
         for run in directories:
             require_task(run, "translate")
         settings = with_changes(directories[0].read_config().search, **search)
+        tag = _tag_for(to, tokenizer, directories[0].path)
         loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)
         return cls(
             loaded,
@@ -126,12 +133,17 @@ class Translator:
             settings,
             functools.cache(lambda: load_reference(directories, tokenizer, checkpoint)),
             functools.cache(lambda: _calibration_of(directories, tokenizer, checkpoint)),
+            tag,
         )
+
+    def tagged(self, text: str) -> str:
+        """A source as the model is given it."""
+        return f"{self.tag} {text}" if self.tag and text else text
 
     def with_search(self, **changes: float) -> "Translator":
         """The same engines with other search settings."""
         search = with_changes(self.search, **changes)
-        return Translator(self.engine, self.tokenizer, search, self._load_reference, self._load_calibration)
+        return Translator(self.engine, self.tokenizer, search, self._load_reference, self._load_calibration, self.tag)
 
     @property
     def calibration(self) -> Calibration | None:
@@ -142,7 +154,7 @@ class Translator:
         """Whether a sentence is translated as one."""
         limit = self.search.max_source_length
         # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
-        return len(text.encode()) < limit or len(self.tokenizer.encode(text)) <= limit
+        return len(f"{self.tag}{text}".encode()) < limit - 1 or len(self.tokenizer.encode(self.tagged(text))) <= limit
 
     def translate(self, lines: Sequence[str], required: Requirements | None = None) -> list[str]:
         """One translation a line, in the order given. `required`: what each must hold, as `Glossary(...).required`."""
@@ -179,7 +191,7 @@ class Translator:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """The log-probability of each token of each given translation, the end symbol's last."""
-        sources = self.tokenizer.encode_batch([source.strip() for source, _ in pairs])
+        sources = self.tokenizer.encode_batch([self.tagged(source.strip()) for source, _ in pairs])
         targets = self.tokenizer.encode_batch([target.strip() for _, target in pairs])
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
         if lengths and max(lengths) > MOST_SCORED_TOKENS:
@@ -208,14 +220,14 @@ class Translator:
     ) -> Iterator[Translation]:
         parts: list[_Part] = []  # of every line
         parts_of: list[range] = []
-        encoded = self.tokenizer.encode_batch([line.strip() for line in lines])
+        encoded = self.tokenizer.encode_batch([self.tagged(line.strip()) for line in lines])
         limit = self.search.max_source_length
         for number, (line, ids) in enumerate(zip(lines, encoded, strict=True), start=first_line):
             begin = len(parts)
             pieces, piece_ids = [line.strip()], [ids]
             if len(ids) > limit:
-                pieces = split_text(line.strip(), lambda text: len(self.tokenizer.encode(text)) <= limit)
-                piece_ids = self.tokenizer.encode_batch(pieces)
+                pieces = split_text(line.strip(), lambda text: len(self.tokenizer.encode(self.tagged(text))) <= limit)
+                piece_ids = self.tokenizer.encode_batch([self.tagged(piece) for piece in pieces])
                 warn(
                     f"line {number}: {len(ids)} tokens, more than {limit} (search.max_source_length): "
                     f"translated in {len(pieces)} parts"
@@ -272,9 +284,8 @@ class Translator:
 
     def evidence(self, lines: Sequence[str]) -> list[Evidence | None]:
         """What calibrating needs to see of each translation; None of a line that is empty or too long for one."""
-        parts = [
-            _Part(line.strip(), ids, ()) for line, ids in zip(lines, self.tokenizer.encode_batch(lines), strict=True)
-        ]
+        encoded = self.tokenizer.encode_batch([self.tagged(line) for line in lines])
+        parts = [_Part(line.strip(), ids, ()) for line, ids in zip(lines, encoded, strict=True)]
         whole = [index for index, part in enumerate(parts) if 1 <= len(part.ids) <= self.search.max_source_length]
         best = [some[0] for some in self._find([parts[i] for i in whole], 1, 0, scores=False)]
         seen = dict(zip(whole, self._evidence([parts[i] for i in whole], best), strict=True))
@@ -408,6 +419,17 @@ def ngrams(ids: Sequence[int], size: int) -> set[tuple[int, ...]]:
 def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | None:
     known = [part for part in parts if part is not None]
     return tuple(value for part in known for value in part) if len(known) == len(parts) else None
+
+
+def _tag_for(to: str | None, tokenizer: Tokenizer, run: Path) -> str:
+    known = tokenizer.languages
+    if to is None and len(known) > 1:
+        raise UsageError(f"{run} translates into {', '.join(known)}; say which: --to {known[0]}")
+    if to and to not in known:
+        able = f"translates into {', '.join(known)}" if known else "knows one language to translate into"
+        raise UsageError(f"{run} {able}, not {to}; leave --to out, or give one of them")
+    wanted = to if to is not None else "".join(known)
+    return language_tag(wanted) if wanted else ""
 
 
 def with_changes(search: SearchConfig, **changes: float) -> SearchConfig:

@@ -127,6 +127,9 @@ def finetune(
     given = None if valid is None else corpus_of(valid)
     old_config = before.read_config()
     tokenizer = load_tokenizer(before.path)
+    if tokenizer.languages and new.tag is None:
+        known = ", ".join(tokenizer.languages)
+        raise UsageError(f"finetune: {run} translates into {known}; say which the new pairs are in: --to, or a tag")
     text = _planned_text(before, after, new, given, old, tokenizer, say)
     config = with_overrides(fine_tuning_config(old_config, text, old, after), overrides)
     begin_with(weights_of(load_model(before)), before, after, config, tokenizer)
@@ -188,7 +191,7 @@ def _planned_text(
     made_from = {
         "weights": sha256(before.model_path),
         "tokenizer": tokenizer.digest,
-        "new": digests(new),
+        "new": [*digests(new), new.tag],
         "valid": digests(given),
         "with_old": old > 0,
     }
@@ -350,7 +353,7 @@ def _hold_out(corpora: Sequence[Corpus], known: Iterable[Pair], seed: int) -> li
 def _measure(
     before: RunDirectory, after: RunDirectory, text: Text, language: str | None, say: Callable[[str], None]
 ) -> FineTuned:
-    translators = [Translator.load(run.path) for run in (before, after)]
+    translators = [Translator.load(run.path, to="") for run in (before, after)]  # the text has its tags
 
     def compared(name: str, corpus: CorpusConfig) -> evaluate.Comparison:
         say(f"translating the {name} domain before and after")

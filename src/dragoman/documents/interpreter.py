@@ -63,7 +63,7 @@ class RunInterpreter:
         **search: float,
     ) -> Self:
         translator = Translator.load(
-            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, **search
+            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, to=None, **search
         )
         return cls(translator, lambda: explainer_of(translator, run), rules, language)
 
@@ -96,6 +96,8 @@ def explainer_of(translator: Translator, run: Path) -> "Explainer | None":
     from dragoman.explain import CALIBRATION_SENTENCES, Explainer
     from dragoman.model import Transformer
 
+    if translator.tag:  # the tag would be one of the source's words, and all others one further
+        return None
     reference = translator.reference
     if len(reference.models) != 1 or not isinstance(reference.models[0], Transformer):
         return None

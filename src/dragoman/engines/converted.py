@@ -112,12 +112,17 @@ def remember_threads(run: RunDirectory, settings: str, chosen: Threads, speeds: 
     return True
 
 
-def _machine(settings: str) -> str:
-    """The processor, how much of it may be used, and what it is used for."""
+def processor() -> str:
+    """Its name, and how much of it may be used."""
     name = platform.processor()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
         name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         pass
-    return f"{name or platform.machine()}, {cores()} cores, {settings}"
+    return f"{name or platform.machine()}, {cores()} cores"
+
+
+def _machine(settings: str) -> str:
+    """The processor, and what it is used for."""
+    return f"{processor()}, {settings}"

@@ -67,14 +67,15 @@ def export(
 def _directory(run: RunDirectory, to: str, out: str | Path | None) -> Iterator[tuple[Path, Path]]:
     """A temporary name for a directory, and the name that it gets when it is complete."""
     path = Path(out) if out is not None else run.path.with_name(f"{run.path.name}-{to}")
-    _require_new(path)
+    require_new(path)
     with replacing(path) as temporary:
         yield temporary, path
 
 
-def _require_new(path: Path) -> None:
+def require_new(path: Path) -> None:
+    """Nothing that is there is written over."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise UsageError(f"export: {path} is there already; remove it, or give another --out")
+        raise UsageError(f"{path} is there already; remove it, or give another --out")
 
 
 def _copy_converted(run: RunDirectory, tokenizer: Tokenizer, compute_type: ComputeType, out: Path) -> None:
@@ -92,13 +93,16 @@ def _export_argos(
     """A zip of one folder: model/ as CTranslate2 reads it, sentencepiece.model, metadata.json, a sentence splitter."""
     from dragoman.export.sentences import splitter
 
+    if len(tokenizer.languages) > 1:
+        known = ", ".join(tokenizer.languages)
+        raise UsageError(f"export: {run.path} translates into {known}; an Argos package has one direction")
     found = languages_of(run) if languages is None else languages
     if found is None:
         raise UsageError(f"export: {run.path} does not say its languages; name them: --languages en-de")
     source, target = map(checked_code, found)
     name = f"translate-{source}_{target}-1_0"
     path = Path(out) if out is not None else run.path.with_name(f"{run.path.name}-{source}_{target}.argosmodel")
-    _require_new(path)
+    require_new(path)
     metadata = {
         "package_version": "1.0",
         "argos_version": "1.9.0",
@@ -129,7 +133,7 @@ def import_marian(directory: str | Path, out: str | Path, languages: tuple[str, 
     source, run = Path(directory), RunDirectory(out)
     if not (source / "config.json").is_file():
         raise DataError(f"{source}: no config.json in it; give a directory that transformers loads a Marian model from")
-    _require_new(run.path)
+    require_new(run.path)
     imported = read_marian(source)
     with replacing(run.path) as temporary:
         temporary.mkdir()

@@ -62,7 +62,7 @@ def serve(
     ]
     if missing:
         raise UsageError(f"serve: {', '.join(missing)} is not installed; pip install 'dragoman[serve]'")
-    from dragoman.serve.pairs import Pair, pairs_to_serve
+    from dragoman.serve.pairs import Pair, pairs_to_serve, target_for
     from dragoman.serve.results import check_results
     from dragoman.serve.settings import Settings, read_keys
 
@@ -93,7 +93,7 @@ def serve(
     from dragoman.translate import Translator
 
     def load(served: Pair) -> Translator:
-        return Translator.load(served.run, engine=engine, compute_type=compute_type)
+        return Translator.load(served.run, engine=engine, compute_type=compute_type, to=target_for(served))
 
     test_set = read_test_set("serve", source, reference or ())
     run(Service(pairs, settings, load, results or (), test_set), lambda line: print(line, file=sys.stderr))

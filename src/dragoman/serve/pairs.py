@@ -7,6 +7,7 @@ from pathlib import Path
 from dragoman.errors import UsageError
 from dragoman.language_codes import checked_code, languages_of
 from dragoman.rundir import RunDirectory
+from dragoman.tokenizer import load_tokenizer
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ def pair_of(text: str) -> Pair:
     if not equals or not dash or not run:
         raise UsageError(f"serve: --pair {text}; write it as en-de=RUN")
     return Pair(checked_code(source), checked_code(target), Path(run))
+
+
+def target_for(pair: Pair) -> str | None:
+    """What to ask a run of several languages for; None: it has one."""
+    return pair.target if load_tokenizer(RunDirectory.open(pair.run).path).languages else None
 
 
 def pairs_to_serve(

@@ -19,7 +19,7 @@ from dragoman.sentences import Segment, join, segments
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import Pair, target_for
 from dragoman.serve.runs import Runs, Watched
 from dragoman.serve.settings import Settings
 from dragoman.translate import Candidate, Translation, Translator
@@ -73,7 +73,7 @@ class Service:
         self,
         pairs: Sequence[Pair],
         settings: Settings,
-        load: Callable[[Pair], Translator] = lambda pair: Translator.load(pair.run),
+        load: Callable[[Pair], Translator] = lambda pair: Translator.load(pair.run, to=target_for(pair)),
         results: Sequence[Path] = (),
         test_set: TestSet | None = None,
     ) -> None:
@@ -212,7 +212,7 @@ class Service:
 
             found = explainer_of(self.translators[pair.name], pair.run)
             if found is None:
-                raise UsageError(f"{pair.run}: a model without the Transformer's attention, which is what is shown")
+                raise UsageError(f"{pair.run}: no Transformer, or one of several languages; others can be looked into")
             self._explainers[pair.name] = found
         return self._explainers[pair.name]
 

@@ -1,0 +1,218 @@
+"""A run as one file: its weights and what it takes to use them, and a card that says where they come from.
+
+README.md   the card for people       card.json   the same for programs, with the hash of every file
+run/        config.json, tokenizer.model, model.safetensors, model.json, cleaning.json, metrics.jsonl ...
+text/       the training and validation files, where they were asked for
+
+`dragoman translate my.zip` and every other command that takes a run takes a bundle as well.
+"""
+
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from dragoman.config import CorpusConfig, RunConfig
+from dragoman.corpus import file_digest
+from dragoman.engines.converted import processor
+from dragoman.errors import DataError, UsageError
+from dragoman.language_codes import language_name, languages_of
+from dragoman.rundir import RunDirectory, read_json, replacing, sha256
+
+FORMAT = 1
+NEEDED = ("config.json", "tokenizer.model", "model.safetensors")
+USEFUL = ("model.json", "cleaning.json", "metrics.jsonl", "engine.json", "languages.json")
+
+
+@dataclass(frozen=True)
+class About:
+    """What only its maker can say of a model."""
+
+    title: str = ""
+    author: str = ""
+    licence: str = ""  # of the weights, as an SPDX name: Apache-2.0, CC-BY-4.0
+    data_licence: str = ""  # of the text that they were trained on
+    notes: str = ""
+
+
+def bundle(run: str | Path, out: str | Path, about: About | None = None, with_text: bool = False) -> Path:
+    """Write a run and its card into one zip file."""
+    directory, path, about = RunDirectory.open(run), Path(out), about or About()
+    if path.exists():
+        raise UsageError(f"bundle: {path} is there already; remove it, or give another --out")
+    for name in NEEDED:
+        if not (directory.path / name).is_file():
+            raise DataError(f"{directory.path}: {name} is missing; train the run to its end first")
+    card = make_card(directory, about)
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.md", "\n".join(card_lines(card)) + "\n")
+        archive.writestr("card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+        for name in card["files"]:
+            archive.write(directory.path / name, f"run/{name}")
+        for digest, file in text_files(directory.read_config()) if with_text else ():
+            archive.write(file, f"text/{digest}")
+    return path
+
+
+def text_files(config: RunConfig) -> Iterator[tuple[str, Path]]:
+    """Each file of the run's text once, with its hash."""
+    seen = set()
+    for corpus in (*config.data.train, *config.data.valid):
+        for name in files_of(corpus):
+            digest = file_digest(name)
+            if digest not in seen:
+                seen.add(digest)
+                yield digest, Path(name)
+
+
+def files_of(corpus: CorpusConfig) -> list[str]:
+    return [name for name in (corpus.pairs, corpus.source, corpus.target) if name is not None]
+
+
+def make_card(run: RunDirectory, about: About) -> dict[str, Any]:
+    """Everything that the run's own files say, and what its maker adds."""
+    config = run.read_config()
+    found = [name for name in (*NEEDED, *USEFUL) if (run.path / name).is_file()]
+    languages = languages_of(run)
+    cleaning = read_json(run.path / "cleaning.json") if "cleaning.json" in found else {}
+    inputs = cleaning.get("inputs", {})
+    return {
+        "format": FORMAT,
+        "about": vars(about),
+        "languages": None if languages is None else list(languages),
+        "software": {"dragoman": _version(), "licence": "Apache-2.0"},
+        "weights": read_json(run.model_card_path) if "model.json" in found else {},
+        "training": _training(run, config),
+        "validation": _validation(run),
+        "data": {
+            "train": inputs.get("train", []),
+            "valid": inputs.get("valid", []),
+            "cleaning": cleaning.get("report", {}).get("corpora", []),
+        },
+        "config": json.loads(config.to_json()),
+        "began_with": _began_with(run),
+        "files": {name: sha256(run.path / name) for name in found},
+    }
+
+
+def _training(run: RunDirectory, config: RunConfig) -> dict[str, Any]:
+    ends = [event for event in _events(run) if event["event"] == "end"]
+    checkpoints = run.checkpoints()
+    made_by = read_json(checkpoints[-1] / "manifest.json").get("made_by", {}) if checkpoints else {}
+    return {
+        "steps": ends[-1]["step"] if ends else None,
+        "seconds": ends[-1]["seconds"] if ends else None,
+        "seed": config.train.seed,
+        "by_the_clock": config.train.minutes is not None,
+        "processes": made_by.get("ranks"),
+        "threads": made_by.get("threads"),
+        "torch": made_by.get("torch"),
+        "processor": processor(),  # of the machine that makes the bundle
+    }
+
+
+def _validation(run: RunDirectory) -> dict[str, Any] | None:
+    """BLEU of the weights in the bundle, greedily decoded, as training measured it."""
+    events = _events(run)
+    valid = [event for event in events if event["event"] == "valid"]
+    ends = [event for event in events if event["event"] == "end"]
+    if not valid or not ends:
+        return None
+    kept = ends[-1]["average_bleu"] if ends[-1]["kind"] in ("average", "last") else ends[-1]["best_bleu"]
+    return {"bleu": kept, "signature": valid[-1]["signature"], "search": "greedy"}
+
+
+def _events(run: RunDirectory) -> list[dict[str, Any]]:
+    if not run.metrics_path.is_file():
+        return []
+    try:
+        return [json.loads(line) for line in run.metrics_path.read_text(encoding="utf-8").splitlines()]
+    except ValueError as error:
+        raise DataError(f"{run.metrics_path}: damaged ({error}); restore it") from None
+
+
+def _began_with(run: RunDirectory) -> str | None:
+    """The hash of the weights that a fine-tuned run began with."""
+    plan = run.path / "finetune" / "plan.json"
+    return str(read_json(plan)["made_from"]["weights"]) if plan.is_file() else None
+
+
+def _version() -> str:
+    try:
+        return metadata.version("dragoman")
+    except metadata.PackageNotFoundError:
+        return "from source"
+
+
+@dataclass
+class _Page:
+    lines: list[str] = field(default_factory=list)
+
+    def table(self, title: str, rows: list[tuple[str, Any]]) -> None:
+        known = [(name, value) for name, value in rows if value not in (None, "", [])]
+        if known:
+            self.lines += ["", f"## {title}", "", "| | |", "|---|---|"]
+            self.lines += [f"| {name} | {_cell(value)} |" for name, value in known]
+
+
+def _cell(value: Any) -> str:
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def card_lines(card: dict[str, Any]) -> list[str]:
+    """The card as a page of Markdown."""
+    about, training, model = card["about"], card["training"], card["config"]["model"]
+    languages = card["languages"]
+    direction = "" if languages is None else " to ".join(map(language_name, languages))
+    page = _Page([f"# {about['title'] or direction or 'A translator'}"])
+    if about["notes"]:
+        page.lines += ["", about["notes"]]
+    missing = "not stated"
+    page.table(
+        "Use",
+        [
+            ("languages", direction),
+            ("made by", about["author"]),
+            ("licence of the weights", about["licence"] or missing),
+            ("licence of the text", about["data_licence"] or missing),
+            ("software", f"Dragoman {card['software']['dragoman']}, {card['software']['licence']}"),
+            ("translate with it", "`dragoman translate THIS.zip`, or `dragoman unbundle THIS.zip --out RUN`"),
+        ],
+    )
+    validation = card["validation"] or {}
+    page.table(
+        "Quality",
+        [
+            ("BLEU on the validation text", validation and f"{validation['bleu']:.2f}, {validation['search']}"),
+            ("sacreBLEU signature", validation and f"`{validation['signature']}`"),
+        ],
+    )
+    seconds = training["seconds"]
+    page.table(
+        "Training",
+        [
+            ("steps", training["steps"] and f"{training['steps']:,}"),
+            ("time", seconds and f"{seconds / 60:.1f} minutes"),
+            ("machine of the bundle", training["processor"]),
+            ("threads", training["threads"]),
+            ("torch", training["torch"]),
+            ("seed", training["seed"]),
+            ("began with the weights", card["began_with"] and f"`{card['began_with'][:16]}`"),
+            ("done again with", "`dragoman reproduce THIS.zip --out RUN`"),
+        ],
+    )
+    wanted = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "dropout", "norm_order", "vocab_size")
+    page.table("Model", [(name, model[name]) for name in wanted])
+    for corpus in card["data"]["cleaning"]:
+        dropped = ", ".join(f"{count:,} {rule.replace('_', ' ')}" for rule, count in corpus["dropped"].items())
+        rows = [("lines", f"{corpus['lines']:,}"), ("kept", f"{corpus['kept']:,}"), ("dropped", dropped)]
+        page.table(f"Text for {corpus['role']}: {Path(corpus['name']).name}", rows)
+    files = [
+        (Path(file["path"]).name, f"`{file['sha256']}`") for role in ("train", "valid") for file in card["data"][role]
+    ]
+    page.table("Files of text, by SHA-256", files)
+    page.lines += ["", "card.json has all of it, the whole configuration included."]
+    return page.lines

@@ -1,0 +1,167 @@
+"""Train a bundle's run again from its text; compare to the bit where machine and threads are the same, else by BLEU."""
+
+import dataclasses
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dragoman import evaluate
+from dragoman.config import CorpusConfig, RunConfig
+from dragoman.corpus import file_digest
+from dragoman.dataset import prepared_directory, read_text
+from dragoman.engines.converted import processor
+from dragoman.errors import DataError, UsageError
+from dragoman.rundir import RunDirectory, replacing, sha256, unpack
+from dragoman.train import train
+from dragoman.translate import Translator
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What came of it. `expected_bits`: machine, threads and torch are the card's, and no clock decided anything."""
+
+    run: Path
+    expected_bits: bool
+    differs: tuple[str, ...]  # what is otherwise here than where the bundle was made
+    same_tokenizer: bool
+    same_bits: bool
+    comparison: evaluate.Comparison | None  # where the bits are not the same
+
+    @property
+    def holds(self) -> bool:
+        """The same bits; or, where those cannot be expected, no significantly lower BLEU."""
+        if self.same_bits:
+            return True
+        if self.expected_bits or self.comparison is None:
+            return False
+        bleu = self.comparison.bleu
+        return not (bleu.significant and bleu.b < bleu.a)
+
+    def to_dict(self) -> dict[str, Any]:
+        compared = None if self.comparison is None else self.comparison.to_dict()
+        return {**dataclasses.asdict(self), "run": str(self.run), "comparison": compared, "holds": self.holds}
+
+    def lines(self) -> list[str]:
+        said = [f"here and there differ: {what}" for what in self.differs]
+        said.append(f"tokenizer: {'the same' if self.same_tokenizer else 'another'}")
+        if self.same_bits:
+            return [*said, "weights: the same to the bit"]
+        expected = "which was to be expected" if not self.expected_bits else "although machine and threads are the same"
+        said.append(f"weights: not the same bits, {expected}")
+        if self.comparison is not None:
+            said += ["A is the bundle, B is here:", *self.comparison.lines()]
+        return said
+
+
+def reproduce(
+    bundle: str | Path,
+    out: str | Path,
+    text: Sequence[Path] = (),
+    *,
+    language: str | None = None,
+    again: str = "the same call",
+    say: Callable[[str], None] = lambda _: None,
+) -> Reproduced:
+    """Train into `out` what the bundle was trained from, found by its hashes; or go on with it, if it was stopped.
+
+    `text`: directories to look for the files in, where they are neither in the bundle nor where its configuration says.
+    """
+    path, run = Path(bundle), RunDirectory(out)
+    if not path.is_file():
+        raise UsageError(f"reproduce: {path} is no file; give a bundle: dragoman bundle RUN --out my.zip")
+    original = RunDirectory(run.path.with_name(f"{run.path.name}.bundle"))
+    if not original.config_path.is_file():
+        unpack(path, original.path)
+    with zipfile.ZipFile(path) as archive:
+        card: dict[str, Any] = json.loads(archive.read("card.json"))
+    if card["began_with"]:
+        raise UsageError(
+            f"reproduce: {path} was fine-tuned from the weights {card['began_with'][:16]}; "
+            f"reproduce that run, then use dragoman finetune"
+        )
+    training = card["training"]
+    config = _with_text(original.read_config(), card, path, run, text)
+    if training["by_the_clock"]:
+        config = replace(config, train=replace(config.train, steps=training["steps"], minutes=None))
+    if training["threads"]:
+        threads, processes = training["threads"], training["processes"] or 1
+        config = replace(config, train=replace(config.train, threads=threads, processes=processes))
+    train(config, run, again)
+    return _compared(original, run, training, language, say)
+
+
+def _with_text(
+    config: RunConfig, card: dict[str, Any], bundle: Path, run: RunDirectory, text: Sequence[Path]
+) -> RunConfig:
+    """The configuration, with each file of text found by its hash."""
+    recorded = {file["path"]: file["sha256"] for role in ("train", "valid") for file in card["data"][role]}
+    if not recorded:
+        raise DataError(f"{bundle}: its card names no text (no cleaning.json); it cannot be trained again")
+    elsewhere: dict[str, Path] = {}
+
+    def candidates(name: str, digest: str) -> Iterator[Path]:
+        yield Path(name)
+        packed = run.path.with_name(f"{run.path.name}.bundle") / "text" / digest
+        if not packed.is_file():
+            with zipfile.ZipFile(bundle) as archive:
+                if f"text/{digest}" in archive.namelist():
+                    with replacing(packed) as temporary:
+                        temporary.write_bytes(archive.read(f"text/{digest}"))
+        yield packed
+        if not elsewhere:
+            files = (file for directory in text for file in sorted(directory.rglob("*")) if file.is_file())
+            elsewhere.update((file_digest(str(file)), file) for file in files)
+        if digest in elsewhere:
+            yield elsewhere[digest]
+
+    def found(name: str) -> str:
+        digest = recorded.get(name)
+        for file in candidates(name, digest) if digest else ():
+            if file.is_file() and file_digest(str(file)) == digest:
+                return str(file)
+        raise DataError(
+            f"{bundle}: its text {name} (SHA-256 {str(digest)[:16]}) is not here; name its directory: --text DIR"
+        )
+
+    def corpora(given: Sequence[CorpusConfig]) -> tuple[CorpusConfig, ...]:
+        moved = []
+        for corpus in given:
+            pairs, source, target = (name and found(name) for name in (corpus.pairs, corpus.source, corpus.target))
+            moved.append(replace(corpus, pairs=pairs, source=source, target=target))
+        return tuple(moved)
+
+    data = replace(config.data, train=corpora(config.data.train), valid=corpora(config.data.valid))
+    if data.tokenizer is not None:  # it was given, not learned
+        data = replace(data, tokenizer=str(run.path.with_name(f"{run.path.name}.bundle") / "tokenizer.model"))
+    return replace(config, data=data)
+
+
+def _compared(
+    original: RunDirectory,
+    run: RunDirectory,
+    training: dict[str, Any],
+    language: str | None,
+    say: Callable[[str], None],
+) -> Reproduced:
+    import torch
+
+    here = {"processor": processor(), "torch": torch.__version__}
+    differs = [
+        f"{name} {training[name]} there, {value} here" for name, value in here.items() if training[name] != value
+    ]
+    if training["by_the_clock"]:
+        differs.append("the clock set the rates there, the steps here")
+    same_bits = sha256(original.model_path) == sha256(run.model_path)
+    comparison = None
+    prepared = prepared_directory(run.path)
+    pairs = [] if prepared is None else read_text(prepared)
+    if not same_bits and pairs:
+        say("the bits differ: translating the validation text with both")
+        sources, references = [source for source, _ in pairs], [[target] for _, target in pairs]
+        outputs = [Translator.load(which.path, to="").translate(sources) for which in (original, run)]
+        comparison = evaluate.compare(outputs[0], outputs[1], references, language)
+    same_tokenizer = sha256(original.tokenizer_path) == sha256(run.tokenizer_path)
+    return Reproduced(run.path, not differs, tuple(differs), same_tokenizer, same_bits, comparison)
