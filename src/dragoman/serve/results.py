@@ -59,7 +59,6 @@ def _read(file: Path) -> Result | None:
             "arms": [arm for arm in arms if isinstance(arm, dict)] if isinstance(arms, list) else [],
             "figures": figures if isinstance(figures, list) else [],
         }
-        title = content.get("title")
-        named = title if isinstance(title, str) else content["experiment"]
+        named = content["title"] if isinstance(content.get("title"), str) else content["experiment"]
         return Result(file.stem, "experiment", named, str(content.get("verdict", "")), known)
     return None
