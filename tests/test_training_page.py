@@ -16,6 +16,7 @@ from dragoman import evaluate
 from dragoman.comparison import shared_validation_set
 from dragoman.history import read_history
 from dragoman.inspection.inspector import Inspector
+from dragoman.lab.result import Figure, Finding, Result
 from dragoman.model import Site
 from dragoman.rundir import RunDirectory
 from dragoman.serve.pairs import Pair
@@ -24,13 +25,17 @@ from dragoman.serve.settings import Settings
 from dragoman.translate import Translator
 
 SENTENCE = "the old dog sees the red house"
-EXPERIMENT = {
-    "experiment": "Scaling of scores",
-    "claim": "Without √d_k, training is worse.",
-    "verdict": "held",
-    "arms": [{"name": "1/sqrt(d_k)", "bleu": 30.5}, {"name": "1", "bleu": 21.25, "curve": [1, 2]}],
-    "figures": [{"title": "BLEU", "x": [1, 2, 3], "series": {"a": [1, 2, 3], "b": [1, 1, 2]}}, "drawn elsewhere"],
-}
+EXPERIMENT = Result(
+    experiment="scaling",
+    title="Scaling of scores",
+    claim="Without √d_k, training is worse.",
+    method="Two arms.",
+    rule="The larger BLEU wins.",
+    verdict="holds",
+    findings=[Finding("it is worse", "holds", "21.25 is less than 30.5")],
+    arms=[{"name": "1/sqrt(d_k)", "bleu": 30.5}, {"name": "1", "bleu": 21.25, "curve": [1, 2]}],
+    figures=[Figure("BLEU", [1, 2, 3], {"a": [1, 2, 3], "b": [1, None, 2]}, log_y=True)],
+)
 
 
 def service_of(*runs: Path, **more: Any) -> Service:
@@ -52,7 +57,8 @@ def two(served_run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 @pytest.fixture(scope="module")
 def compared(browser: Browser, two: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
     results = tmp_path_factory.mktemp("results")
-    (results / "scaling.json").write_text(json.dumps(EXPERIMENT))
+    (results / "scaling.json").write_text(EXPERIMENT.to_json())
+    (results / "other.json").write_text(json.dumps({"experiment": "other", "figures": ["drawn elsewhere"]}))
     with running(service_of(*two, results=[results])) as server:
         yield from open_page(browser, server, "#/compare")
 
@@ -202,12 +208,14 @@ def test_a_kept_result_is_opened(compared: Visit) -> None:
     page = compared.page
     page.get_by_label("Result").select_option("scaling")
     expect(page.get_by_role("heading", name="Scaling of scores")).to_be_visible(timeout=PATIENCE)
-    expect(page.get_by_text("held")).to_be_visible()
+    expect(page.get_by_text("The larger BLEU wins.")).to_be_visible()
+    expect(page.get_by_role("cell", name="21.25 is less than 30.5")).to_be_visible()
     expect(page.get_by_role("cell", name="21.3")).to_be_visible()
     expect(page.get_by_role("img", name="BLEU: a 3 at 3, from 1; b 2 at 3, from 1").locator("canvas")).to_be_visible(
         timeout=PATIENCE
     )
-    expect(page.get_by_text("drawn elsewhere")).to_be_visible()
+    page.get_by_label("Result").select_option("other")
+    expect(page.get_by_text("drawn elsewhere")).to_be_visible(timeout=PATIENCE)
 
 
 def test_axe_finds_nothing(browser: Browser, served: Any) -> None:

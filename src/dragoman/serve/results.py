@@ -1,8 +1,9 @@
 """Results kept as JSON files, for the page to open: reports of `dragoman compare`, and those of experiments.
 
-An experiment's file holds an object with `experiment` (its name), `claim`, `verdict`, `arms` (a list of objects, a row
-each) and `figures` (a list). Anything may be missing and anything further may be there: what is known is shown, the
-rest is left out. A figure with `series` is drawn, any other is listed.
+An experiment's file, as lab/result.py writes it, holds an object with `experiment` (its name), `title`, `claim`,
+`method`, `rule`, `verdict`, `findings` and `arms` (lists of objects, a row each) and `figures`. Anything may be missing
+and anything further may be there: what is known is shown, the rest is left out. A figure with `series` is drawn, any
+other is listed.
 """
 
 import json
@@ -58,5 +59,6 @@ def _read(file: Path) -> Result | None:
             "arms": [arm for arm in arms if isinstance(arm, dict)] if isinstance(arms, list) else [],
             "figures": figures if isinstance(figures, list) else [],
         }
-        return Result(file.stem, "experiment", content["experiment"], str(content.get("verdict", "")), known)
+        named = content["title"] if isinstance(content.get("title"), str) else content["experiment"]
+        return Result(file.stem, "experiment", named, str(content.get("verdict", "")), known)
     return None

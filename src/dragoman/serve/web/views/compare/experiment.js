@@ -1,26 +1,23 @@
-// An experiment's result: what was claimed, what was found, its arms as a table and its figures.
+// An experiment's result: what was claimed, by which rule it was judged, what was found, its arms and its figures.
 
-import { html } from "../../vendor/htm-preact.js";
+import { html, useMemo } from "../../vendor/htm-preact.js";
 import { Chart } from "../../chart.js";
 import { short } from "../numbers.js";
 
-const plain = (value) => value !== null && typeof value !== "object";
+const plain = (value) => value !== null && value !== undefined && typeof value !== "object";
+const list = (value) => (Array.isArray(value) ? value : []);
 const shown = (value) => (typeof value === "number" ? (Number.isInteger(value) ? value.toLocaleString("en") : short(value)) : String(value));
+const PARTS = [["claim", "Claim"], ["method", "Method"], ["rule", "Rule"], ["verdict", "Verdict"]];
 
 export function Experiment({ content }) {
-  const { experiment, claim, verdict, arms, figures } = content;
-  // A column for everything plain that any arm has, in the order in which it first comes.
-  const columns = [...new Set(arms.flatMap((arm) => Object.keys(arm).filter((name) => plain(arm[name]))))];
+  const { experiment, title, arms, figures } = content;
   return html`
     <section class="sheet study experiment" aria-label="Experiment">
-      <header><h2>${experiment}</h2></header>
-      ${plain(claim) && claim !== undefined && html`<p><b>Claim:</b> ${claim}</p>`}
-      ${plain(verdict) && verdict !== undefined && html`<p><b>Verdict:</b> ${verdict}</p>`}
-      ${arms.length > 0 && html`<div class="scroll" role="region" tabindex="0" aria-label="Arms"><table>
-        <thead><tr>${columns.map((name) => html`<th scope="col" key=${name}>${name.replaceAll("_", " ")}</th>`)}</tr></thead>
-        <tbody>${arms.map((arm, at) => html`<tr key=${at}>${columns.map((name) => html`<td key=${name} class=${typeof arm[name] === "number" ? "number" : ""}>
-          ${plain(arm[name]) && arm[name] !== undefined ? shown(arm[name]) : ""}</td>`)}</tr>`)}</tbody>
-      </table></div>`}
+      <header><h2>${plain(title) ? title : experiment}</h2></header>
+      ${PARTS.filter(([name]) => plain(content[name])).map(([name, label]) => html`<p key=${name}><b>${label}:</b> ${content[name]}</p>`)}
+      <${Rows} label="Findings" rows=${list(content.findings).filter((one) => one && typeof one === "object")} />
+      <${Rows} label="Arms" rows=${arms} />
+      ${list(content.notes).filter(plain).map((note) => html`<p class="note" key=${note}>${note}</p>`)}
     </section>
     ${figures.length > 0 && html`<section class="sheet study" aria-label="Figures">
       <header><h2>Figures</h2></header>
@@ -28,15 +25,35 @@ export function Experiment({ content }) {
     </section>`}`;
 }
 
-// {"title", "x": [...], "series": {name: [...]}} is drawn; anything else is written out.
+// A column for everything plain that any row has, in the order in which it first comes.
+function Rows({ label, rows }) {
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => plain(row[name]))))];
+  if (!columns.length) return null;
+  return html`<h3>${label}</h3><div class="scroll" role="region" tabindex="0" aria-label=${label}><table>
+    <thead><tr>${columns.map((name) => html`<th scope="col" key=${name}>${name.replaceAll("_", " ")}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, at) => html`<tr key=${at}>${columns.map((name) => html`<td key=${name} class=${typeof row[name] === "number" ? "number" : ""}>
+      ${plain(row[name]) ? shown(row[name]) : ""}</td>`)}</tr>`)}</tbody>
+  </table></div>`;
+}
+
+// {"title", "x": [...], "series": {name: [...]}} is drawn, with names for the x where there are `labels`; anything else
+// is written out.
 function Figure({ figure }) {
-  const { title = "", x, series } = figure ?? {};
-  if (Array.isArray(x) && x.every(Number.isFinite) && series && typeof series === "object") {
-    const order = x.map((_, at) => at).sort((left, right) => x[left] - x[right]);
-    const drawn = Object.entries(series).filter(([, values]) => Array.isArray(values)).map(([label, values]) => ({
-      label, points: order.filter((at) => Number.isFinite(values[at])).map((at) => [x[at], values[at]]),
-    }));
-    return html`<${Chart} title=${String(title)} series=${drawn} format=${short} formatX=${short} dots=${x.length < 30} />`;
-  }
-  return html`<p class="note">${plain(figure) ? String(figure) : JSON.stringify(figure)}</p>`;
+  const drawn = useMemo(() => seriesOf(figure ?? {}), [figure]);
+  const names = list(figure?.labels);
+  const formatX = useMemo(
+    () => (names.length ? (value) => names[figure.x.indexOf(value)] ?? "" : short), [figure],
+  );
+  if (!drawn) return html`<p class="note">${plain(figure) ? String(figure) : JSON.stringify(figure)}</p>`;
+  const positive = drawn.every(({ points }) => points.every(([, y]) => y > 0));
+  return html`<${Chart} title=${String(figure.title ?? "")} series=${drawn} format=${short} formatX=${formatX}
+    logarithmic=${figure.log_y === true && positive} dots=${figure.x.length < 30} />`;
+}
+
+function seriesOf({ x, series }) {
+  if (!Array.isArray(x) || !x.every(Number.isFinite) || !series || typeof series !== "object") return null;
+  const order = x.map((_, at) => at).sort((left, right) => x[left] - x[right]);
+  return Object.entries(series).filter(([, values]) => Array.isArray(values)).map(([label, values]) => ({
+    label, points: order.filter((at) => Number.isFinite(values[at])).map((at) => [x[at], values[at]]),
+  }));
 }
