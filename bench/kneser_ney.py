@@ -57,9 +57,12 @@ class KneserNey:
 
 
 def _discounts(counts: Counter[Context]) -> tuple[float, float, float, float]:
-    """By count: 0, 1, 2, 3 or more. Where the text is too small for an estimate, the usual 0.5, 1, 1.5."""
+    """By count: 0, 1, 2, 3 or more. Where the text is too small or too even for an estimate that takes something and
+    not all, 0.5, 1 and 1.5, as KenLM falls back to."""
     n1, n2, n3, n4 = (sum(1 for count in counts.values() if count == k) for k in (1, 2, 3, 4))
-    if not (n1 and n2 and n3 and n4):
-        return 0.0, 0.5, 1.0, 1.5
-    y = n1 / (n1 + 2 * n2)
-    return 0.0, 1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3
+    if n1 and n2 and n3 and n4:
+        y = n1 / (n1 + 2 * n2)
+        found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+        if all(0 < discount < count for count, discount in enumerate(found, start=1)):
+            return 0.0, *found
+    return 0.0, 0.5, 1.0, 1.5

@@ -24,12 +24,13 @@ def digits() -> Digits:
 
 @pytest.fixture(scope="module")
 def vit_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that has seen each digit about seven times."""
+    """A model that has seen each picture about seven times."""
     out = tmp_path_factory.mktemp("vit") / "run"
     small = {"model.encoder_layers": 2, "model.d_model": 32, "model.d_ff": 64, "model.dropout": 0.0}
-    settings = {**small, "train.valid_steps": 75, "train.peak_rate": 0.004, "train.threads": 1}
+    small |= {"train.batch_tokens": 1560, "train.micro_batch_tokens": 1560}  # 24 pictures
+    settings = {**small, "train.valid_steps": 200, "train.peak_rate": 0.004, "train.threads": 1}
     flags = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-    ran = run_in_process(["vit", "train", "--out", out, "--steps", "150", *flags])
+    ran = run_in_process(["vit", "train", "--out", out, "--steps", "400", *flags])
     assert ran.code == 0, ran.stderr
     return out
 
