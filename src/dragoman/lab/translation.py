@@ -1,8 +1,10 @@
 """Arms that train a translator with `dragoman.train`, and what is measured of it.
 
-One rule makes a recipe of the paper's Table 3 small enough for one core: widths (d_model, d_ff, d_k, d_v) a quarter,
-layers a half, steps a hundredth, 1,000 tokens a step, a vocabulary of 4,000, a warm-up of 300 steps. Probabilities
-(dropout, label smoothing) and the number of heads stay. Rows stay ratios of each other.
+One rule makes a recipe of the paper's Table 3 small enough for one core: widths (d_model, d_ff, d_k, d_v) a
+quarter, layers a half, steps a hundredth. Probabilities (dropout, label smoothing) and the number of heads stay.
+Rows stay ratios of each other. For all alike: 1,000 tokens a step, a vocabulary of 4,000, and, as a hundredth of
+the steps would not do otherwise, normalisation before the sub-layer and a rate that rises for 200 steps and falls
+straight to zero. The highest rate is 4e-3 at d_model = 128 and goes with d_model^-0.5, as in equation 3.
 """
 
 import contextlib
@@ -40,11 +42,12 @@ class Scale:
     batch_tokens: int
     vocab_size: int
     warmup_steps: int
+    peak_rate: float  # at d_model 128
 
 
 SCALES: Mapping[Size, Scale] = {
-    "small": Scale(width=4, layers=2, steps=100, batch_tokens=1000, vocab_size=4000, warmup_steps=300),
-    "smoke": Scale(width=64, layers=6, steps=50_000, batch_tokens=100, vocab_size=320, warmup_steps=2),
+    "small": Scale(width=4, layers=2, steps=100, batch_tokens=1000, vocab_size=4000, warmup_steps=200, peak_rate=4e-3),
+    "smoke": Scale(width=64, layers=6, steps=50_000, batch_tokens=100, vocab_size=320, warmup_steps=1, peak_rate=4e-3),
 }
 TEXT = {"small": "Multi30k English-German", "smoke": "made-up sentences"}
 
@@ -68,6 +71,7 @@ def scaled(recipe: str, size: Size, **changes: Any) -> RunConfig:
         d_v=narrow(paper.model.value_size),
         encoder_layers=shallow(paper.model.encoder_layers),
         decoder_layers=shallow(paper.model.decoder_layers),
+        norm_order="pre",
     )
     steps = max(2, paper.train.steps // scale.steps)
     train = replace(
@@ -75,6 +79,7 @@ def scaled(recipe: str, size: Size, **changes: Any) -> RunConfig:
         steps=steps,
         batch_tokens=scale.batch_tokens,
         micro_batch_tokens=scale.batch_tokens // 4,
+        schedule="linear",
         warmup_steps=scale.warmup_steps,
         valid_steps=steps,
         valid_sentences=1,  # the test set is translated afterwards, with a beam
@@ -88,7 +93,9 @@ def scaled(recipe: str, size: Size, **changes: Any) -> RunConfig:
         values[section][key] = value
     if "steps" in values["train"]:
         values["train"].setdefault("valid_steps", values["train"]["steps"])
-    return RunConfig(replace(model, **values["model"]), DataConfig(), replace(train, **values["train"]), paper.search)
+    model = replace(model, **values["model"])
+    values["train"].setdefault("peak_rate", float(f"{scale.peak_rate * (128 / model.d_model) ** 0.5:.4g}"))
+    return RunConfig(model, DataConfig(), replace(train, **values["train"]), paper.search)
 
 
 def translation_arm(settings: Settings, name: str, seed: int, recipe: str = "table3-base", **changes: Any) -> Arm:

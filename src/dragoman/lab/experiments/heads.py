@@ -41,7 +41,7 @@ def arms(settings: Settings) -> list[Arm]:
         translation_arm(
             settings, f"h = {h}", seed, model__d_model=width, model__d_ff=width, model__num_heads=h,
             model__d_k=width // h, model__d_v=width // h, model__encoder_layers=1, model__decoder_layers=1,
-            train__steps=steps, train__peak_rate=1.5e-3, train__warmup_steps=min(150, steps),
+            train__steps=steps, train__warmup_steps=min(100, steps),
         )
         for h in ((1, 8) if smoke else (1, 4, 8, 16))
         for seed in settings.seed_list(1)
