@@ -44,7 +44,8 @@ def test_training_files_tell_their_languages(
 def test_a_run_may_say_its_languages_itself(tiny_run: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
     with pytest.raises(UsageError, match=f"does not say its languages; name them: dragoman serve --pair en-de={run}"):
-        languages_of(RunDirectory(run))
+        pairs_to_serve([run], [], None, None)
+    assert languages_of(RunDirectory(run)) is None
     (run / "languages.json").write_text('{"source": "en", "target": "eo"}')
     assert pairs_to_serve([run], [], None, None) == [Pair("en", "eo", run)]
     (run / "languages.json").write_text('{"source": "en"}')
