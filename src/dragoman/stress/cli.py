@@ -37,7 +37,8 @@ def stress(
     """
     from dragoman.dataset import validation_pairs
     from dragoman.formats import read_any
-    from dragoman.rundir import RunDirectory, read_json
+    from dragoman.language_codes import languages_of
+    from dragoman.rundir import RunDirectory
     from dragoman.stress.suite import LEAST
     from dragoman.stress.suite import stress as run_suite
     from dragoman.translate import Translator
@@ -49,13 +50,10 @@ def stress(
         raise DataError(f"{run}: has no validation text (data/) to test with; give --pairs FILE")
     if source_language and target_language:
         languages: tuple[str, str] | None = (source_language, target_language)
-    elif directory.languages_path.exists():
-        said = read_json(directory.languages_path)
-        languages = (str(said["source"]), str(said["target"]))
     else:
         from dragoman.identify import detect_pair
 
-        languages = detect_pair(text)
+        languages = languages_of(directory) or detect_pair(text)
     every = max(1, len(text) // sentences)
     translator = Translator.load(run, engine=engine)
 
