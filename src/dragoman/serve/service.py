@@ -116,7 +116,7 @@ class Service:
         """Both ways of an engine, for one sentence and for many, are loaded before the first request."""
         for translator in self.translators.values():
             for texts in (["a"], ["a", "b"]):
-                translator.translate(texts)
+                list(translator.translate_stream(texts, scores=False, repair=False))
 
     async def admit(self) -> None:
         """Serve the runs that had no model when this began and have one now."""
