@@ -107,17 +107,20 @@ def main() -> None:
         command += ["--report", str(report), "--language", "en"]
         seconds, peak = run(command)
         count = json.loads(report.read_text(encoding="utf-8"))["sentences"]
-        size = f"{source.stat().st_size / 1e6:.2f} MB"
+        size = f"{source.stat().st_size / 1e3:,.0f} kB"
         print(f"| {pages} | {count:,} | {size} | {seconds:.1f} | {count / seconds:.0f} | {peak:.0f} MB |", flush=True)
     if given.stop:
         whole = digest(output)
         output.unlink()
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        time.sleep(seconds / 2)
+        journal = output.parent / f"{output.name}.journal"
+        left = 0
+        while left < count // 3 and process.poll() is None:
+            time.sleep(0.05)
+            left = journal.read_bytes().count(b"\n") - 1 if journal.exists() else 0
         process.kill()
         process.wait()
         assert not output.exists()
-        left = (output.parent / f"{output.name}.journal").read_bytes().count(b"\n") - 1
         run(command)
         same = "the same" if digest(output) == whole else "ANOTHER"
         print(f"\nKilled after {left:,} of {count:,} sentences; the same command went on, and its output is {same}.")

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from dragoman.documents import tags
 from dragoman.documents.flow import sentences_of
 from dragoman.documents.html import html_pieces
 from dragoman.documents.interpreter import RunInterpreter
@@ -44,8 +45,11 @@ def main() -> None:
     parser.add_argument("--target", choices=sorted(WORDS), required=True)
     parser.add_argument("--input", type=Path, help="sentences, one a line [the run's validation sources]")
     parser.add_argument("--most", type=int, default=300, help="sentences [300]")
+    parser.add_argument("--share", type=float, help="the share of attention from which a word counts [as in tags.py]")
     parser.add_argument("--show", action="store_true", help="print what went wrong")
     given = parser.parse_args()
+    if given.share is not None:
+        tags.SHARE = given.share
     forms = {entry.split()[0]: entry.split()[1:] for entry in WORDS[given.target].split("|")}
     if given.input:
         lines = given.input.read_text(encoding="utf-8").splitlines()
@@ -61,7 +65,8 @@ def main() -> None:
     chosen = chosen[: 3 * given.most]
     counts: dict[str, Counter[str]] = {"alignment": Counter(), "order of words": Counter()}
     said = interpreter.translate([line for line, _ in chosen])
-    for (line, word), (candidate, *_) in zip(chosen, said, strict=True):
+    for (line, word), translation in zip(chosen, said, strict=True):
+        candidate = translation.candidates[0]
         pattern = r"(?<!\w)(" + "|".join(map(re.escape, forms[word])) + r")(?!\w)"
         places = list(re.finditer(pattern, candidate.text))
         if len(places) != 1 or sum(counts["alignment"].values()) >= given.most:

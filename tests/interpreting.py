@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dragoman.glossary import Required
-from dragoman.translate import Candidate
+from dragoman.translate import Candidate, Translation
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,10 @@ class Scripted:
     def fits(self, text: str) -> bool:
         return len(text) < 400
 
-    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Sequence[Candidate]]:
+    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Translation]:
         self.asked += texts
-        return [
-            [candidate(said) for said in [self._said(text), *(self.next_best(text) if n_best > 1 else ())]]
-            for text in texts
-        ]
+        more = self.next_best if n_best > 1 else lambda _: ()
+        return [Translation(text, tuple(map(candidate, [self._said(text), *more(text)]))) for text in texts]
 
     def translate_with(self, texts: Sequence[str], required: Sequence[Sequence[Required]]) -> list[Candidate]:
         return [

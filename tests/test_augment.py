@@ -175,6 +175,7 @@ def test_resumed_equals_uninterrupted_across_views(
     def train(name: str, steps: int, *more: str) -> Path:
         views = ["--set", "data.views=3", "--set", "data.bpe_dropout=0.2", "--set", "train.valid_steps=5"]
         views += ["--set", "train.schedule=paper"]  # the other one follows the budget
+        views += ["--set", "train.valid_sentences=2", "--set", "search.max_extra_length=5"]
         pairs = ["--pairs", tiny_text / "train.tsv", "--valid-pairs", tiny_text / "valid.tsv"]
         ran = cli("train", *pairs, "--out", tmp_path / name, "--steps", str(steps), *tiny_settings, *views, *more)
         assert ran.code == 0, ran.stderr

@@ -1,9 +1,11 @@
 """The bench's own arithmetic. The bench itself is run by `make bench`, in its own environment."""
 
 import importlib.util
+import random
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -70,3 +72,47 @@ def test_only_what_is_between_the_marks_is_written_anew(tmp_path: Path) -> None:
     assert "first" not in text
     assert text.index("before") < text.index("third") < text.index("second") < text.index("after")
     assert text.count("<!-- bench: memory -->") == 1
+
+
+# The n-grams that a language model is measured against.
+
+START, END, PIECES = 2, 3, 12
+
+
+def ngrams(order: int) -> Any:
+    """Over tokens 4 to 11 (11 is never seen) and the end symbol: nine can come."""
+    draw = random.Random(0)
+    sentences = [draw.choices(range(4, 11), weights=range(1, 8), k=draw.randint(1, 8)) for _ in range(300)]
+    return load("kneser_ney").KneserNey(sentences, order, START, END, vocabulary=PIECES - 3)
+
+
+@pytest.mark.parametrize("order", [1, 2, 5])
+def test_whatever_came_before_the_probabilities_sum_to_one(order: int) -> None:
+    model = ngrams(order)
+    for context in ([START], [START, 4], [START, 9, 10, 9], [START, 9, 10, 10, 9, 10, 8], [START, 11, 11]):
+        found = [model.probability(context, token) for token in (END, *range(4, PIECES))]
+        assert min(found) > 0
+        assert sum(found) == pytest.approx(1, abs=1e-12)
+
+
+def test_bigrams_are_smoothed_as_the_formula_says() -> None:
+    """By hand: after `a` came b twice and c once; b is seen after a, c after a and b; discounts 0.5, 1, 1.5."""
+    a, b, c = 4, 5, 6
+    model = load("kneser_ney").KneserNey([[a, b], [a, b, c], [a, c]], 2, START, END, vocabulary=4)
+    # Different bigrams ending in: a 1 (start a), b 1, c 2 (b c, a c), end 2 (b end, c end); 6 in all.
+    # Unigrams: discounts 0.5 of a and b, 1 of c and end, together 3 of 6, go to the uniform 1/4.
+    unigram_b = (1 - 0.5) / 6 + 3 / 6 / 4
+    # After a: b 2 - 1, c 1 - 0.5; together 1.5 of 3 go to the unigrams.
+    assert model.probability([START, a], b) == pytest.approx((2 - 1) / 3 + 1.5 / 3 * unigram_b)
+
+
+def test_words_that_change_places_are_inside_and_small() -> None:
+    languages = load("languages")
+    sentence = "Tom said that he would come on Monday."
+    for seed in range(20):
+        changed = languages.exchanged(sentence, random.Random(seed))
+        assert changed != sentence
+        assert sorted(changed.split()) == sorted(sentence.split())
+        assert changed.startswith("Tom ")
+        assert changed.endswith(" Monday.")
+    assert languages.exchanged("I am here.", random.Random(0)) is None

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import docx
@@ -206,6 +207,20 @@ def test_markdown_that_would_become_something_else_is_escaped_or_left() -> None:
     said, report = through("# the head\n", "markdown", Scripted(lambda _: "two\nlines"))
     assert said.decode() == "# the head\n"
     assert report.how["source"] == 1
+
+
+def test_the_projects_own_documents_come_back_with_their_structure(repository: Path) -> None:
+    for path in [repository / "README.md", *sorted((repository / "docs").glob("*.md"))]:
+        text = path.read_text(encoding="utf-8")
+        content, report = through(text, "markdown")
+        assert tree(content.decode()) == tree(text), path.name
+        assert not report.how["source"], path.name
+
+
+def test_markdown_code_is_not_escaped() -> None:
+    assert shouted("see `a*b <c> _d_` and <https://x.y/a_b_>\n", "markdown") == (
+        "SEE `a*b <c> _d_` AND <https://x.y/a_b_>\n"
+    )
 
 
 def test_markdown_keeps_the_ends_of_its_lines() -> None:
@@ -535,3 +550,18 @@ def test_what_cannot_be_read_is_named() -> None:
         format_of("a.pdf")
     assert format_of("A.HTM") == "html"
     assert uncompressed_size(lambda: io.BytesIO(make_odt()), "odt", "x") > len(make_odt())
+
+
+@pytest.mark.parametrize(
+    "part", ["<a ", "<!--", "<b>", "<i><b></i>", "</b>", "<a '", '<a "<', "<b>x</b> ", "x. Y <br>"]
+)
+def test_a_page_of_rubble_comes_back_and_takes_no_longer_than_another(part: str) -> None:
+    page = part * (30_000 // len(part))
+    assert shouted(page, "html").lower().replace("&lt;", "<") == page.lower()
+
+
+def test_boxes_in_boxes_without_end_are_refused() -> None:
+    depth = 1200
+    box = "<w:p><w:r><w:pict>" * depth + "</w:pict></w:r></w:p>" * depth
+    with pytest.raises(DataError, match="is damaged"):
+        through(docx_with(box), "docx")

@@ -11,13 +11,13 @@ from bs4 import BeautifulSoup
 
 from dragoman.documents.interpreter import RunInterpreter
 from dragoman.documents.journal import translate_document
-from dragoman.translate import Candidate
+from dragoman.translate import Translation
 
 PAGE = (
     "<html><body><h1>the old dog</h1>"
     + "".join(
-        f"<p>the child {number} sees the <b>red house</b> near the tree. the {word} hears <i>the river</i>.</p>\n"
-        for number, word in enumerate(["dog", "cat", "child"] * 4)
+        f"<p>the child sees the <b>red house</b> near tree {number}</p>\n<p>the {word} hears <i>the river</i>.</p>\n"
+        for number, word in [("7", "dog"), ("", "cat"), ("", "child"), ("42", "old dog")]
     )
     + '<p>see https://example.org/x or <a href="mailto:a@b.org">a@b.org</a> {name}</p></body></html>\n'
 )
@@ -50,15 +50,15 @@ def test_the_command(run: Path, page: Path, tmp_path: Path, cli: Callable[..., A
     assert "https://example.org/x" in text
     assert after.a.text == "a@b.org"
     assert text.count("{name}") == 1
-    for number in range(12):
-        assert f"{number}" in text
+    assert "7" in text
+    assert "42" in text
     said = json.loads(report.read_text(encoding="utf-8"))
-    assert said["sentences"] == sum(said["how"].values()) == json.loads(ran.stdout)["sentences"] == 26
+    assert said["sentences"] == sum(said["how"].values()) == json.loads(ran.stdout)["sentences"] == 10
     assert said["format"] == "html"
     assert len(said["sentences_listed"]) == said["listed"] > 0
     # The tiny model never saw a digit or an address: each such sentence is listed with what it lost.
     listed = {one["sentence"]: one for one in said["sentences_listed"]}
-    assert listed[26]["how"] != "plain"
+    assert listed[10]["how"] != "plain"
     assert all({"sentence", "how", "notes", "source", "output"} == set(one) for one in listed.values())
     assert {path.name for path in tmp_path.iterdir()} == {"run", "page.html", "out.html", "report.json"}
 
@@ -78,10 +78,10 @@ def test_a_stopped_document_goes_on_and_ends_the_same(run: Path, page: Path, tmp
     asked: list[int] = []
     plain = interpreter.translate
 
-    def stopping(texts: Sequence[str], n_best: int = 1) -> list[Sequence[Candidate]]:
-        if n_best == 1 and len(texts) > 1:
+    def stopping(texts: Sequence[str], n_best: int = 1) -> list[Translation]:
+        if n_best == 1 and len(texts) == 5:
             asked.append(len(texts))
-        if len(asked) == 3:
+        if len(asked) == 2:
             raise _StoppedError
         return plain(texts, n_best)
 
@@ -92,7 +92,7 @@ def test_a_stopped_document_goes_on_and_ends_the_same(run: Path, page: Path, tmp
     journal = tmp_path / "out.html.journal"
     lines = journal.read_bytes()
     finished = lines.count(b"\n") - 1
-    assert finished in (5, 10)
+    assert finished == 5
     journal.write_bytes(lines + b'["plain", ["half a li')  # the disk was full in the middle of a line
     interpreter.translate = plain  # type: ignore[method-assign]
     document(tmp_path / "out.html")

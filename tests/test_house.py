@@ -30,6 +30,7 @@ ORDER = [
     "augment",
     "dataset",
     "batching",
+    "objectives",
     # the model
     "dropout",
     "model",

@@ -102,8 +102,9 @@ def test_positions_are_fingerprints_and_an_offset_rotates(learning: Visit, inspe
         assert shown(learning, "rotation error") < 2e-4  # sixteen bits a number
     first, second = (lesson.locator(f".clock-face .end.curve-{n}") for n in (1, 2))
     for end, position in ((first, 9), (second, 9 + 12)):
+        sine, cosine = rows[position, 10:12].tolist()
         x, y = (float(end.get_attribute(name) or "nan") for name in ("cx", "cy"))
-        assert [x, y] == pytest.approx([60 + 50 * rows[position, 10], 60 - 50 * rows[position, 11]], abs=0.01)
+        assert [x, y] == pytest.approx([60 + 50 * sine, 60 - 50 * cosine], abs=0.01)
 
 
 def test_a_query_is_picked(learning: Visit, seen: Inspection) -> None:
@@ -113,6 +114,10 @@ def test_a_query_is_picked(learning: Visit, seen: Inspection) -> None:
         lesson.get_by_label("Head").select_option(str(head))
         becomes(learning, "query entropy", entropy(seen.weights[ENCODER][head, row]), 3)
         assert bars(lesson) == pytest.approx(seen.weights[ENCODER][head, row].tolist(), abs=2e-5)
+        shades = lesson.locator(".token").evaluate_all(
+            "all => all.map((one) => one.style.getPropertyValue('--weight'))"
+        )
+        assert [float(shade) for shade in shades] == pytest.approx(seen.weights[ENCODER][head, row].tolist(), abs=1e-4)
         scores = [float(cell.inner_text().replace("−", "-")) for cell in lesson.locator(".bars .hint").all()]
         assert scores == pytest.approx(seen.scores[ENCODER][head, row].tolist(), abs=6e-3)
 
@@ -242,14 +247,15 @@ def test_each_widget_opens_the_same_state_in_inside(browser: Browser, served: Ru
         expect(page.locator("#query")).to_be_visible(timeout=PATIENCE)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
-def test_axe_finds_nothing(browser: Browser, served: Running, scheme: str, width: int) -> None:
-    size = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
-    for visit in open_page(browser, served, f"#/learn?text={quote(SENTENCE)}", **size):
+def test_axe_finds_nothing(browser: Browser, served: Running) -> None:
+    for visit in open_page(browser, served, f"#/learn?text={quote(SENTENCE)}"):
         page = visit.page
-        for lesson in ("#vectors .bars", "#positions .clock-face", "#heads td", "#mask .by-token", "#whole .token"):
-            expect(page.locator(lesson).first).to_be_visible(timeout=PATIENCE)
         page.evaluate(AXE.read_text(encoding="utf-8"))
-        violations = page.evaluate("async () => (await axe.run()).violations")
-        assert [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in violations] == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme, width in (("light", 1280), ("dark", 360)):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": 800})
+            for lesson in ("#vectors .bars", "#positions .clock-face", "#heads td", "#mask .by-token", "#whole .token"):
+                expect(page.locator(lesson).first).to_be_visible(timeout=PATIENCE)
+            violations = page.evaluate("async () => (await axe.run()).violations")
+            assert [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in violations] == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width

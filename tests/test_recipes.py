@@ -8,6 +8,7 @@ import pytest
 from dragoman import config
 
 OTHERS = {"base", "big", "base-en-fr", "big-en-fr", "multi30k-tiny", "demo", "small", "parsing", "parsing-small"}
+OTHERS |= {"lm", "mlm", "classify", "vit"}
 
 # Table 3. Blank cells are the base row's, as in the paper; N stands for both stacks.
 COLUMNS = ("N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "eps_ls", "steps")

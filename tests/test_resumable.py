@@ -145,7 +145,10 @@ def test_damage_begins_again(translator: Translator, source: Path, tmp_path: Pat
 
 def test_two_at_once_are_refused(translator: Translator, source: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.txt"
-    with resumable._alone(output), pytest.raises(DragomanError, match="another process is writing it"):
+    with (
+        resumable.alone(output.with_name(output.name + ".partial")),
+        pytest.raises(DragomanError, match="another process is writing it"),
+    ):
         work(translator, source, output)
 
 

@@ -210,10 +210,11 @@ def test_a_kept_result_is_opened(compared: Visit) -> None:
     expect(page.get_by_text("drawn elsewhere")).to_be_visible()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
-def test_axe_finds_nothing(browser: Browser, served: Any, scheme: str, width: int) -> None:
-    size = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
-    for visit in open_page(browser, served, "#/training", **size):
-        expect(visit.page.locator(".attention td").first).to_be_attached(timeout=PATIENCE)
-        expect(visit.page.locator(".plot canvas").last).to_be_visible(timeout=PATIENCE)
-        without_violations(visit)
+def test_axe_finds_nothing(browser: Browser, served: Any) -> None:
+    for visit in open_page(browser, served, "#/training"):
+        for scheme, width in (("light", 1280), ("dark", 360)):
+            visit.page.emulate_media(color_scheme=scheme)
+            visit.page.set_viewport_size({"width": width, "height": 800})
+            expect(visit.page.locator(".attention td").first).to_be_attached(timeout=PATIENCE)
+            expect(visit.page.locator(".plot canvas").last).to_be_visible(timeout=PATIENCE)
+            without_violations(visit)

@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from dragoman.config import RunConfig
 from dragoman.errors import DataError, UsageError
 from dragoman.model import Transformer
 from dragoman.recurrent import make_model
@@ -21,9 +22,11 @@ from dragoman.rundir import (
     discard,
     read_json,
     replacing,
+    sha256,
     write_atomically,
     write_manifest,
 )
+from dragoman.tokenizer import Tokenizer
 
 
 @dataclass
@@ -38,7 +41,7 @@ class Progress:
     epoch: int = 0
     position: int = 0  # steps done in this epoch
     seconds: float = 0.0  # of training so far, validation included
-    best_bleu: float = -1.0
+    best_score: float = -1.0  # in the measure of the task: BLEU where it translates
     best_step: int = 0
     stale_validations: int = 0  # since the best
     validated: bool = True  # whether the step done last was followed by a validation
@@ -172,6 +175,18 @@ def save_checkpoint(
             (checkpoint / "optimizer.safetensors").unlink(missing_ok=True)
 
 
+def begin_with(
+    weights: dict[str, Tensor], before: RunDirectory, run: RunDirectory, config: RunConfig, tokenizer: Tokenizer
+) -> None:
+    """What a training has that stands at step 0, with weights that came from another run: its configuration, its
+    tokenizer, and a checkpoint. One that has gone further is left as it is."""
+    if run.checkpoints():
+        return
+    run.write_config(config)
+    tokenizer.save(run.tokenizer_path)
+    save_checkpoint(run, weights, {}, Progress(), 1, began_with=sha256(before.model_path))
+
+
 def link_of(checkpoint: Path, chain: str) -> dict[str, str]:
     """A checkpoint as the next link of the chain: what the log says about it."""
     model, optimizer = (read_json(checkpoint / "manifest.json")["files"][f"{name}.safetensors"]
@@ -215,7 +230,10 @@ def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.o
 
 def read_progress(checkpoint: Path) -> Progress:
     try:
-        return Progress(**read_json(checkpoint / "progress.json"))
+        values = read_json(checkpoint / "progress.json")
+        if "best_bleu" in values:  # its name when all that was trained translated
+            values["best_score"] = values.pop("best_bleu")
+        return Progress(**values)
     except TypeError as error:
         raise DataError(f"{checkpoint / 'progress.json'}: damaged ({error}); restore it, or give a new --out") from None
 

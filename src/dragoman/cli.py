@@ -24,6 +24,7 @@ from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
 from dragoman.export.cli import add_exporting_commands
 from dragoman.inspection.cli import inspect_command
+from dragoman.languages.cli import lm_commands, make_tasks, mlm_commands
 from dragoman.options import (
     Alpha,
     AsJson,
@@ -46,6 +47,7 @@ from dragoman.parsing.cli import parse_commands
 from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
 from dragoman.stress.cli import stress
+from dragoman.vision.cli import vit_commands
 
 if TYPE_CHECKING:
     from dragoman.translate import Translator
@@ -64,6 +66,9 @@ _WrongCommandLine: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 config_app = typer.Typer(help="Look at configurations.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(config_app, name="config")
 app.add_typer(parse_commands(lambda line: _print(line)), name="parse")
+app.add_typer(lm_commands(lambda line, end: _print(line, end)), name="lm")
+app.add_typer(mlm_commands(lambda line: _print(line)), name="mlm")
+app.add_typer(vit_commands(lambda line: _print(line)), name="vit")
 add_adapting_commands(app, lambda line: _print(line))
 add_exporting_commands(app, lambda line: _print(line))
 
@@ -526,6 +531,7 @@ app.command()(quickstart)
 app.command()(doctor)
 app.command()(stress)
 app.command()(serve)
+app.command()(make_tasks(lambda line: _print(line)))
 app.command()(inspect_command(lambda line: _print(line)))
 
 
@@ -579,11 +585,11 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def _print(line: str) -> None:
+def _print(line: str, end: str = "\n") -> None:
     if sys.stdout is None:
         raise DragomanError("stdout is closed; the result has nowhere to go")
     try:
-        print(line, flush=True)
+        print(line, end=end, flush=True)
     except OSError as error:
         # What could not be written is not tried again when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

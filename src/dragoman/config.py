@@ -21,9 +21,10 @@ from dragoman.errors import ConfigError
 Architecture = Literal["transformer", "lstm"]
 NormOrder = Literal["post", "pre"]
 Norm = Literal["layer", "batch"]
-Positions = Literal["sinusoidal", "learned", "index", "none"]
+Positions = Literal["sinusoidal", "sinusoidal-2d", "learned", "index", "none"]
 AttentionScale = Literal["1/sqrt(d_k)", "1/d_k", "1"]
 Schedule = Literal["paper", "linear"]
+Task = Literal["translate", "continue", "restore", "classify"]
 TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # of [data]: shares of the pairs of a view
 
 
@@ -32,8 +33,8 @@ class ModelConfig:
     """Section 3. The options beyond the paper's are those that the experiments compare."""
 
     vocab_size: int = 37_000  # 0: chosen from the amount of training data when the tokenizer is learned
-    encoder_layers: int = 6  # N
-    decoder_layers: int = 6  # N
+    encoder_layers: int = 6  # N; 0: the decoder alone, a language model
+    decoder_layers: int = 6  # N; 0: the encoder alone, which restores hidden tokens or classifies
     d_model: int = 512
     d_ff: int = 2048
     num_heads: int = 8
@@ -48,15 +49,29 @@ class ModelConfig:
     residual: bool = True
     tie_embeddings: bool = True  # one matrix for source, target and the projection before the softmax
     scale_embeddings: bool = True  # multiply embeddings by sqrt(d_model)
+    embedding_norm: bool = False  # normalise what goes into the first layer, as BERT does
+    classes: tuple[str, ...] = ()  # what an encoder alone tells apart, in place of the vocabulary
+    patch: int = 0  # the source is a square picture, in patches of so many pixels a side; 0: it is text
     architecture: Architecture = "transformer"  # lstm: the baseline of recurrent.py, which has no heads or norms
 
     def __post_init__(self) -> None:
-        for name in ("encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "max_positions"):
+        for name in ("d_model", "d_ff", "num_heads", "max_positions"):
             _require(getattr(self, name) >= 1, "model", name, getattr(self, name), "at least 1")
+        for name, other in (("encoder_layers", "decoder_layers"), ("decoder_layers", "encoder_layers")):
+            halves = self.architecture == "transformer" and getattr(self, other) >= 1
+            limit = "at least 0" if halves else "at least 1"
+            _require(getattr(self, name) >= (0 if halves else 1), "model", name, getattr(self, name), limit)
+        _require(self.patch >= 0, "model", "patch", self.patch, "at least 0 (0: the source is text)")
+        for name in ("classes", "patch"):
+            alone = self.decoder_layers == 0 or not getattr(self, name)
+            _require(alone, "model", "decoder_layers", self.decoder_layers, f"0 where {name} is given")
         _require(self.vocab_size >= 0, "model", "vocab_size", self.vocab_size, "at least 0 (0: chosen from the data)")
         _require(0 <= self.dropout < 1, "model", "dropout", self.dropout, "at least 0 and below 1")
         if self.positions == "sinusoidal":
             _require(self.d_model % 2 == 0, "model", "d_model", self.d_model, "even (each sine has its cosine)")
+        if self.positions == "sinusoidal-2d":
+            _require(self.d_model % 4 == 0, "model", "d_model", self.d_model, "a multiple of 4 (half for each axis)")
+            _require(self.patch > 0, "model", "patch", self.patch, "at least 1 with positions in two dimensions")
         if self.architecture == "lstm":
             _require(self.d_model % 2 == 0, "model", "d_model", self.d_model, "even (half for each direction)")
         for name in ("d_k", "d_v"):
@@ -71,6 +86,15 @@ class ModelConfig:
                 )
             else:
                 _require(value >= 1, "model", name, value, "at least 1")
+
+    @property
+    def task(self) -> Task:
+        """What such a model is trained to do."""
+        if self.classes:
+            return "classify"
+        if not self.decoder_layers:
+            return "restore"
+        return "translate" if self.encoder_layers else "continue"
 
     @property
     def key_size(self) -> int:
@@ -194,7 +218,7 @@ class TrainConfig:
     label_smoothing: float = 0.1
     valid_steps: int = 1000  # validate and write a checkpoint every so many steps
     valid_sentences: int = 500  # translated for BLEU at each validation; the loss is always over all of them
-    patience: int = 0  # validations without a better BLEU before stopping; 0: never
+    patience: int = 0  # validations without a better score before stopping; 0: never
     keep_checkpoints: int = 5
     average_checkpoints: int = 5  # the last so many are averaged at the end
     processes: int = 1  # on this machine; 0: one a core or GPU, as far as a step has micro-batches for them
@@ -453,7 +477,9 @@ def _convert(value: Any, kind: Any, origin: str | Mapping[str, str], key: str, n
     if form is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"{named}: {key} must be a list, found {_quoted(value)}")
-        return tuple(_build(arguments[0], item, named, f"{key}.") for item in value)
+        if dataclasses.is_dataclass(arguments[0]):
+            return tuple(_build(typing.cast(type, arguments[0]), item, named, f"{key}.") for item in value)
+        return tuple(_convert(item, arguments[0], origin, key, named) for item in value)
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:

@@ -124,7 +124,7 @@ def prepare(
             say(f"the text is unchanged: reading {directory}")
             return _open(directory, tokenizer, config, record["report"])
 
-    say(f"reading and cleaning {', '.join(file['path'] for file in (*inputs['train'], *inputs['valid']))}")
+    say(f"reading and cleaning {', '.join(dict.fromkeys(f['path'] for f in (*inputs['train'], *inputs['valid'])))}")
     checked = check_corpora(config, seed)
     if tokenizer is None:
         if config.tokenizer is not None:

@@ -7,9 +7,13 @@ V vocabulary. Every mask is boolean and True means "may attend".
     MultiHeadAttention    3.2.2, figure 2 right
     FeedForward           3.3, equation 2
     Embedding             3.4 and 3.5: shared weights, scaling, positions
+    Patches               in place of words: Dosovitskiy et al. 2021
     AddAndNorm            3.1 and 5.4: residual connection, dropout and normalisation around each sub-layer
     EncoderLayer, DecoderLayer, Transformer    3.1, figure 1
     DecodingState         the cache of incremental decoding (an engineering matter, not in the paper)
+
+Either half stands alone too: the decoder without an encoder to look at continues text, as GPT does; the encoder without
+a decoder restores hidden tokens or classifies, as BERT and ViT do. A configuration of 0 layers leaves a half out.
 
 Three ways through it give the same numbers, and tests hold them equal: torch's fused attention (training), the
 explicit one (when weights are asked for or changed: `Probe`), and one position at a time with a cache (decoding).
@@ -207,17 +211,60 @@ def sinusoids(length: int, d_model: int) -> Tensor:
     return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1).float()
 
 
+def grid_sinusoids(rows: int, columns: int, d_model: int) -> Tensor:
+    """The same in two dimensions: half of the features say the row, half the column. (rows columns, D)"""
+    down, across = sinusoids(rows, d_model // 2), sinusoids(columns, d_model // 2)
+    return torch.cat((down.repeat_interleave(columns, dim=0), across.repeat(rows, 1)), dim=1)
+
+
+class Patches(nn.Module):
+    """A square picture, row by row, as a sequence of patches and the end symbol.
+
+    A pixel is a token: after the four special symbols, ids rise with brightness.
+    """
+
+    FIRST_LEVEL = 4
+
+    def __init__(self, vocab_size: int, d_model: int, side: int) -> None:
+        super().__init__()
+        self.side = side
+        self.brightest = vocab_size - 1 - self.FIRST_LEVEL
+        self.project = nn.Linear(side * side, d_model, bias=False)
+        self.end = nn.Parameter(torch.empty(1, d_model))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Ids (B, pixels + 1) to vectors (B, patches + 1, D)."""
+        count, width = ids.shape[0], math.isqrt(ids.shape[1] - 1)
+        if width * width != ids.shape[1] - 1 or width % self.side:
+            raise DataError(
+                f"a picture of {ids.shape[1] - 1} pixels; it must be a square whose side is a multiple of {self.side}"
+            )
+        light = (ids[:, :-1] - self.FIRST_LEVEL) / self.brightest  # (B, pixels), from 0 to 1
+        across = width // self.side
+        cut = light.view(count, across, self.side, across, self.side).transpose(2, 3)
+        patches = self.project(cut.reshape(count, across * across, -1))  # (B, patches, D)
+        return torch.cat((patches, self.end.expand(count, 1, -1)), dim=1)
+
+
 class Embedding(nn.Module):
     """3.4 and 3.5: token embedding times sqrt(d_model), plus position, then dropout."""
 
     sinusoids: Tensor
 
     def __init__(
-        self, tokens: nn.Embedding, scaled: bool, positions: Positions, max_positions: int, dropout: float
+        self,
+        tokens: nn.Module,
+        d_model: int,
+        scaled: bool,
+        positions: Positions,
+        max_positions: int,
+        norm: nn.Module,
+        dropout: float,
     ) -> None:
         super().__init__()
-        self.d_model = tokens.embedding_dim
+        self.d_model = d_model
         self.tokens = tokens
+        self.norm = norm
         self.scale = math.sqrt(self.d_model) if scaled else 1.0
         self.kind = positions
         self.dropout = Dropout(dropout)
@@ -242,18 +289,22 @@ class Embedding(nn.Module):
             return self.positions[first : first + count]
         if self.kind == "index":
             # One number in place of a vector: the position itself, on a scale that keeps it near the embeddings' size.
-            rows = torch.arange(first, first + count, device=self.tokens.weight.device, dtype=self.tokens.weight.dtype)
+            rows = torch.arange(first, first + count).to(next(self.tokens.parameters()))
             return (rows / 100)[:, None].expand(count, self.d_model)
+        if self.kind == "sinusoidal-2d":
+            side = math.isqrt(count - 1)  # the last position, the end symbol's, is not on the grid
+            grid = grid_sinusoids(side, side, self.d_model)
+            return F.pad(grid, (0, 0, 0, 1)).to(next(self.tokens.parameters()))
         if self.kind == "none":
             return None
-        raise ConfigError(f"model.positions = {self.kind!r}; allowed: sinusoidal, learned, index, none")
+        raise ConfigError(f"model.positions = {self.kind!r}; allowed: sinusoidal, sinusoidal-2d, learned, index, none")
 
     def forward(self, ids: Tensor, first: int = 0) -> Tensor:
         x = self.tokens(ids)
         if self.scale != 1.0:
             x = x * self.scale
-        rows = self.position_rows(first, ids.shape[-1])
-        return self.dropout(x if rows is None else x + rows)  # type: ignore[no-any-return]
+        rows = self.position_rows(first, x.shape[-2])
+        return self.dropout(self.norm(x if rows is None else x + rows))  # type: ignore[no-any-return]
 
 
 class EncoderLayer(nn.Module):
@@ -273,12 +324,12 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Figure 1, right: masked self-attention, attention over the encoder's output, then feed-forward."""
+    """Figure 1, right: masked self-attention, attention over the encoder's output (if any), then feed-forward."""
 
     def __init__(
         self,
         self_attention: MultiHeadAttention,
-        cross_attention: MultiHeadAttention,
+        cross_attention: MultiHeadAttention | None,
         feed_forward: FeedForward,
         around: Sequence[AddAndNorm],
     ):
@@ -286,12 +337,14 @@ class DecoderLayer(nn.Module):
         self.self_attention = self_attention
         self.cross_attention = cross_attention
         self.feed_forward = feed_forward
-        self.around_self, self.around_cross, self.around_feed_forward = around
+        self.around_self = around[0]
+        self.around_cross = None if cross_attention is None else around[1]
+        self.around_feed_forward = around[-1]
 
     def forward(
         self,
         x: Tensor,  # (B, T, D), or (B, K, D) with a cache: one position of each beam
-        memory: tuple[Tensor, Tensor],  # cross-attention's keys and values, (B, H, S, d)
+        memory: "Memory",
         memory_mask: Tensor | None,
         layer: int,
         cache: "Past | None",
@@ -309,17 +362,20 @@ class DecoderLayer(nn.Module):
         def look_across(y: Tensor) -> Tensor:
             # With a cache the beams of a sentence are so many queries to one memory, which is thus kept once.
             cross = self.cross_attention
+            assert cross is not None
+            assert memory is not None
             positions = None if cache is None else [cache.length] * y.shape[1]
             query = cross.split_heads(cross.w_q(y))
             return cross.attend(query, *memory, Site("cross", layer), memory_mask, probe=probe, positions=positions)
 
         x = self.around_self(x, look_back)
-        x = self.around_cross(x, look_across)
+        if self.around_cross is not None:
+            x = self.around_cross(x, look_across)
         return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
 
 
 class Transformer(nn.Module):
-    """The encoder-decoder of figure 1."""
+    """The encoder-decoder of figure 1, or one half of it."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -339,27 +395,36 @@ class Transformer(nn.Module):
                 for _ in range(count)
             ]
 
-        def embed(tokens: nn.Embedding) -> Embedding:
-            return Embedding(tokens, config.scale_embeddings, config.positions, config.max_positions, config.dropout)
+        def norm_if(there: bool) -> nn.Module:
+            return make_norm(config.norm, d_model) if there else nn.Identity()
 
-        def final_norm() -> nn.Module:  # pre-norm leaves the last sum unnormalised
-            return make_norm(config.norm, d_model) if config.norm_order == "pre" else nn.Identity()
+        def embed(tokens: nn.Module) -> Embedding:
+            norm = norm_if(config.embedding_norm)
+            positions, most = config.positions, config.max_positions
+            return Embedding(tokens, d_model, config.scale_embeddings, positions, most, norm, config.dropout)
 
         source_tokens = nn.Embedding(config.vocab_size, d_model)
         target_tokens = source_tokens if config.tie_embeddings else nn.Embedding(config.vocab_size, d_model)
-        self.source_embedding = embed(source_tokens)
-        self.target_embedding = embed(target_tokens)
+        last_norm = config.norm_order == "pre"  # which leaves the last sum unnormalised
+        has_encoder, has_decoder = config.encoder_layers > 0, config.decoder_layers > 0
+        if has_encoder:
+            patches = Patches(config.vocab_size, d_model, config.patch) if config.patch else None
+            self.source_embedding = embed(patches or source_tokens)
+        if has_decoder:
+            self.target_embedding = embed(target_tokens)
         self.encoder = nn.ModuleList(
             EncoderLayer(attend(), FeedForward(d_model, config.d_ff), around(2)) for _ in range(config.encoder_layers)
         )
-        self.encoder_norm = final_norm()
+        self.encoder_norm = norm_if(last_norm and has_encoder)
         self.decoder = nn.ModuleList(
             DecoderLayer(attend(), attend(), FeedForward(d_model, config.d_ff), around(3))
+            if has_encoder
+            else DecoderLayer(attend(), None, FeedForward(d_model, config.d_ff), around(2))
             for _ in range(config.decoder_layers)
         )
-        self.decoder_norm = final_norm()
-        self.output = nn.Linear(d_model, config.vocab_size, bias=False)
-        if config.tie_embeddings:
+        self.decoder_norm = norm_if(last_norm and has_decoder)
+        self.output = nn.Linear(d_model, len(config.classes) or config.vocab_size, bias=False)
+        if config.tie_embeddings and not config.classes:
             self.output.weight = target_tokens.weight
         self.reset_parameters()
 
@@ -383,8 +448,10 @@ class Transformer(nn.Module):
             x = block(x, mask, layer, probe)
         return self.encoder_norm(x)  # type: ignore[no-any-return]
 
-    def memory_keys_values(self, memory: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Cross-attention's keys and values of every decoder layer, by one product: [(B, H, S, d_k), (B, H, S, d_v)]"""
+    def memory_keys_values(self, memory: Tensor | None) -> "list[Memory]":
+        """Cross-attention's keys and values of every decoder layer, by one product."""
+        if memory is None:
+            return [None] * len(self.decoder)
         crosses: list[MultiHeadAttention] = [block.cross_attention for block in self.decoder]  # type: ignore[misc]
         weights = [w for cross in crosses for w in (cross.w_k.weight, cross.w_v.weight)]
         parts = torch.split(F.linear(memory, torch.cat(weights)), [w.shape[0] for w in weights], dim=-1)
@@ -392,7 +459,7 @@ class Transformer(nn.Module):
         return list(zip(split[::2], split[1::2], strict=True))
 
     def decode(
-        self, target: Tensor, memory: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
+        self, target: Tensor, memory: Tensor | None, source_mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
         """Target ids (B, T), all positions at once, to states (B, T, D). Padding at the end of a target needs no
         mask: what comes after a position is hidden from it anyway."""
@@ -405,22 +472,26 @@ class Transformer(nn.Module):
     def states(
         self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
-        """Encoder and decoder without the last projection, which the loss fuses with the softmax: (B, T, D)."""
-        return self.decode(target, self.encode(source, source_mask, probe), source_mask, probe)
+        """Encoder and decoder without the last projection, which the loss fuses with the softmax: (B, T, D).
+
+        The decoder alone never looks at the source, nor the encoder alone, whose states are (B, S, D), at the target.
+        """
+        memory = self.encode(source, source_mask, probe) if self.encoder else None
+        return self.decode(target, memory, source_mask, probe) if memory is None or self.decoder else memory
 
     def forward(
         self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
-        """Logits of the token after each target position: (B, T, V)."""
+        """Logits of the token after each target position: (B, T, V); of the encoder alone, at each source position."""
         return self.output(self.states(source, target, source_mask, probe))  # type: ignore[no-any-return]
 
     def start(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> "DecodingState":
         """The state before the first target position: the memory's keys and values, and an empty past."""
-        memory = self.encode(source, source_mask, probe)
+        memory = self.encode(source, source_mask, probe) if self.encoder else None
         mask = None if source_mask is None else source_mask[:, None, None, :]
         attentions: list[MultiHeadAttention] = [block.self_attention for block in self.decoder]  # type: ignore[misc]
         past = Past([self_attention.joint_weight() for self_attention in attentions])
-        return DecodingState(self.memory_keys_values(memory), mask, past)
+        return DecodingState(source.shape[0], self.memory_keys_values(memory), mask, past)
 
     def step(self, ids: Tensor, state: "DecodingState", probe: Probe | None = None) -> Tensor:
         """One more position for each of (B, K) beams, `state` growing by it: logits (B, K, V)."""
@@ -475,24 +546,27 @@ class Past:
         return chosen
 
 
+Memory = tuple[Tensor, Tensor] | None  # cross-attention's keys and values, (B, H, S, d); None: there is no encoder
+
+
 @dataclass
 class DecodingState:
     """What decoding keeps between positions: self-attention's past a beam, cross-attention's memory a sentence."""
 
-    memory: list[tuple[Tensor, Tensor]]  # (B, H, S, d) a layer
+    num_sentences: int  # B
+    memory: list[Memory]  # one a layer
     memory_mask: Tensor | None  # (B, 1, 1, S)
     past: Past  # (B K) rows
 
     def select(self, sentences: Tensor, beams: Tensor) -> Self:
         """Keep these sentences (B',), and of each these beams (B', K') in this order."""
-        num_sentences = self.memory[0][0].shape[0]
-        rows_before = self.past.keys.shape[1] if self.past.length else num_sentences
-        past = self.past.select((sentences[:, None] * (rows_before // num_sentences) + beams).flatten())
-        if sentences.shape[0] == num_sentences:  # sentences only ever leave, so all of them means: as they were
-            return type(self)(self.memory, self.memory_mask, past)
-        memory = [(k.index_select(0, sentences), v.index_select(0, sentences)) for k, v in self.memory]
+        rows_before = self.past.keys.shape[1] if self.past.length else self.num_sentences
+        past = self.past.select((sentences[:, None] * (rows_before // self.num_sentences) + beams).flatten())
+        if sentences.shape[0] == self.num_sentences:  # sentences only ever leave, so all of them means: as they were
+            return type(self)(self.num_sentences, self.memory, self.memory_mask, past)
+        memory = [kv and (kv[0].index_select(0, sentences), kv[1].index_select(0, sentences)) for kv in self.memory]
         mask = None if self.memory_mask is None else self.memory_mask.index_select(0, sentences)
-        return type(self)(memory, mask, past)
+        return type(self)(sentences.shape[0], memory, mask, past)
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import RunConfig
+from dragoman.config import RunConfig, Task
 from dragoman.errors import ConfigError, DataError, DragomanError
 
 FORMAT = 1  # raised when a run written before can no longer be read
@@ -170,6 +170,15 @@ def unpack(bundle: Path, directory: Path) -> None:
                     raise DataError(f"{bundle}: {name} is not what was packed; fetch the bundle again")
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(f"{bundle}: not a bundle of a run ({error}); make one: dragoman bundle RUN") from None
+
+
+def require_task(run: RunDirectory, task: Task) -> None:
+    """A run is used for what it was trained for."""
+    uses = {"translate": "dragoman translate", "continue": "dragoman lm generate", "restore": "dragoman mlm fill",
+            "classify": "dragoman mlm classify, or dragoman vit"}  # fmt: skip
+    trained_for = run.read_config().model.task
+    if trained_for != task:
+        raise DataError(f"{run.path}: was trained to {trained_for}, not to {task}; use {uses[trained_for]}")
 
 
 @contextmanager

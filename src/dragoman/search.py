@@ -62,7 +62,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class BeamStep:
-    """What the beam search of one sentence weighed at one position, best first: a level of its tree.
+    """What the search of one sentence weighed at one position: a level of its tree. A beam search's candidates come
+    best first; those of sampling are what was drawn, in the order of the draws.
 
     The rows kept at a sentence's last step are simply not continued: nothing better could come from them.
     """
@@ -194,6 +195,7 @@ def sample(
     top_k: int | None = None,
     top_p: float = 1.0,
     constrain: Constrain | None = None,
+    recorder: Recorder | None = None,
 ) -> list[list[Hypothesis]]:
     """Independent draws for each sentence, in the order drawn, which is not one of quality.
 
@@ -225,6 +227,8 @@ def sample(
         found = _Candidates(rows.living + log_probs, origins, tokens.gather(-1, picked).flatten(1), log_probs)
         ends = (found.tokens == eos_id) & (found.totals > -math.inf)
         rows.finish(found, ends, ranks=numbers)
+        if recorder is not None:
+            _record(recorder, rows, found, found.totals, ends, numbers)
         living = found.totals.masked_fill(ends, -math.inf)
         searched = (living > -math.inf).any(dim=1).nonzero().flatten().tolist()
         state = rows.go_on(state, searched, found, living)

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import sentencepiece
 
@@ -70,7 +70,7 @@ class Tokenizer:
         wanted = vocab_size or choose_vocab_size(sum(map(len, escaped)))
         for coverage in _COVERAGES:
             try:
-                return cls(_train(iter(escaped), wanted, coverage, tags))
+                return cls(_learn(iter(escaped), wanted, coverage, tags))
             except RuntimeError as error:
                 too_small = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
                 if too_small is None:
@@ -79,7 +79,7 @@ class Tokenizer:
                         f"give more text, in lines of at most 4,192 bytes"
                     ) from None
                 smallest = int(too_small[1])
-        return cls(_train(iter(escaped), smallest, _COVERAGES[-1], tags))
+        return cls(_learn(iter(escaped), smallest, _COVERAGES[-1], tags))
 
     @classmethod
     def load(cls, model: str | Path | bytes) -> Self:
@@ -145,27 +145,37 @@ class Tokenizer:
         return self._pieces[token]
 
 
-def _train(sentences: Iterator[str], vocab_size: int, coverage: float, tags: Sequence[str]) -> bytes:
+def train_model(lines: Iterable[str], vocab_size: int, character_coverage: float = 1.0, **settings: Any) -> bytes:
+    """A sentencepiece model with our ids of the special symbols, that leaves text and whitespace as they are."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=sentences,
+        sentence_iterator=iter(lines),
         model_writer=model,
-        model_type="bpe",
         vocab_size=vocab_size,
         hard_vocab_limit=False,
-        character_coverage=coverage,
+        character_coverage=character_coverage,
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
-        byte_fallback=True,
-        max_sentencepiece_length=CHARACTERS_PER_TOKEN,
         pad_id=0,
         unk_id=1,
         bos_id=2,
         eos_id=3,
         minloglevel=2,
-        user_defined_symbols=[f"▁{tag}" for tag in tags],
+        **settings,
     )
     return model.getvalue()
+
+
+def _learn(sentences: Iterator[str], vocab_size: int, coverage: float, tags: Sequence[str]) -> bytes:
+    return train_model(
+        sentences,
+        vocab_size,
+        coverage,
+        model_type="bpe",
+        byte_fallback=True,
+        max_sentencepiece_length=CHARACTERS_PER_TOKEN,
+        user_defined_symbols=[f"▁{tag}" for tag in tags],
+    )
 
 
 def _escape(text: str) -> str:

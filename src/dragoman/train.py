@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from dragoman.batching import make_batch, micro_batches_per_step, plan_epoch
+from dragoman.batching import micro_batches_per_step, plan_epoch
 from dragoman.checkpoint import (
     Progress,
     average,
@@ -31,6 +31,7 @@ from dragoman.dataset import Dataset, Prepared, prepare
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.loss import smoothed_cross_entropy
 from dragoman.model import Transformer, count_parameters
+from dragoman.objectives import labels_in, make_batch_for
 from dragoman.ranks import Gradients, Ranks, ShardedGradients, divide, launch, leads, processes_for, started_by_torchrun
 from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory, read_json, step_of
@@ -108,7 +109,7 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
             done = budget_used(settings, progress.step, progress.seconds)
             if stop or (nothing_left(settings, progress) if replay is None else progress.step >= replay.until):
                 break
-            tokens = int(sum(data.target_lengths[rows].sum() + len(rows) for rows in step_rows))  # with end symbols
+            tokens = sum(labels_in(data, rows, config.model.task) for rows in step_rows)
             rate = rate_at(config, progress.step + 1, done) * progress.rate_factor
             if replay is not None:
                 rate = replay.rates.get(progress.step + 1, rate)
@@ -118,7 +119,7 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
                     # Random numbers belong to the batch: whoever computes it, whenever, drops the same units.
                     torch.manual_seed(seed_of(settings.seed, progress.step, number))
                     for part in passes(data, rows, progress.pass_tokens):
-                        batch = make_batch(data, part, tokenizer).to(ranks.device)
+                        batch = make_batch_for(config.model, data, part, tokenizer).to(ranks.device)
                         with precision:
                             hidden = states(batch.source, batch.target, batch.source_mask)
                         loss, nll = smoothed_cross_entropy(
@@ -203,7 +204,7 @@ def try_largest_batch(at_work: Training) -> None:
     while True:
         try:
             for part in passes(data, rows, progress.pass_tokens):
-                batch = make_batch(data, part, at_work.prepared.tokenizer).to(at_work.ranks.device)
+                batch = make_batch_for(at_work.config.model, data, part, prepared.tokenizer).to(at_work.ranks.device)
                 hidden = model.states(batch.source, batch.target, batch.source_mask)
                 loss, _ = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.1)
                 loss.backward()  # type: ignore[no-untyped-call]
@@ -418,23 +419,21 @@ def validate_and_save(at_work: Training) -> None:
     if len(at_work.prepared.valid):
         sample = progress.step // config.train.valid_steps
         result = validate(whole_model(at_work), at_work.prepared, config, at_work.ranks, sample)
-        better = result.bleu > progress.best_bleu
+        better = result.score > progress.best_score
         log.say(
             f"step {progress.step:,}  valid loss {result.nll:.3f}  ppl {perplexity(result.nll):.2f}  "
-            f"BLEU {result.bleu:.1f} (greedy){'  best so far' if better else ''}\n"
-            f"  source     {clip(result.source)}\n"
-            f"  output     {clip(result.output)}\n"
-            f"  reference  {clip(result.reference)}"
+            f"{result.measure} {result.score:.1f}{'  best so far' if better else ''}\n"
+            + "\n".join(f"  {name:<10} {clip(text)}" for name, text in result.example.items())
         )
         if better:
-            progress.best_bleu, progress.best_step, progress.stale_validations = result.bleu, progress.step, 0
+            progress.best_score, progress.best_step, progress.stale_validations = result.score, progress.step, 0
             weights = weights_of(at_work.model)
             if at_work.ranks.leads:
                 promote(at_work.run, weights, "best", [progress.step])
         else:
             progress.stale_validations += 1
-        log.write("valid", progress.step, nll=result.nll, perplexity=perplexity(result.nll), bleu=result.bleu,
-                  signature=result.signature, source=result.source, output=result.output, reference=result.reference,
+        log.write("valid", progress.step, nll=result.nll, perplexity=perplexity(result.nll),
+                  **{result.key: result.score}, signature=result.signature, **result.example,
                   seconds=round(progress.seconds, 2))  # fmt: skip
     progress.validated = True
     progress.seconds += time.monotonic() - began
@@ -493,20 +492,21 @@ def finish(at_work: Training) -> None:
     weights, model = average(checkpoints), whole_model(at_work)
     for name, tensor in weights_of(model).items():
         tensor.copy_(weights[name])
-    bleu = validate(model, at_work.prepared, config, ranks, 0).bleu if len(at_work.prepared.valid) else None
+    result = validate(model, at_work.prepared, config, ranks, 0) if len(at_work.prepared.valid) else None
     if not ranks.leads:
         return
-    if bleu is None or bleu >= progress.best_bleu:
+    if result is None or result.score >= progress.best_score:
         kind = "average" if len(checkpoints) > 1 else "last"
         promote(run, weights, kind, [step_of(checkpoint) for checkpoint in checkpoints])
     card = read_json(run.model_card_path)
     write_card(run, card | {"finished_at": progress.step})
-    log.write("end", progress.step, kind=card["kind"], steps=card["steps"], average_bleu=bleu,
-              best_bleu=progress.best_bleu, seconds=round(progress.seconds, 2))  # fmt: skip
+    scores = {f"average_{result.key}": result.score, f"best_{result.key}": progress.best_score} if result else {}
+    log.write("end", progress.step, kind=card["kind"], steps=card["steps"], **scores,
+              seconds=round(progress.seconds, 2))  # fmt: skip
     log.say(f"finished after {progress.step:,} steps in {clock(progress.seconds)}")
-    if bleu is not None:
-        log.say(f"valid BLEU (greedy): {bleu:.1f} averaged over {len(checkpoints)} checkpoints, "
-                f"{progress.best_bleu:.1f} at the best, step {progress.best_step:,}")  # fmt: skip
+    if result is not None:
+        log.say(f"valid {result.measure}: {result.score:.1f} averaged over {len(checkpoints)} checkpoints, "
+                f"{progress.best_score:.1f} at the best, step {progress.best_step:,}")  # fmt: skip
     log.say(f"{run.model_path} has the weights of: {card['kind']}, {', '.join(f'step {s:,}' for s in card['steps'])}")
 
 

@@ -17,7 +17,7 @@ from dragoman.errors import DataError, UsageError
 from dragoman.faults import Fault, Said, faults_of
 from dragoman.glossary import Required, Requirements
 from dragoman.hypotheses import Hypothesis
-from dragoman.rundir import RunDirectory
+from dragoman.rundir import RunDirectory, require_task
 from dragoman.sentences import split_text
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 from dragoman.words import words_of
@@ -122,6 +122,8 @@ class Translator:
                     f"{run.path}: its vocabulary differs from that of {directories[0].path}; train the members of an "
                     f"ensemble with one: --tokenizer {directories[0].tokenizer_path}"
                 )
+        for run in directories:
+            require_task(run, "translate")
         settings = with_changes(directories[0].read_config().search, **search)
         tag = _tag_for(to, tokenizer, directories[0].path)
         loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)

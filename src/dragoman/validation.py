@@ -1,46 +1,94 @@
-"""What a model is worth while it trains: loss and BLEU on the validation pairs, measured by all ranks together."""
+"""What a model is worth while it trains: loss and score on the validation set, measured by all ranks together."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from dragoman import evaluate
-from dragoman.batching import make_batch, plan_epoch
+from dragoman.batching import plan_epoch
 from dragoman.config import RunConfig
 from dragoman.dataset import Prepared
 from dragoman.engines.reference import ReferenceEngine
 from dragoman.loss import smoothed_cross_entropy
 from dragoman.model import Transformer
+from dragoman.objectives import make_batch_for
 from dragoman.ranks import Ranks
 from dragoman.translate import Translator
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The plain loss a token, cased sacreBLEU, and one sentence to look at."""
+    """The plain loss a token, a score that is higher where the model is better, and one example to look at."""
 
     nll: float
-    bleu: float
+    score: float
+    measure: str
     signature: str
-    source: str
-    output: str
-    reference: str
+    example: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """The measure's name in the log."""
+        return self.measure.split()[0].lower()
 
 
 @torch.inference_mode()
 def validate(model: Transformer, prepared: Prepared, config: RunConfig, ranks: Ranks, sample: int) -> Validation:
-    """Loss over all validation pairs, BLEU of greedy translations of the first `valid_sentences` of them."""
+    """The loss over the whole validation set; BLEU of greedy translations of its first `valid_sentences`, or, of a
+    model that does not translate, the share of labels that it finds."""
     model.eval()
-    nll = tokens = 0.0
+    nll = tokens = right = 0.0
     budget = min(config.train.micro_batch_tokens, 4096)
     plan = [rows for step in plan_epoch(prepared.valid, budget, budget, 0, 0) for rows in step]
     for rows in ranks.share(plan):
-        batch = make_batch(prepared.valid, rows, prepared.tokenizer).to(model.output.weight.device)
-        hidden = model.states(batch.source, batch.target, batch.source_mask)
-        _, batch_nll = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.0)
+        torch.manual_seed(int(rows[0]))  # the same tokens are hidden each time
+        batch = make_batch_for(config.model, prepared.valid, rows, prepared.tokenizer).to(model.output.weight.device)
+        states = batch.real_states(model.states(batch.source, batch.target, batch.source_mask))
+        _, batch_nll = smoothed_cross_entropy(states, model.output.weight, batch.labels, 0.0)
         nll += float(batch_nll)
         tokens += batch.tokens
+        if config.model.task in ("restore", "classify"):
+            right += int((model.output(states).argmax(dim=1) == batch.labels).sum())
+    if config.model.task == "translate":
+        return translations(model, prepared, config, ranks, sample, nll, tokens)
+
+    gathered = np.sum(ranks.gather((nll, tokens, right)), axis=0)
+    mean, accuracy = gathered[0] / gathered[1], 100 * gathered[2] / gathered[1]
+    shown = sample % len(prepared.valid)
+    match config.model.task:
+        case "continue":  # of a token that the text goes on with, the probability in the (geometric) mean
+            engine = ReferenceEngine([model], prepared.tokenizer)
+            [[drawn]] = engine.translate([[]], replace(config.search, sampling=True), seed=sample)
+            example = {"sample": prepared.tokenizer.decode(drawn.ids)}
+            return Validation(mean, 100 * math.exp(-mean), "probability of a token (%)", "", example)
+        case _:
+            example = found_in(model, prepared, config, shown)
+            return Validation(mean, accuracy, "accuracy (%)", "", example)
+
+
+def found_in(model: Transformer, prepared: Prepared, config: RunConfig, row: int) -> dict[str, str]:
+    """A sentence, and what the model makes of it."""
+    tokenizer, (text, target) = prepared.tokenizer, prepared.valid_pairs[row]
+    torch.manual_seed(row)
+    batch = make_batch_for(config.model, prepared.valid, np.array([row]), tokenizer).to(model.output.weight.device)
+    found = model.output(batch.real_states(model.states(batch.source, batch.target, batch.source_mask))).argmax(dim=1)
+    if config.model.task == "classify":
+        return {"source": text, "output": config.model.classes[int(found[0])], "reference": target}
+    assert batch.real is not None
+    restored = batch.source.flatten().index_copy(0, batch.real, found).tolist()
+    return {
+        "source": tokenizer.decode(batch.source[0].tolist()),
+        "output": tokenizer.decode(restored),
+        "reference": text,
+    }
+
+
+def translations(
+    model: Transformer, prepared: Prepared, config: RunConfig, ranks: Ranks, sample: int, nll: float, tokens: float
+) -> Validation:
     pairs = prepared.valid_pairs[: config.train.valid_sentences]
     search = replace(
         config.search, beam=1, max_source_length=max(config.search.max_source_length, config.data.max_length)
@@ -55,7 +103,8 @@ def validate(model: Transformer, prepared: Prepared, config: RunConfig, ranks: R
     score = evaluate.bleu(outputs, [[target] for _, target in pairs])
     mean = math.fsum(part[0] for part in gathered) / sum(part[1] for part in gathered)
     shown = sample % len(pairs)
-    return Validation(mean, score.value, score.signature, pairs[shown][0], outputs[shown], pairs[shown][1])
+    example = {"source": pairs[shown][0], "output": outputs[shown], "reference": pairs[shown][1]}
+    return Validation(mean, score.value, "BLEU (greedy)", score.signature, example)
 
 
 def perplexity(nll: float) -> float:

@@ -26,14 +26,14 @@ from pathlib import Path
 from typing import Any
 
 from dragoman import evaluate
-from dragoman.checkpoint import Progress, load_model, save_checkpoint, weights_of
+from dragoman.checkpoint import begin_with, load_model, weights_of
 from dragoman.cleaning import check_corpora
 from dragoman.config import CorpusConfig, RunConfig, with_overrides
 from dragoman.corpus import Corpus, file_digest, read_lines
 from dragoman.dataset import Dataset, prepared_directory, read_text
 from dragoman.errors import DataError, UsageError
 from dragoman.ranks import started_by_torchrun
-from dragoman.rundir import RunDirectory, read_json, replacing, sha256, write_atomically
+from dragoman.rundir import RunDirectory, read_json, replacing, require_task, sha256, write_atomically
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 from dragoman.train import rate_at, train
 from dragoman.translate import Translator
@@ -120,6 +120,7 @@ def finetune(
     if old < 0:
         raise UsageError(f"finetune: {old:g} old pairs for a new one; ask for 0 or more")
     before, after = RunDirectory.open(run), RunDirectory(out)
+    require_task(before, "translate")
     if before.path.resolve() == after.path.resolve():
         raise UsageError(f"finetune: {out} is the run to begin with; give another --out")
     new = corpus_of(pairs)
@@ -131,7 +132,7 @@ def finetune(
         raise UsageError(f"finetune: {run} translates into {known}; say which the new pairs are in: --to, or a tag")
     text = _planned_text(before, after, new, given, old, tokenizer, say)
     config = with_overrides(fine_tuning_config(old_config, text, old, after), overrides)
-    _begin(before, after, config, tokenizer)
+    begin_with(weights_of(load_model(before)), before, after, config, tokenizer)
     train(config, after, again)
     result = _measure(before, after, text, language, say)
     write_atomically(after.path / "finetune" / "result.json", _json(result.to_dict()))
@@ -347,16 +348,6 @@ def _hold_out(corpora: Sequence[Corpus], known: Iterable[Pair], seed: int) -> li
             chosen.append(pair)
             sources.add(pair[0])
     return chosen
-
-
-def _begin(before: RunDirectory, after: RunDirectory, config: RunConfig, tokenizer: Tokenizer) -> None:
-    """What a training that stands at step 0 has: configuration, tokenizer, and a checkpoint of the old weights."""
-    if after.checkpoints():
-        return
-    model = load_model(before)
-    tokenizer.save(after.tokenizer_path)
-    after.write_config(config)
-    save_checkpoint(after, weights_of(model), {}, Progress(), 1, began_with=sha256(before.model_path))
 
 
 def _measure(

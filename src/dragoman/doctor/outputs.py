@@ -1,14 +1,13 @@
 """What is wrong with translations, seen beside their sources and references."""
 
-import re
 from collections.abc import Sequence
 
 from sacrebleu.metrics.bleu import BLEU
 
+from dragoman import faults
 from dragoman.doctor.causes import Cause, ranked
 from dragoman.splitting import identity_of
 
-_LOOP = re.compile(r"(\b\S+(?: \S+){0,3}?)(?: \1){3,}")  # one to four words, four times in a row
 _ENDS = ".!?…。！？؟।"
 
 
@@ -18,8 +17,11 @@ def examine_outputs(sources: Sequence[str], outputs: Sequence[str], references: 
     return ranked(check(sources, outputs, references, run) for check in checks)
 
 
-def loops(text: str) -> bool:
-    return _LOOP.search(text) is not None
+def loops(text: str, beside: str = "") -> bool:
+    """By words, since there are no tokens here; what repeats itself in the text beside it may do so here."""
+    numbers: dict[str, int] = {}
+    words, others = ([numbers.setdefault(word, len(numbers)) for word in side.split()] for side in (text, beside))
+    return faults.loops(others, words)
 
 
 def empty(sources: Sequence[str], outputs: Sequence[str], _: Sequence[str], run: str) -> Cause | None:
@@ -38,7 +40,7 @@ def empty(sources: Sequence[str], outputs: Sequence[str], _: Sequence[str], run:
 
 
 def looping(_: Sequence[str], outputs: Sequence[str], references: Sequence[str], run: str) -> Cause | None:
-    found = [i for i, output in enumerate(outputs) if loops(output) and not loops(references[i])]
+    found = [i for i, output in enumerate(outputs) if loops(output, references[i])]
     share = len(found) / max(1, len(outputs))
     if share <= 0.02:
         return None
@@ -62,7 +64,9 @@ def truncated(sources: Sequence[str], outputs: Sequence[str], references: Sequen
     cut = [
         i
         for i in ending
-        if outputs[i].strip() and outputs[i].rstrip()[-1] not in _ENDS + "\"'»”’)" and not loops(outputs[i])
+        if outputs[i].strip()
+        and outputs[i].rstrip()[-1:] not in _ENDS + "\"'»”’)"
+        and not loops(outputs[i], references[i])
     ]
     share = len(cut) / max(1, len(ending))
     if len(ending) < 20 or share <= 0.1:

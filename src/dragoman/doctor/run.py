@@ -39,7 +39,7 @@ def examine_run(path: Path) -> list[Cause]:
     if train:
         named = config.data.train[0].pairs or f"{config.data.train[0].source} and {config.data.train[0].target}"
         found += examine_text(train, named, valid)
-        found.append(vocabulary_too_small(run, train, name))
+        found.append(vocabulary_too_small(run, train, config, name))
     if valid and run.model_path.exists():
         some = valid[:_TRANSLATED]
         outputs = Translator.load(path).translate([source for source, _ in some])
@@ -79,6 +79,16 @@ def examine_log(events: Sequence[Event], config: RunConfig, name: str) -> list[C
     return ranked(found)
 
 
+def train_command(config: RunConfig) -> str:
+    """The beginning of a command that trains on the same text; the settings of the run are for the user to repeat."""
+    words = ["dragoman", "train"]
+    for prefix, corpora in (("--", config.data.train), ("--valid-", config.data.valid)):
+        if len(corpora) == 1:  # several can only be named in a recipe
+            named = {"pairs": corpora[0].pairs, "source": corpora[0].source, "target": corpora[0].target}
+            words += [word for name, path in named.items() if path for word in (f"{prefix}{name}", path)]
+    return shlex.join(words)
+
+
 def rate_too_high(events: Sequence[Event], config: RunConfig) -> Cause | None:
     """Steps that were not finite, or a loss that rose again and stayed there."""
     losses = [event["loss"] for event in events if event["event"] == "train"]
@@ -98,7 +108,7 @@ def rate_too_high(events: Sequence[Event], config: RunConfig) -> Cause | None:
         f"training did not go down steadily at a rate of up to {peak:.1e}",
         "; ".join(evidence),
         "most of the score, where the loss never recovers",
-        f"dragoman train ... --out runs/slower --set train.peak_rate={peak / 3:.1e} "
+        f"{train_command(config)} --out runs/slower --set train.peak_rate={peak / 3:.1e} "
         f"--set train.warmup_steps={2 * config.train.warmup_steps}",
         0.95,
     )
@@ -123,7 +133,7 @@ def too_few_steps(events: Sequence[Event], config: RunConfig, name: str) -> Caus
         f"by that slope some {rise / 2:.1f} BLEU more for half as many steps again"
         if rising
         else "unknown: it has not begun",
-        f"dragoman train ... --out runs/longer {budget}   # as {name} was trained",
+        f"{train_command(config)} --out runs/longer {budget}   # and what else {name} was trained with",
         min(0.7, 0.25 + rise / max(1.0, scores[-1][1])) if rising else 0.6,
     )
 
@@ -138,7 +148,7 @@ def learned_by_heart(events: Sequence[Event], config: RunConfig) -> Cause | None
         "validation loss rose again while training went on",
         f"{min(losses):.3f} at its lowest, {losses[-1]:.3f} at the end",
         "training after the lowest point was for nothing",
-        f"dragoman train ... --out runs/other --set model.dropout={more:g}   # or data.views=8, data.bpe_dropout=0.1",
+        f"{train_command(config)} --out runs/other --set model.dropout={more:g}   # or data.bpe_dropout=0.1",
         0.2,
     )
 
@@ -176,12 +186,12 @@ def vocabulary_too_large(data: Dataset, config: RunConfig, name: str) -> Cause |
         f"{tokenizer_size:,} pieces for {len(data):,} pairs; about {suited:,} suit them",
         f"{rare:.0%} of the pieces occur fewer than five times",
         "rare pieces are never learned, and the last layer's time goes by the pieces",
-        f"dragoman train ... --out runs/other --set model.vocab_size={suited}   # in place of {name}",
+        f"{train_command(config)} --out runs/other --set model.vocab_size={suited}   # in place of {name}",
         0.3,
     )
 
 
-def vocabulary_too_small(run: RunDirectory, pairs: Sequence[Pair], name: str) -> Cause | None:
+def vocabulary_too_small(run: RunDirectory, pairs: Sequence[Pair], config: RunConfig, name: str) -> Cause | None:
     """Pieces a word, on real text."""
     tokenizer = load_tokenizer(run.path)
     some = [side for pair in pairs[:2000] for side in pair]
@@ -195,6 +205,6 @@ def vocabulary_too_small(run: RunDirectory, pairs: Sequence[Pair], name: str) ->
         f"{tokenizer.vocab_size:,} pieces; about {suited:,} suit this text",
         f"{pieces / words:.1f} pieces a word",
         "sentences are long strings of letters: slow to train on, hard to learn from",
-        f"dragoman train ... --out runs/other --set model.vocab_size={suited}   # in place of {name}",
+        f"{train_command(config)} --out runs/other --set model.vocab_size={suited}   # in place of {name}",
         0.3,
     )

@@ -7,7 +7,8 @@ import importlib.util
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,8 @@ from dragoman.identify import LanguageDetector, detect_pair, known_languages
 from dragoman.splitting import identity_of
 
 Pair = tuple[str, str]
-MOST_PAIRS = 200_000  # looked at
+MOST_PAIRS = 500_000  # read of a run's text
+_LOOKED_AT = 16_000  # of them, in stretches of _WINDOW lines spread evenly: misalignment shows in neighbours only
 _WINDOW = 200  # lines, for correlation of lengths
 _TELLING_SPREAD = 0.2  # of log lengths: with less, lengths cannot correlate
 _LEAST_CORRELATION = 0.3
@@ -36,24 +38,39 @@ _MARKUP = re.compile(r"&(amp|lt|gt|quot|apos|nbsp|#\d+);")
 _TOKENISED = re.compile(r"\w [.,](?= |$)")
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Stretches of a corpus, and where they are in it."""
+
+    pairs: Sequence[Pair]
+    lines: Sequence[int]  # from 1
+    window: int  # of each stretch
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair]) -> "Sample":
+        window = min(_WINDOW, max(50, len(pairs) // 8))
+        stretches = max(1, min(len(pairs), _LOOKED_AT) // window)
+        starts = [round(i * (len(pairs) - window) / max(1, stretches - 1)) for i in range(stretches)]
+        places = sorted({place for start in starts for place in range(max(0, start), min(start + window, len(pairs)))})
+        return cls([pairs[place] for place in places], [place + 1 for place in places], window)
+
+
 def examine_text(pairs: Sequence[Pair], name: str, test: Sequence[Pair] | None = None) -> list[Cause]:
     """All causes found in a corpus, ranked. `name`: how commands are to call it; `test`: what it is scored on."""
-    if len(pairs) > MOST_PAIRS:  # a stretch from the beginning: misalignment shows in neighbours only
-        pairs = pairs[:MOST_PAIRS]
     quoted = shlex.quote(name)
-    checks: list[Callable[[Sequence[Pair], str], Cause | None]] = [
-        misaligned, duplicates, wrong_language, encoding_damage, casing, copies, tokenised, markup,
-    ]  # fmt: skip
-    found = [check(pairs, quoted) for check in checks]
+    sample = Sample.of(pairs)
+    checks = (misaligned, wrong_language, encoding_damage, casing, copies, tokenised, markup)
+    found = [check(sample, quoted) for check in checks]
+    found.append(duplicates(pairs, quoted))
     if test is not None:
         found.append(leakage(pairs, test, quoted))
     return ranked(found)
 
 
-def misaligned(pairs: Sequence[Pair], name: str) -> Cause | None:
+def misaligned(sample: Sample, name: str) -> Cause | None:
     """Translations of long sentences are long, and hold translations of their words: where neither is so, lines do not
     belong together. Lengths say nothing where all neighbours are equally long, as in a sorted file."""
-    window = min(_WINDOW, max(50, len(pairs) // 8))
+    pairs, window = sample.pairs, sample.window
     if len(pairs) < 2 * window:
         return None
     lengths = np.log([[len(source), len(target)] for source, target in pairs])
@@ -69,8 +86,9 @@ def misaligned(pairs: Sequence[Pair], name: str) -> Cause | None:
     if share < 0.05 or (share < 0.5 and bad.sum() < 2):
         return None
     places = np.flatnonzero(bad)
-    first, last = starts[places[0]] + 1, min(len(pairs), starts[places[-1]] + window)
-    shift = _best_shift(lengths[first - 1 : last]) if telling[bad].any() else 0
+    begin, end = starts[places[0]], min(len(pairs), starts[places[-1]] + window)
+    first, last = sample.lines[begin], sample.lines[end - 1]
+    shift = _best_shift(lengths[begin:end]) if telling[bad].any() else 0
     lines = f"{abs(shift)} line{'s' * (abs(shift) > 1)}"
     moved = f"; the target seems {lines} too {'late' if shift > 0 else 'early'}" if shift else ""
     return Cause(
@@ -158,8 +176,9 @@ def leakage(pairs: Sequence[Pair], test: Sequence[Pair], name: str) -> Cause | N
     )
 
 
-def wrong_language(pairs: Sequence[Pair], name: str) -> Cause | None:
+def wrong_language(sample: Sample, name: str) -> Cause | None:
     """Lines of a third language, or of the other side's."""
+    pairs = sample.pairs
     if importlib.util.find_spec("py3langid") is None:
         return None
     languages = detect_pair(pairs)
@@ -168,16 +187,16 @@ def wrong_language(pairs: Sequence[Pair], name: str) -> Cause | None:
     long_enough = [i for i, pair in enumerate(pairs) if min(map(len, pair)) >= 30]
     if len(long_enough) < 50:
         return None
-    sample = long_enough[:: max(1, len(long_enough) // _DETECTED)]
+    some = long_enough[:: max(1, len(long_enough) // _DETECTED)]
     detector = LanguageDetector(known_languages())
     worst: tuple[float, int, list[tuple[int, str]]] = (0.0, 0, [])
     for side in (0, 1):
         others = []
-        for line in sample:
+        for line in some:
             found = detector.detect([pairs[line][side]])[0]
             if found.language != languages[side] and found.confidence >= 97:
                 others.append((line, found.language))
-        worst = max(worst, (len(others) / len(sample), side, others))
+        worst = max(worst, (len(others) / len(some), side, others))
     share, side, others = worst
     named = Counter(language for _, language in others).most_common(1)
     # A few names and short sentences look like anything: one language must stand out among the errors.
@@ -188,7 +207,7 @@ def wrong_language(pairs: Sequence[Pair], name: str) -> Cause | None:
     return Cause(
         "wrong language",
         f"about {share:.0%} of the {which} lines are not {languages[side]}, most of them {named[0][0]}",
-        f"line {line + 1:,}: {_clip(pairs[line][side])} ({language})",
+        f"line {sample.lines[line]:,}: {_clip(pairs[line][side])} ({language})",
         f"the model learns to write {named[0][0]} now and then"
         if side
         else "the model learns from text it will not get",
@@ -198,7 +217,8 @@ def wrong_language(pairs: Sequence[Pair], name: str) -> Cause | None:
     )
 
 
-def encoding_damage(pairs: Sequence[Pair], name: str) -> Cause | None:
+def encoding_damage(sample: Sample, name: str) -> Cause | None:
+    pairs = sample.pairs
     damaged = [i for i, pair in enumerate(pairs) if _MOJIBAKE.search(pair[0]) or _MOJIBAKE.search(pair[1])]
     share = len(damaged) / max(1, len(pairs))
     if share < 0.005:
@@ -207,16 +227,17 @@ def encoding_damage(pairs: Sequence[Pair], name: str) -> Cause | None:
     shown = next(side for side in pairs[line] if _MOJIBAKE.search(side))
     return Cause(
         "encoding damage",
-        f"{len(damaged):,} of {len(pairs):,} pairs were decoded with the wrong encoding",
-        f"line {line + 1:,}: {_clip(shown)}",
+        f"{share:.1%} of the pairs were decoded with the wrong encoding",
+        f"line {sample.lines[line]:,}: {_clip(shown)}",
         "damaged words are not the words of your readers: each is learned and written as garbage",
         f"iconv -f UTF-8 -t WINDOWS-1252 {name} > mended.tsv   # UTF-8 that was once taken for Windows-1252",
         min(1.0, 0.45 + share),
     )
 
 
-def casing(pairs: Sequence[Pair], name: str) -> Cause | None:
+def casing(sample: Sample, name: str) -> Cause | None:
     """A side without capitals, or much of it in nothing else."""
+    pairs = sample.pairs
     for side, which in ((1, "target"), (0, "source")):
         lines = [pair[side] for pair in pairs if any(c.isalpha() and c.lower() != c.upper() for c in pair[side])]
         if len(lines) < 20:
@@ -241,8 +262,9 @@ def casing(pairs: Sequence[Pair], name: str) -> Cause | None:
     return None
 
 
-def copies(pairs: Sequence[Pair], name: str) -> Cause | None:
+def copies(sample: Sample, name: str) -> Cause | None:
     """Lines left untranslated. Names and numbers may well be the same in two languages, sentences not."""
+    pairs = sample.pairs
     same = [
         i for i, pair in enumerate(pairs) if len(pair[0].split()) > 2 and identity_of(pair[0]) == identity_of(pair[1])
     ]
@@ -251,15 +273,16 @@ def copies(pairs: Sequence[Pair], name: str) -> Cause | None:
         return None
     return Cause(
         "untranslated copies",
-        f"{len(same):,} of {len(pairs):,} pairs have the source as their target",
-        f"line {same[0] + 1:,}: {_clip(pairs[same[0]][1])}",
+        f"{share:.1%} of the pairs have the source as their target",
+        f"line {sample.lines[same[0]]:,}: {_clip(pairs[same[0]][1])}",
         f"the model learns to leave about {share:.0%} of its input untranslated",
         f"awk -F '\\t' '$1 != $2' {name} > translated.tsv",
         min(1.0, 0.35 + share),
     )
 
 
-def tokenised(pairs: Sequence[Pair], name: str) -> Cause | None:
+def tokenised(sample: Sample, name: str) -> Cause | None:
+    pairs = sample.pairs
     for side, which in ((1, "target"), (0, "source")):
         marked = [pair[side] for pair in pairs if re.search(r"\w ?[.,](?= |$)", pair[side])]
         apart = [line for line in marked if _TOKENISED.search(line)]
@@ -277,7 +300,8 @@ def tokenised(pairs: Sequence[Pair], name: str) -> Cause | None:
     return None
 
 
-def markup(pairs: Sequence[Pair], name: str) -> Cause | None:
+def markup(sample: Sample, name: str) -> Cause | None:
+    pairs = sample.pairs
     found = [i for i, pair in enumerate(pairs) if _MARKUP.search(pair[0]) or _MARKUP.search(pair[1])]
     share = len(found) / max(1, len(pairs))
     if share < 0.02:
@@ -285,8 +309,8 @@ def markup(pairs: Sequence[Pair], name: str) -> Cause | None:
     shown = next(side for side in pairs[found[0]] if _MARKUP.search(side))
     return Cause(
         "HTML entities",
-        f"{len(found):,} of {len(pairs):,} pairs have characters written as HTML",
-        f"line {found[0] + 1:,}: {_clip(shown)}",
+        f"{share:.1%} of the pairs have characters written as HTML",
+        f"line {sample.lines[found[0]]:,}: {_clip(shown)}",
         "the model writes &quot; where people expect a quotation mark",
         f'python -c "import html, sys; sys.stdout.writelines(map(html.unescape, sys.stdin))" < {name} > plain.tsv',
         min(1.0, 0.2 + 0.5 * share),

@@ -68,10 +68,12 @@ def translate_sentences(batch: Sequence[tuple[Flow, Sentence]], interpreter: Int
     plain = dict(zip(texts, interpreter.translate(texts), strict=True))
     choices: dict[_Key, _Choice] = {}
     for key, sentence in different.items():
-        best = plain[sentence.text][0]
+        best = plain[sentence.text].candidates[0]
         faults = _faults(sentence.text, best.text, sentence.kept)
-        choice = _Choice(sentence, best, faults.grave + faults.slight)
-        choices[key] = choice if choice.notes else replace(choice, candidate=best)
+        notes = faults.grave + faults.slight
+        # What the translator itself finds wrong (a loop, a copy) it has tried to mend already: it is said, no more.
+        choice = _Choice(sentence, best, (*notes, *plain[sentence.text].faults))
+        choices[key] = choice if notes else replace(choice, candidate=best)
     for attempt in (_next_best, _stand_ins, _with_required):
         missing = {key: choice for key, choice in choices.items() if choice.candidate is None}
         if missing:
@@ -87,7 +89,7 @@ def _next_best(choices: dict[_Key, _Choice], interpreter: Interpreter) -> dict[_
     found = dict(zip(texts, interpreter.translate(texts, NEXT_BEST), strict=True))
     better = {}
     for key, choice in choices.items():
-        for candidate in found[choice.text]:
+        for candidate in found[choice.text].candidates:
             faults = _faults(choice.text, candidate.text, choice.sentence.kept)
             if not faults.grave and not faults.slight:
                 better[key] = replace(choice, candidate=candidate, how="other")
@@ -103,7 +105,7 @@ def _stand_ins(choices: dict[_Key, _Choice], interpreter: Interpreter) -> dict[_
         texts = list(dict.fromkeys(mask.sentence.text for mask in tried.values()))
         found = dict(zip(texts, interpreter.translate(texts), strict=True)) if texts else {}
         for key, mask in tried.items():
-            (candidate, *_), choice = found[mask.sentence.text], choices[key]
+            (candidate, *_), choice = found[mask.sentence.text].candidates, choices[key]
             (said,) = mask.unmasked([candidate.text])
             if mask.copied(candidate.text) and not _faults(choice.text, str(said), choice.sentence.kept).grave:
                 better[key] = replace(choice, candidate=candidate, how="stand-in", scheme=scheme)
@@ -157,7 +159,7 @@ def _placed(
         return (candidate.text,), ()
     alignment = interpreter.align(sentence.text, candidate)
     notes: tuple[str, ...] = ()
-    if alignment is None:
+    if alignment is None or not alignment.target_words:  # a person's own words have no tokens
         words = without_alignment(sentence, candidate.text)
         notes = ("tags placed by the order of the words: no alignment",)
         placed = place_marks(flow, sentence, candidate.text, *words)
@@ -191,7 +193,7 @@ def _in_pieces(flow: Flow, sentence: Sentence, interpreter: Interpreter) -> list
     for first, text, is_kept in stretches:
         items += [number for at, number in marks if at == first]
         if not is_kept and any(map(str.isalpha, text)):
-            said = _like(text.strip(), next(found)[0].text)
+            said = _like(text.strip(), next(found).text)
             text = text[: len(text) - len(text.lstrip())] + said + text[len(text.rstrip()) :]
         items.append(text)
     return [*items, *(number for at, number in marks if at == len(sentence.text))]

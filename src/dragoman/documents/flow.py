@@ -7,6 +7,7 @@ the gap between two. What a translation gives back for a sentence is again text 
 
 import itertools
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ Piece = "str | Flow"
 # What a sentence becomes: text, and marks by their number in the flow.
 Item = str | int
 
+DEEPEST = 100  # elements open in a flow at a time; one more and the outermost counts as never closed
 _SPACES = re.compile(r"[ \t\r\n]+")
 _QUOTED_SPACES = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t]*(?:>[ \t]?)*[ \t]*|[ \t]+")
 
@@ -41,6 +43,7 @@ class Flow:
     kept: tuple[tuple[int, int], ...] = ()  # stretches to be copied: code, fields
     escape: Callable[[str], str] = str
     styles: dict[int | None, tuple[str, str]] = field(default_factory=dict)  # what surrounds text in an element
+    verbatim: frozenset[int] = frozenset()  # elements in which nothing is escaped
     wrap: Wrap | None = None
     sound: Callable[[str], bool] = lambda _: True  # whether what came out is still what the format takes for the same
     whole_lines: bool = False  # each line of the text is by itself
@@ -93,14 +96,15 @@ def assemble(flow: Flow, sentences: Sequence[Sentence], said: Sequence[Sequence[
     inner = {mark for sentence in sentences for mark in sentence.marks}
     outer = [number for number in range(len(flow.marks)) if number not in inner]
     items: list[Item] = []
-    position = 0
+    position = done = 0
     for sentence, words in zip(sentences, said, strict=True):
-        gap = [number for number in outer if flow.marks[number].at <= sentence.start]
-        outer = outer[len(gap) :]
-        items += _with_marks(flow, position, sentence.start, gap)
+        begin = done
+        while done < len(outer) and flow.marks[outer[done]].at <= sentence.start:
+            done += 1
+        items += _with_marks(flow, position, sentence.start, outer[begin:done])
         items += words
         position = sentence.end
-    return [*items, *_with_marks(flow, position, len(flow.text), outer)]
+    return [*items, *_with_marks(flow, position, len(flow.text), outer[done:])]
 
 
 def merged(items: Sequence[Item]) -> list[Item]:
@@ -138,8 +142,9 @@ def render(flow: Flow, items: Sequence[Item], column: int = 0, wrap: bool = True
         if item:
             styled = (element for element in reversed(open_elements) if element in flow.styles)
             before, after = flow.styles.get(next(styled, None), ("", ""))
-            text = flow.escape(item)
-            if flow.wrap is not None and wrap and "\n" not in text:
+            verbatim = any(element in flow.verbatim for element in open_elements)
+            text = item if verbatim else flow.escape(item)
+            if flow.wrap is not None and wrap and not verbatim and "\n" not in text:
                 text = wrapped(text, column, flow.wrap)
             column = len(text) - text.rfind("\n") - 1 if "\n" in text else column + len(text)
             yield before + text + after
@@ -165,10 +170,15 @@ def _inside(
     marks: Sequence[Mark], ranges: dict[int, tuple[int | None, int | None]], start: int, end: int
 ) -> tuple[int, ...]:
     """The marks of a sentence, from the first to the last that belongs to it: what stands among those does too."""
-    first = max((i + 1 for i, mark in enumerate(marks) if mark.breaks and mark.at <= start), default=0)
-    last = min((i for i, mark in enumerate(marks) if mark.breaks and mark.at >= end), default=len(marks))
+    near = range(bisect_left(marks, start, key=_place), bisect_right(marks, end, key=_place))
+    first = max((i + 1 for i in near if marks[i].breaks and marks[i].at <= start), default=near.start)
+    last = min((i for i in near if marks[i].breaks and marks[i].at >= end), default=near.stop)
     own = [i for i in range(first, last) if _belongs(marks[i], ranges, start, end)]
     return tuple(range(own[0], own[-1] + 1)) if own else ()
+
+
+def _place(mark: Mark) -> int:
+    return mark.at
 
 
 def _belongs(mark: Mark, ranges: dict[int, tuple[int | None, int | None]], start: int, end: int) -> bool:
@@ -214,9 +224,11 @@ class FlowBuilder:
         self.marks: list[Mark] = []
         self.kept: list[tuple[int, int]] = []
         self.styles: dict[int | None, tuple[str, str]] = {}
+        self.verbatim: set[int] = set()
         self.length = 0
         self._elements = 0
         self._open: list[tuple[str, int]] = []
+        self._never_closed: set[int] = set()
 
     def add_text(self, text: str, raw: str, keep: bool = False) -> None:
         if keep and text:
@@ -230,6 +242,8 @@ class FlowBuilder:
         self.raw.append(raw_of(raw))
 
     def open(self, name: str, raw: "Sequence[str | Flow]") -> int:
+        if len(self._open) >= DEEPEST:
+            self._never_closed.add(self._open.pop(0)[1])
         element = self._elements
         self._elements += 1
         self._open.append((name, element))
@@ -243,16 +257,23 @@ class FlowBuilder:
         if at is None:
             self.add_point([raw])
             return
-        lost = {element for _, element in self._open[at + 1 :]}
-        self.marks = [self._alone(mark) if mark.element in lost else mark for mark in self.marks]
+        self._never_closed |= {element for _, element in self._open[at + 1 :]}
         self.marks.append(Mark(self.length, (raw,), self._open[at][1]))
         self.raw.append(raw)
         del self._open[at:]
 
     def flow(self, escape: Callable[[str], str] = str) -> Flow:
-        unclosed = {element for _, element in self._open}
+        unclosed = self._never_closed | {element for _, element in self._open}
         marks = tuple(self._alone(mark) if mark.element in unclosed else mark for mark in self.marks)
-        return Flow("".join(self.text), "".join(self.raw), marks, tuple(self.kept), escape, dict(self.styles))
+        return Flow(
+            "".join(self.text),
+            "".join(self.raw),
+            marks,
+            tuple(self.kept),
+            escape,
+            dict(self.styles),
+            frozenset(self.verbatim),
+        )
 
     def _after_a_word(self) -> bool:
         return next((text[-1].isalnum() for text in reversed(self.text) if text), False)

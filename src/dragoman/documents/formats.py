@@ -5,6 +5,7 @@ import importlib.util
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import IO, BinaryIO, Literal, get_args
@@ -41,6 +42,8 @@ Open = Callable[[], BinaryIO]
 Write = Callable[[Iterable[str | Flow]], Iterator[str]]
 
 CHUNK = 1 << 16
+# Of an archive: damaged, encrypted, or packed in a way that is not known here.
+_DAMAGE = (zipfile.BadZipFile, EOFError, zlib.error, RuntimeError, NotImplementedError)
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -77,9 +80,8 @@ def rewrite(opened: Open, kind: Format, name: str, output: BinaryIO, write: Writ
                         for text in write(_member_pieces(archive, info, kind, name)):
                             target.write(text.encode())
                     else:
-                        with archive.open(info) as member:
-                            while block := member.read(CHUNK):
-                                target.write(block)
+                        for block in _member_blocks(archive, info, name):
+                            target.write(block)
         return
     with opened() as stream:
         encoding = _encoding(stream)
@@ -131,16 +133,24 @@ def _named(pieces: Iterator[str | Flow], name: str) -> Iterator[str | Flow]:
 
 
 def _member_pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo, kind: Format, name: str) -> Iterator[str | Flow]:
-    with archive.open(info) as member:
-        try:
+    try:
+        with archive.open(info) as member:
             head = member.read(200)
             declared = re.search(rb"""encoding=["']([\w-]+)["']""", head)
             if declared and declared[1].lower() not in (b"utf-8", b"us-ascii"):
                 raise DataError(f"{name}: {info.filename} is in {declared[1].decode()}; save the document as UTF-8")
             chunks = _decoded(_blocks(member, head), "utf-8", f"{name}: {info.filename}")
             yield from docx_pieces(chunks) if kind == "docx" else odt_pieces(chunks)
-        except (zipfile.BadZipFile, EOFError) as error:
-            raise DataError(f"{name}: {info.filename} is damaged ({error}); save the document again") from None
+    except _DAMAGE as error:  # among them RecursionError: text boxes in text boxes without end
+        raise DataError(f"{name}: {info.filename} is damaged ({error}); save the document again") from None
+
+
+def _member_blocks(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
+    try:
+        with archive.open(info) as member:
+            yield from _blocks(member, b"")
+    except _DAMAGE as error:
+        raise DataError(f"{name}: {info.filename} is damaged ({error}); save the document again") from None
 
 
 def _archive(stream: BinaryIO, name: str) -> zipfile.ZipFile:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from dragoman.engines import ComputeType, EngineName
 from dragoman.glossary import Required, Requirements, all_required
-from dragoman.translate import Candidate, Translator
+from dragoman.translate import Candidate, Translation, Translator
 
 if TYPE_CHECKING:
     from dragoman.explain import Alignment, Explainer
@@ -22,7 +22,7 @@ class Interpreter(Protocol):
         """Whether a sentence is short enough to be translated as one."""
         ...
 
-    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Sequence[Candidate]]:
+    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Translation]:
         """Of each text its translations, best first."""
         ...
 
@@ -70,11 +70,11 @@ class RunInterpreter:
     def fits(self, text: str) -> bool:
         return self.translator.fits(text)
 
-    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Sequence[Candidate]]:
+    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Translation]:
         found = self.translator.translate_stream(
             texts, n_best, warn=lambda _: None, scores=n_best > 1, required=self.rules
         )
-        return [translation.candidates for translation in found]
+        return list(found)
 
     def translate_with(self, texts: Sequence[str], required: Sequence[Sequence[Required]]) -> list[Candidate]:
         asked = dict(zip(texts, required, strict=True))

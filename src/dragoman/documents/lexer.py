@@ -18,14 +18,16 @@ class Token(NamedTuple):
     raw: str
 
 
+# What is never closed goes on to the end, as browsers have it; and no attempt looks further than the next tag, so that
+# a page of a million opening brackets takes no longer than another.
 _MARKUP = re.compile(
-    r"(?P<other><!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<![^>]*>)"
-    r"|<(?P<slash>/?)(?P<name>[A-Za-z_][^\s/>]*)(?P<rest>(?:\"[^\"]*\"|'[^']*'|[^'\">])*+)>"
+    r"(?P<other><!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<![^>]*>)"
+    r"|<(?P<slash>/?)(?P<name>[A-Za-z_][^\s/>]*)(?P<rest>(?:\"[^\"]*\"|'[^']*'|[^'\"<>])*+)>"
     r"|(?P<text>[^<]+|<)",
     re.DOTALL,
 )
 # In HTML a processing instruction ends at the first >.
-_HTML = re.compile(_MARKUP.pattern.replace(r"<\?.*?\?>", r"<\?[^>]*>"), re.DOTALL)
+_HTML = re.compile(_MARKUP.pattern.replace(r"<\?.*?(?:\?>|\Z)", r"<\?[^>]*(?:>|\Z)"), re.DOTALL)
 # What these hold is no markup.
 RAW_TEXT = ("script", "style", "textarea", "xmp", "iframe", "noembed", "noframes")
 VOID = frozenset("area base br col embed hr img input link meta source track wbr param".split())  # noqa: SIM905

@@ -176,7 +176,7 @@ def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
                 raw = _matched(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", content, at)
                 inner = (raw or "")[len(token.markup) : -len(token.markup)]
                 if raw is not None and inner == token.content and len(inner) <= 60 and "\n" not in inner:
-                    builder.open("code", [token.markup])
+                    builder.verbatim.add(builder.open("code", [token.markup]))
                     builder.add_text(inner, inner, keep=True)
                     builder.close("code", token.markup)
                 else:
@@ -199,7 +199,9 @@ def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
                 # A link by its own text keeps its name when the text changes.
                 tail = None if automatic else _tail(content, at)
                 links.append(">" if automatic else tail or "")
-                builder.open("link", [raw])
+                link = builder.open("link", [raw])
+                if automatic:
+                    builder.verbatim.add(link)
             case "link_close":
                 tail = links.pop()
                 raw = ">" if automatic else _matched(_LINK_TAIL.pattern, content, at)

@@ -6,8 +6,10 @@ nesting, and each mark comes once: that is by construction, only the place is a 
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Protocol
 
 from dragoman.documents.flow import Flow, Item, Sentence, merged
@@ -65,7 +67,7 @@ def place_marks(
 ) -> Placement | None:
     """The translation with the sentence's marks in it; None: there are not words enough to part."""
     root = _tree(flow, sentence)
-    rows = [_normalised(row) for row in weights]
+    target_words, rows = _whole(target, sentence, target_words, [_normalised(row) for row in weights])
     shares = _Shares(sentence, target, source_words, target_words, rows)
     intervals: dict[int, tuple[int, int]] = {id(root): (0, len(target_words))}
     empty = _place_children(flow, root, 0, len(target_words), shares, intervals)
@@ -73,6 +75,20 @@ def place_marks(
         return None
     writer = _Writer(flow, target, target_words, intervals)
     return Placement(tuple(merged(list(writer.write(root, 0, len(target))))), empty)
+
+
+def _whole(
+    target: str, sentence: Sentence, words: Sequence[Placed], rows: Sequence[Sequence[float]]
+) -> tuple[Sequence[Placed], Sequence[Sequence[float]]]:
+    """What is copied is one word, whatever the tokens made of it: no mark goes inside."""
+    for kept in find_kept(target, sentence.kept):
+        inside = [i for i, word in enumerate(words) if word.start < kept.end and word.end > kept.start]
+        if len(inside) > 1:
+            first, last = inside[0], inside[-1] + 1
+            span = Span(words[first].start, words[last - 1].end)
+            mean = [sum(column) / (last - first) for column in zip(*rows[first:last], strict=True)]
+            words, rows = [*words[:first], span, *words[last:]], [*rows[:first], mean, *rows[last:]]
+    return words, rows
 
 
 def without_alignment(sentence: Sentence, target: str) -> tuple[list[Span], list[Span], list[list[float]]]:
@@ -99,18 +115,26 @@ class _Shares:
     ) -> None:
         self.sentence, self.target = sentence, target
         self.source_words, self.target_words, self.rows = source_words, target_words, rows
+        self.sums = [[0.0, *accumulate(row)] for row in rows]
         self.spoken = [any(map(str.isalnum, target[word.start : word.end])) for word in target_words]
 
     def of(self, start: int, end: int) -> list[float]:
         copied = self._copied(start, end)
         if copied is not None:
             return copied
-        inside = [_overlap(word, start, end) for word in self.source_words]
-        return [sum(weight * part for weight, part in zip(row, inside, strict=True)) for row in self.rows]
+        shares = [late - early for late, early in zip(self.before(end), self.before(start), strict=True)]
+        if any(map(str.isalnum, self.sentence.text[start:end])):
+            # Marks between words neither make a stretch nor end one.
+            return [share if spoken else min(share, SHARE) for share, spoken in zip(shares, self.spoken, strict=True)]
+        return shares
 
     def before(self, at: int) -> list[float]:
-        inside = [_overlap(word, 0, at) for word in self.source_words]
-        return [sum(weight * part for weight, part in zip(row, inside, strict=True)) for row in self.rows]
+        """How much each comes from the source up to this place."""
+        whole = bisect_right(self.source_words, at, key=lambda word: word.end)
+        part = _overlap(self.source_words[whole], 0, at) if whole < len(self.source_words) else 0.0
+        return [
+            sums[whole] + (part * row[whole] if part else 0.0) for sums, row in zip(self.sums, self.rows, strict=True)
+        ]
 
     def nearest(self, at: int, gaps: Sequence[int], first: int, last: int, glued: bool) -> list[int]:
         """The gaps beside what came from the words on both sides of a place; glued: only the word before it counts."""

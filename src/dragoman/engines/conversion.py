@@ -38,6 +38,10 @@ def refusal(config: ModelConfig) -> str | None:
     """Why CTranslate2 cannot compute such a model; None: it can."""
     if config.architecture != "transformer":
         return f"it is no Transformer (model.architecture = {config.architecture})"
+    if config.task != "translate":
+        return f"it is half of one (encoder_layers = {config.encoder_layers}, decoder_layers = {config.decoder_layers})"
+    if config.embedding_norm:
+        return "it has no normalisation of embeddings (model.embedding_norm)"
     if config.norm != "layer":
         return f"it has no {config.norm} normalisation (model.norm)"
     if not config.residual:

@@ -24,11 +24,11 @@ class _States(NamedTuple):
     """One decoding state a model of the ensemble."""
 
     members: tuple[DecodingState, ...]
+    device: torch.device
 
     def select(self, sentences: Tensor, beams: Tensor) -> "_States":
-        device = self.members[0].memory[0][0].device
-        sentences, beams = sentences.to(device), beams.to(device)
-        return _States(tuple(member.select(sentences, beams) for member in self.members))
+        sentences, beams = sentences.to(self.device), beams.to(self.device)
+        return _States(tuple(member.select(sentences, beams) for member in self.members), self.device)
 
 
 class _Prefixes(NamedTuple):
@@ -99,7 +99,7 @@ class ReferenceEngine:
             memories = tuple(model.encode(ids, mask, probe) for model in self.models)
             states = _Prefixes(tuple(self.models), memories, mask, ids.new_empty(len(sources), 1, 0), probe)
         else:
-            states = _States(tuple(model.start(ids, mask, probe) for model in self.models))
+            states = _States(tuple(model.start(ids, mask, probe) for model in self.models), self.device)
 
         def step(last_ids: Tensor, states: _States | _Prefixes) -> tuple[Tensor, _States | _Prefixes]:
             last_ids = last_ids.to(self.device)
@@ -134,6 +134,7 @@ class ReferenceEngine:
                 top_k=search.top_k or None,
                 top_p=search.top_p,
                 constrain=constrain,
+                recorder=recorder,
             )
         length_penalty = paper_length_penalty(search.alpha)
         if beam == 1:

@@ -13,7 +13,7 @@ from dragoman.engines.conversion import convert
 from dragoman.engines.converted import digest_of
 from dragoman.errors import DataError, UsageError
 from dragoman.language_codes import checked_code, language_name, languages_of
-from dragoman.rundir import RunDirectory, replacing, write_atomically
+from dragoman.rundir import RunDirectory, replacing, require_task, write_atomically
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 
 Form = Literal["ctranslate2", "argos", "marian-hf", "onnx"]
@@ -35,6 +35,7 @@ def export(
     is for the two that CTranslate2 reads.
     """
     directory = RunDirectory.open(run)
+    require_task(directory, "translate")
     tokenizer = load_tokenizer(directory.path)
     if compute_type != "float32" and to not in ("ctranslate2", "argos"):
         raise UsageError(f"export: {compute_type} is for ctranslate2 and argos; {to} is float32, so leave it out")

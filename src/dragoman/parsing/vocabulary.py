@@ -4,19 +4,16 @@ A symbol of a tree is always one token. A word is one token too, rare words shar
 (`<rare:Xx:ing>`); or, the other way, it is spelt in subwords. Both are kept whole in tokenizer.model.
 """
 
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
-
-import sentencepiece
+from typing import Literal
 
 from dragoman.errors import DataError
 from dragoman.parsing.constraint import Symbols
 from dragoman.parsing.linearise import linearise, read_symbol
 from dragoman.parsing.trees import Tree, escape_word
-from dragoman.tokenizer import Tokenizer
+from dragoman.tokenizer import Tokenizer, train_model
 
 Units = Literal["words", "subwords"]
 
@@ -113,33 +110,14 @@ def _shape(word: str) -> str:
 
 
 def _word_model(words: Sequence[str]) -> bytes:
-    return _sentencepiece(words, model_type="word", vocab_size=len(words) + _SPECIAL)
+    return train_model(words, model_type="word", vocab_size=len(words) + _SPECIAL)
 
 
 def _subword_model(sentences: Sequence[str], symbols: Sequence[str], size: int) -> bytes:
-    return _sentencepiece(
+    return train_model(
         sentences,
         model_type="bpe",
         vocab_size=size,
         byte_fallback=True,
         user_defined_symbols=[f"▁{symbol}" for symbol in symbols],
     )
-
-
-def _sentencepiece(lines: Iterable[str], **settings: Any) -> bytes:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines),
-        model_writer=model,
-        hard_vocab_limit=False,
-        character_coverage=1.0,
-        normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
-        pad_id=0,
-        unk_id=1,
-        bos_id=2,
-        eos_id=3,
-        minloglevel=2,
-        **settings,
-    )
-    return model.getvalue()

@@ -64,7 +64,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
         "Some test sentences",
         [
             Table(("source", "translation", "reference"), outcome.samples),
-            "Every eighth part of the test set, not chosen.",
+            "At equal distances through the test set, not chosen.",
         ],
     )
     yield (
@@ -83,6 +83,9 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
             ),
         ],
     )
+    if about["causes"]:
+        rows = [(cause["name"], cause["finding"], cause["evidence"], cause["remedy"]) for cause in about["causes"]]
+        yield "What is wrong with it", [Table(("cause", "finding", "evidence", "remedy"), rows)]
     model = config.model
     yield (
         "The model and its training",
@@ -99,7 +102,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
                     ("minutes of training", f"{plan.minutes:.1f}", f"{actual['minutes']:.1f}"),
                 ],
             ),
-            f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps, without validation.",
+            f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps, and validates nothing.",
         ],
     )
     yield (

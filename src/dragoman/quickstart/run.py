@@ -4,6 +4,7 @@ Every stage leaves its result in the run's directory and finds it there again: t
 """
 
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,6 +15,7 @@ from dragoman.cleaning import check_corpora
 from dragoman.config import CorpusConfig, DataConfig, RunConfig, load
 from dragoman.corpus import read_lines
 from dragoman.dataset import prepare
+from dragoman.doctor.text import examine_text
 from dragoman.errors import DataError
 from dragoman.evaluate import Scores, bleu, evaluate, read_references
 from dragoman.formats import Found, Wanted, read_any
@@ -28,6 +30,8 @@ from dragoman.translate import Translator
 LEAST_PAIRS = 200
 _FORMAT = 1  # of quickstart.json
 _AFTER_TRAINING = 0.06  # the share of the time that scoring, quantising and the report are left
+
+_FEW_EPOCHS = 3  # with fewer a model has hardly begun
 
 Say = Callable[[str], None]
 
@@ -138,6 +142,9 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
             f"could be held out for the test where {wanted_sentences} are wanted; give more different sentences"
         )
     languages = wanted or found.languages or detect_pair(pairs)
+    causes = examine_text(found.pairs, str(found.files[0]))  # as it was read: cleaning hides some
+    for cause in causes:
+        say(f"  look at this: {cause.name}: {cause.finding} ({cause.evidence})\n    {cause.remedy}")
     _write_lines(directory / "train.tsv", [f"{source}\t{target}" for source, target in split.train])
     _write_lines(directory / "valid.tsv", [f"{source}\t{targets[0]}" for source, targets in split.valid.items()])
     for part, held_out in (("valid", split.valid), ("test", split.test)):
@@ -151,6 +158,7 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
         "pairs": {"train": len(split.train), "valid": len(split.valid), "test": len(split.test)},
         "characters": sum(len(source) + len(target) for source, target in split.train),
         "languages": languages and list(languages),
+        "causes": [cause.to_dict() for cause in causes],
     }
     # Last: whoever finds it finds all of the above.
     write_atomically(about_path, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
@@ -222,10 +230,16 @@ def plan_training(
     plan = sizing.choose(corpus, left, speeds)
     asked = [(key, value, "quickstart") for key, value in plan.settings.items()]
     config = _with(first, asked, changes, config)
+    if config.train.steps < plan.steps:  # the user insists
+        part = config.train.steps / plan.steps
+        plan = replace(plan, steps=config.train.steps, minutes=part * plan.minutes, epochs=part * plan.epochs)
     values = {"plan": asdict(plan), "config": json.loads(config.to_json())}
     write_atomically(path, (json.dumps(values, indent=2) + "\n").encode())
     say(f"planned: the {plan.size} model, about {plan.steps:,} steps in {plan.minutes:.1f} minutes, each pair seen "
         f"{plan.epochs:.1f} times")  # fmt: skip
+    if plan.epochs < _FEW_EPOCHS:
+        needed = math.ceil(minutes * _FEW_EPOCHS / plan.epochs)
+        say(f"  that is little: --minutes {needed} would show the text {_FEW_EPOCHS} times")
     return config, plan
 
 
@@ -254,7 +268,7 @@ def finish(run: RunDirectory, data: Data, plan: sizing.Plan, began: float, say: 
     actual = {
         "steps": end["step"],
         "minutes": end["seconds"] / 60,
-        "tokens_per_second": sum(event["tokens"] for event in trained) / end["seconds"],
+        "tokens_per_second": sum(event["tokens"] for event in trained) / trained[-1]["seconds"],
         "all_minutes": (time.monotonic() - began) / 60,
     }
     return Outcome(run.path, data, plan, scores, copied, verdict, actual, samples)

@@ -36,9 +36,8 @@ class ServedInterpreter:
     def fits(self, text: str) -> bool:
         return self.translator.fits(text)
 
-    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Sequence[Candidate]]:
-        found = self._wait(self.service.sentences(Kind(self.pair.name, n_best, Wishes()), texts))
-        return [translation.candidates for translation in found]
+    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Translation]:
+        return self._wait(self.service.sentences(Kind(self.pair.name, n_best, Wishes()), texts))
 
     def translate_with(self, texts: Sequence[str], required: Sequence[Sequence[Required]]) -> list[Candidate]:
         asked = dict(zip(texts, required, strict=True))

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from dragoman.documents.flow import Flow
-from dragoman.documents.formats import MEDIA_TYPES, SUFFIXES, Format, format_of, pieces_of, uncompressed_size
+from dragoman.documents.formats import MEDIA_TYPES, SUFFIXES, Format, pieces_of, uncompressed_size
 from dragoman.errors import DataError
 from dragoman.language_codes import language_name
 from dragoman.serve.answers import ERRORS, while_connected
@@ -130,12 +130,13 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
         for name, value in (("source", source), ("target", target)):
             if not value:
                 _refuse(f"Invalid request: missing {name} parameter")
-        if not file.name.lower().endswith(tuple(FILE_FORMATS)):
+        suffix = PurePath(file.name).suffix.lower()
+        if suffix not in SUFFIXES:
             _refuse("Invalid request: file format not supported")
         if source != "auto":
             _require_supported(service, source, source)
         _require_supported(service, target, target)
-        content, kind = file.content, format_of(file.name)
+        content, kind = file.content, SUFFIXES[suffix]
         try:
             size = uncompressed_size(lambda: io.BytesIO(content), kind, "file")
             if size > UNPACKED * settings.body_limit:
@@ -150,7 +151,7 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
         except DataError:
             _refuse("Invalid request: file format not supported")
         name = service.files.put(content)
-        host, suffix = request.headers["host"], PurePath(file.name).suffix.lower()
+        host = request.headers["host"]
         return {"translatedFileUrl": f"{request.url.scheme}://{host}/download_file/{name}.{quote(target)}{suffix}"}
 
     @router.get("/download_file/{filename}", responses={200: {"content": {"text/plain": {}}}, **ERRORS})
@@ -164,9 +165,7 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
         kind = SUFFIXES[suffix]
         # A page that someone sent is not to be taken for one of ours.
         media_type = "application/octet-stream" if kind == "html" else MEDIA_TYPES[kind]
-        disposition = {
-            "content-disposition": f'attachment; filename="translated{suffix if suffix in SUFFIXES else ""}"'
-        }
+        disposition = {"content-disposition": f'attachment; filename="translated{suffix}"'}
         return Response(content, media_type=media_type, headers=disposition)
 
     @router.get("/health", responses=_ok({"type": "object", "properties": {"status": {"type": "string"}}}))

@@ -21,6 +21,7 @@ Pair = tuple[str, str]
 Translate = Callable[[Sequence[str]], list[str]]
 
 EMOJI = ("🙂", "🎉", "🐶", "❤️")
+_FEW = 20
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 # Words that negate, to be found in a source and then in its translation. A language that is not here is not tested.
 NEGATIONS: Mapping[str, tuple[str, ...]] = {
@@ -53,7 +54,7 @@ LEAST: Mapping[str, float] = {
 
 
 @dataclass(frozen=True)
-class Tested:
+class Row:
     """One row of the table."""
 
     name: str
@@ -73,7 +74,7 @@ class Report:
     bleu: float
     chrf: float
     sentences: int
-    rows: tuple[Tested, ...]
+    rows: tuple[Row, ...]
 
     @property
     def passed(self) -> bool:
@@ -109,20 +110,20 @@ def stress(
     everything = list(zip(sources, plain, strict=True))
     base = _chrf(plain, references)
 
-    def quality(name: str, changed: Sequence[str], right: Sequence[str], of_plain: float, measure: str) -> Tested:
+    def quality(name: str, changed: Sequence[str], right: Sequence[str], of_plain: float, measure: str) -> Row:
         outputs = translate(changed)
         everything.extend(zip(changed, outputs, strict=True))
         worst = min(range(len(outputs)), key=lambda i: _chrf([outputs[i]], [right[i]]), default=None)
         example = None if worst is None else (changed[worst], outputs[worst])
         value = _chrf(outputs, right) / of_plain if of_plain and outputs else 0.0
-        return Tested(name, len(changed), value, least[name], measure, example)
+        return Row(name, len(changed), value, least[name], measure, example)
 
-    def share(name: str, given: Sequence[str], holds: Callable[[int, str], bool], measure: str) -> Tested:
+    def share(name: str, given: Sequence[str], holds: Callable[[int, str], bool], measure: str) -> Row:
         outputs = translate(given)
         everything.extend(zip(given, outputs, strict=True))
         wrong = [i for i, output in enumerate(outputs) if not holds(i, output)]
         example = (given[wrong[0]], outputs[wrong[0]]) if wrong else None
-        return Tested(name, len(given), 1 - len(wrong) / max(1, len(given)), least[name], measure, example)
+        return Row(name, len(given), 1 - len(wrong) / max(1, len(given)), least[name], measure, example)
 
     of_plain = "chrF over that of the plain sentences"
     stopped = [i for i, source in enumerate(sources) if source.endswith((".", "!"))]
@@ -142,6 +143,8 @@ def stress(
     words = list(learn_lexicon(pairs))[:200]
     rows.append(share("single words", words, lambda _, output: _is_short(output), "a word or three, and no sentence"))
     numbered = [_renumbered(source, draw) for source in sources if _NUMBER.search(source)]
+    if len(numbered) < _FEW:  # as in a numbered list
+        numbered += [f"{draw.randrange(10, 2000)}. {source}" for source in sources[:_FEW]]
     rows.append(
         share(
             "numbers", numbered, lambda i, output: _digits(numbered[i]) == _digits(output), "the same digits, none else"
@@ -156,17 +159,15 @@ def stress(
     rows.append(
         share("empty", nothing, lambda i, output: len(output) <= 2 * len(nothing[i].strip()), "nothing from nothing")
     )
-    looping = [(source, output) for source, output in everything if loops(output) and not loops(source)]
+    looping = [(source, output) for source, output in everything if loops(output, source)]
     value = 1 - len(looping) / max(1, len(everything))
     rows.append(
-        Tested(
-            "no loops", len(everything), value, least["no loops"], "of all the above", looping[0] if looping else None
-        )
+        Row("no loops", len(everything), value, least["no loops"], "of all the above", looping[0] if looping else None)
     )
     return Report(bleu(plain, [[reference] for reference in references]).value, base, len(pairs), tuple(rows))
 
 
-def _negation(pairs: Sequence[Pair], languages: tuple[str, str] | None, share: Callable[..., Tested]) -> Tested:
+def _negation(pairs: Sequence[Pair], languages: tuple[str, str] | None, share: Callable[..., Row]) -> Row:
     """Sentences that negate, and whose references do with a word that we know."""
     measure = "negated still"
     if languages is None or any(code not in NEGATIONS for code in languages):

@@ -39,12 +39,12 @@ function Learn({ about, values }) {
     row: Math.min(wish.row ?? longestOf(seen.source), seen.source.length - 1),
   };
   return html`
-    <section class="sheet study learn-head" aria-label="Your sentence">
+    <section class="sheet study learn-head" aria-label="The sentence">
       <h1>How a Transformer translates</h1>
       <p>Everything on this page is computed by the model that runs here, on a sentence of yours. Nothing is drawn by hand: change the sentence
         and all of it changes.</p>
       <div class="sentence-row">
-        <label class="field">Your sentence <input type="text" dir="auto" lang=${pair.source} maxlength="200" spellcheck="false" value=${text}
+        <label class="field">Your sentence <input type="text" dir="auto" lang=${pair.source} maxlength="200" spellcheck=${false} value=${text}
           placeholder="Type one sentence" onInput=${(event) => setText(event.target.value)} /></label>
         ${about.pairs.length > 1 && html`<label class="run-choice">Languages <select value=${`${pair.source} ${pair.target}`}
           onChange=${(event) => { const [from, to] = event.target.value.split(" "); location.hash = `#/learn?from=${from}&to=${to}`; }}>

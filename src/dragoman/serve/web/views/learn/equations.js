@@ -49,5 +49,5 @@ const EQUATIONS = {
 
 // `name` is one of the above. Set as markup because elements of mathematics have a namespace of their own.
 export function Equation({ name }) {
-  return html`<div class="equation" dangerouslySetInnerHTML=${{ __html: `<math display="block">${EQUATIONS[name]}</math>` }}></div>`;
+  return html`<div class="equation" role="group" aria-label="Equation" tabindex="0" dangerouslySetInnerHTML=${{ __html: `<math display="block">${EQUATIONS[name]}</math>` }}></div>`;
 }

@@ -64,12 +64,12 @@ export function Replay({ run, checkpoints, first, firstStep, onShown }) {
   const layer = now ? (head.layer < 0 ? now.layers - 1 : head.layer) : 0;
   return html`<section class="sheet study replay" aria-label="As it learned">
     <header><h2>As it learned</h2><span class="hint">one sentence through the ${checkpoints.length} kept checkpoints</span></header>
-    <label class="field">Sentence <input type="text" value=${text} dir="auto" spellcheck="false" onInput=${(event) => setText(event.target.value)} /></label>
+    <label class="field">Sentence <input type="text" value=${text} dir="auto" spellcheck=${false} onInput=${(event) => setText(event.target.value)} /></label>
     <div class="stepper">
       <button type="button" onClick=${play} disabled=${checkpoints.length < 2}>${playing ? "Pause" : "Play"}</button>
       <input type="range" min="0" max=${checkpoints.length - 1} value=${at} aria-label="Checkpoint" aria-valuetext=${`step ${current}`}
         onInput=${(event) => { setPlaying(false); goTo(Number(event.target.value)); }} />
-      <output>step <b>${whole(current)}</b></output>
+      <span class="where">step <b>${whole(current)}</b></span>
     </div>
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     <ol class="states">${checkpoints.map((one, index) => html`<li key=${one} class=${index === at ? "current" : ""} aria-current=${index === at ? "step" : undefined}>

@@ -1,0 +1,139 @@
+"""Which settings serve how much text: a table of cells, each so many pairs, so many minutes, some settings, its BLEU.
+
+    .venv/bin/python bench/quickstart.py --pairs 2000 --minutes 10        # every candidate for 2,000 pairs
+    .venv/bin/python bench/quickstart.py --pairs 2000 30000 --minutes 10 --only "dropout 0.3" --seeds 1 2 3
+    .venv/bin/python bench/quickstart.py --table                          # what was measured so far
+
+The text is the demo's (Tatoeba English-French) with its 1,000 test sentences, or --data DIR with train.tsv, test.source
+and test.reference.0 as a quickstart leaves them in its run's text/. Every cell is added to build/bench/quickstart.jsonl
+as it ends: cells are independent, so the table can be filled over nights, and a cell that is there is not done again.
+All use the plan that `dragoman quickstart` would make, with the candidate's changes on top.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import mean
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "build" / "bench" / "quickstart.jsonl"
+
+# What is varied, by name: settings on top of the plan. The first of each group is what the plan does now.
+CANDIDATES: dict[str, dict[str, object]] = {
+    "as planned": {},
+    "dropout 0.1": {"model.dropout": 0.1},
+    "dropout 0.3": {"model.dropout": 0.3},
+    "dropout 0.5": {"model.dropout": 0.5},
+    "BPE dropout, 8 views": {"data.views": 8, "data.bpe_dropout": 0.1},
+    "vocabulary 1000": {"model.vocab_size": 1000},
+    "vocabulary 4000": {"model.vocab_size": 4000},
+    "vocabulary 8000": {"model.vocab_size": 8000},
+    "steps of 250 tokens": {"train.batch_tokens": 250, "train.micro_batch_tokens": 125},
+    "steps of 500 tokens": {"train.batch_tokens": 500, "train.micro_batch_tokens": 125},
+    "steps of 2000 tokens": {"train.batch_tokens": 2000, "train.micro_batch_tokens": 500},
+    "rate 2e-3": {"train.peak_rate": 2e-3},
+    "rate 6e-3": {"train.peak_rate": 6e-3},
+    "d_model 64": {"model.d_model": 64, "model.d_ff": 256},
+    "d_model 192": {"model.d_model": 192, "model.d_ff": 768, "model.num_heads": 6},
+    "d_model 256": {"model.d_model": 256, "model.d_ff": 1024, "model.num_heads": 8},
+    "4 + 4 layers": {"model.decoder_layers": 4},
+    "2 + 2 layers": {"model.encoder_layers": 2, "model.decoder_layers": 2},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, nargs="+", default=[2_000, 30_000, 300_000])
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--only", nargs="+", choices=CANDIDATES, help="these candidates alone")
+    parser.add_argument("--data", type=Path, help="a directory with train.tsv and a test set")
+    parser.add_argument("--threads", type=int, default=0, help="0: one process a core, as quickstart does")
+    parser.add_argument("--table", action="store_true", help="only print what was measured")
+    given = parser.parse_args()
+    if not given.table:
+        data = given.data or demo_data()
+        for pairs in given.pairs:
+            for name in given.only or CANDIDATES:
+                for seed in given.seeds:
+                    measure(data, pairs, given.minutes, name, seed, given.threads)
+    print_table()
+
+
+def demo_data() -> Path:
+    from dragoman.tatoeba import default_cache, prepare_demo
+
+    return prepare_demo(default_cache()).directory
+
+
+def measured() -> list[dict[str, object]]:
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+
+
+def measure(data: Path, pairs: int, minutes: float, name: str, seed: int, threads: int) -> None:
+    cell = {"data": data.name, "pairs": pairs, "minutes": minutes, "settings": name, "seed": seed, "threads": threads}
+    if any(cell.items() <= found.items() for found in measured()):
+        return
+    lines = (data / "train.tsv").read_text(encoding="utf-8").splitlines()
+    if len(lines) < pairs:
+        print(f"{data}: {len(lines):,} pairs, so none of {pairs:,} can be measured", file=sys.stderr)
+        return
+    lines.sort(key=lambda line: hashlib.sha256(f"{seed} {line}".encode()).digest())  # a sample, the same everywhere
+    with tempfile.TemporaryDirectory() as temporary:
+        sample, run = Path(temporary) / "sample.tsv", Path(temporary) / "run"
+        sample.write_text("".join(f"{line}\n" for line in lines[:pairs]), encoding="utf-8")
+        changes = dict(CANDIDATES[name])
+        if threads:
+            changes |= {"train.processes": 1, "train.threads": threads}
+        command = [sys.executable, "-m", "dragoman", "quickstart", str(sample), "--out", str(run), "--json"]
+        command += ["--minutes", str(minutes), "--seed", str(seed)]
+        command += [part for key, value in changes.items() for part in ("--set", f"{key}={value}")]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=os.environ, check=False)
+        if done.returncode != 0:
+            print(f"{name} at {pairs:,} pairs failed", file=sys.stderr)
+            return
+        found = json.loads(done.stdout)
+        scores = evaluate(run, data)
+    cell |= {
+        "bleu": scores["bleu"]["value"],
+        "chrf": scores["chrf"]["value"],
+        "signature": scores["bleu"]["signature"],
+        "steps": found["actual"]["steps"],
+        "estimated_steps": found["plan"]["steps"],
+        "epochs": found["plan"]["epochs"],
+        "size": found["plan"]["size"],
+    }
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    with RESULTS.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(cell) + "\n")
+
+
+def evaluate(run: Path, data: Path) -> dict[str, dict[str, object]]:
+    """On the test set of the whole text, which is larger than the sample's own."""
+    source = next(path for name in ("test.source", "test.en") if (path := data / name).exists())
+    references = sorted(path for path in data.glob("test.*.*") if path.suffix[1:].isdigit())
+    command = [sys.executable, "-m", "dragoman", "evaluate", str(run), "--source", str(source), "--json"]
+    command += [part for reference in references for part in ("--reference", str(reference))]
+    scores: dict[str, dict[str, object]] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return scores
+
+
+def print_table() -> None:
+    cells: dict[tuple[object, ...], list[dict[str, object]]] = {}
+    for cell in measured():
+        cells.setdefault((cell["data"], cell["pairs"], cell["minutes"], cell["settings"]), []).append(cell)
+    print("| text | pairs | minutes | settings | BLEU | chrF2 | seeds | steps (estimated) |")
+    print("|---|---|---|---|---|---|---|---|")
+    for (data, pairs, minutes, settings), found in sorted(cells.items(), key=lambda item: str(item[0][:3])):
+        bleu, chrf = (mean(float(str(cell[key])) for cell in found) for key in ("bleu", "chrf"))
+        steps = f"{found[0]['steps']:,} ({found[0]['estimated_steps']:,})"
+        print(f"| {data} | {pairs:,} | {minutes:g} | {settings} | {bleu:.2f} | {chrf:.2f} | {len(found)} | {steps} |")
+
+
+if __name__ == "__main__":
+    main()

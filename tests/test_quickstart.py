@@ -1,0 +1,138 @@
+"""From a file to a translator, its report, and the same again after a stop; and the sizing, which is arithmetic."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import lexicon_pairs
+
+from dragoman.quickstart import sizing
+from dragoman.quickstart.report import Code, Curve, Table, markdown, page
+from dragoman.splitting import identity_of
+
+SMALL = [
+    part
+    for key, value in {
+        "model.vocab_size": 300,
+        "model.encoder_layers": 1,
+        "model.decoder_layers": 1,
+        "model.d_model": 32,
+        "model.d_ff": 64,
+        "model.num_heads": 2,
+        "train.steps": 24,
+        "train.valid_steps": 12,
+        "search.max_extra_length": 5,
+        "train.processes": 1,
+        "train.threads": 1,
+    }.items()
+    for part in ("--set", f"{key}={value}")
+]
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Any]) -> tuple[Path, Any]:
+    directory = tmp_path_factory.mktemp("quickstart")
+    pairs = directory / "my.jsonl"
+    lines = [{"en": source, "eo": target} for source, target in lexicon_pairs(400, seed=2)]
+    lines += [lines[0], {"en": "left open", "eo": ""}]
+    pairs.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    languages = ["--source-language", "en", "--target-language", "eo"]
+    command = ["quickstart", pairs, "--out", directory / "run", "--minutes", "5", *languages, *SMALL]
+    ran = cli(*command)
+    assert ran.code == 0, ran.stderr
+    return directory / "run", (ran, command)
+
+
+def test_a_run_that_translates_and_knows_its_languages(started: tuple[Path, Any], cli: Callable[..., Any]) -> None:
+    run, (ran, _) = started
+    assert "none of which is in the training text" in ran.stdout
+    assert re.search(r"Estimated \d+\.\d minutes of training for \d+ steps; it took", ran.stdout)
+    assert "1 left out: not translated" in ran.stderr
+    translated = cli("translate", run, "--engine", "reference", stdin="the dog\n")
+    assert (translated.code, len(translated.stdout.splitlines())) == (0, 1)
+    assert json.loads((run / "languages.json").read_text()) == {"source": "en", "target": "eo"}
+    about = json.loads((run / "text" / "about.json").read_text())
+    assert (about["read"], about["dropped"]) == (401, {"duplicate": 1})
+    assert sum(about["pairs"].values()) == 400
+
+
+def test_nothing_leaks(started: tuple[Path, Any]) -> None:
+    run, _ = started
+    train = {identity_of(line.split("\t")[0]) for line in (run / "text" / "train.tsv").read_text().splitlines()}
+    for part in ("valid", "test"):
+        held_out = (run / "text" / f"{part}.source").read_text().splitlines()
+        assert len(held_out) == 20
+        assert not train & set(map(identity_of, held_out))
+
+
+def test_the_report_is_one_page_in_two_forms(started: tuple[Path, Any]) -> None:
+    run, _ = started
+    text, html = (run / "report.md").read_text(), (run / "report.html").read_text()
+    for said in (
+        "BLEU (cased, raw text)",
+        "estimated by the probe",
+        "dropped: duplicate",
+        "en to eo",
+        "dragoman serve",
+    ):
+        assert said in text
+        assert said in html
+    assert "<svg" in html
+    assert not re.search(r"(src|href)=|url\(|https?://", html)
+
+
+def test_the_same_command_goes_on(started: tuple[Path, Any], cli: Callable[..., Any]) -> None:
+    run, (_, command) = started
+    before = (run / "model.safetensors").read_bytes()
+    ran = cli(*command, "--json")
+    assert ran.code == 0, ran.stderr
+    assert "going on as planned before" in ran.stderr
+    assert json.loads(ran.stdout)["plan"]["size"] == "tiny"
+    assert (run / "model.safetensors").read_bytes() == before
+    other = [part if part != "5" else "6" for part in command]
+    other[1] = Path(str(command[1])).with_suffix(".tsv")
+    assert "holds a quickstart of" in cli(*other).stderr
+
+
+def test_too_little_is_refused(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    (tmp_path / "few.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in lexicon_pairs(50, seed=1)), encoding="utf-8")
+    ran = cli("quickstart", tmp_path / "few.tsv", "--out", tmp_path / "run")
+    assert (ran.code, "50 pairs are left after cleaning" in ran.stderr) == (3, True)
+    assert cli("quickstart", tmp_path / "few.tsv", "--source-language", "en").code == 2
+
+
+def test_larger_models_for_more_text_and_time() -> None:
+    speeds = {"tiny": 5000.0, "small": 3500.0, "medium": 1800.0}
+    little, much = sizing.Corpus(2_000, 20_000), sizing.Corpus(300_000, 4_000_000)
+    assert [size.name for size in sizing.candidates(2_000)] == ["tiny"]
+    assert [size.name for size in sizing.candidates(300_000)] == ["small", "medium"]
+    hurried, patient = (sizing.choose(much, minutes, speeds) for minutes in (10, 600))
+    assert (hurried.size, patient.size) == ("tiny", "medium")
+    assert (hurried.settings["model.dropout"], patient.settings["model.dropout"]) == (0.0, 0.2)
+    short = sizing.choose(little, 600, {"tiny": 5000.0})
+    assert short.minutes < 10  # it is done long before: more would be learned by heart
+    assert short.settings["train.steps"] == short.steps
+    assert short.settings["model.dropout"] == 0.3
+
+
+@pytest.mark.parametrize("pairs", [300, 2_000, 30_000, 300_000])
+@pytest.mark.parametrize("minutes", [0.5, 10, 600])
+def test_every_plan_is_a_configuration(pairs: int, minutes: float) -> None:
+    from dragoman.config import load
+
+    speeds = {size.name: 4000.0 for size in sizing.candidates(pairs)}
+    plan = sizing.choose(sizing.Corpus(pairs, 12 * pairs), minutes, speeds)
+    config = load(None, [(key, value, "plan") for key, value in plan.settings.items()]).config
+    assert config.train.warmup_steps < max(21, plan.steps)
+    assert plan.minutes <= minutes * 1.01
+    assert 10 <= sizing.held_out(pairs) <= 1000
+
+
+def test_what_users_wrote_is_text_in_both_forms() -> None:
+    odd = "<script>|&"
+    sections = [("Head", [odd, Table(("a",), [(odd,)]), Code([odd]), Curve([(1, 2.0)])])]
+    assert "<script>" not in page("t", sections)
+    assert r"\|" in markdown("t", sections)
