@@ -177,11 +177,14 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     results_path = given.out / "results.json"
     text = plain_text(given.data, given.out)
+
+    def kept() -> dict[str, Any]:
+        return json.loads(results_path.read_text()) if results_path.exists() else {}
+
     for name, measure in (("lm", measure_lm), ("mlm", measure_mlm), ("tasks", measure_tasks)):
-        results = json.loads(results_path.read_text()) if results_path.exists() else {}
-        if name in given.only and name not in results:
-            results[name] = measure(given, text)
-            results_path.write_text(json.dumps(results, indent=1) + "\n")
+        if name in given.only and name not in kept():
+            found = {name: measure(given, text)}  # hours may pass, and another part be written meanwhile
+            results_path.write_text(json.dumps(kept() | found, indent=1) + "\n")
     print(results_path.read_text(), end="")
 
 

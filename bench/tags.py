@@ -2,22 +2,23 @@
 
     python bench/tags.py RUN --target fr     # a run from English; its validation sentences, or --input FILE
 
-A sentence counts if it holds exactly one of the words below, once, and its translation exactly one of the forms that
-the word has in the target language, once: then it is known where the tag belongs. Right: the tag is around that form
-and nothing else; near: around it and words beside it; else wrong. Beside the alignment: the order of the words alone.
+A sentence counts if it holds one of the words below, once, and its translation one of the forms that the word has in
+the target language, once: then it is known where the tag belongs. With two such words, the tag is around both and
+what is between them. Right: the tag is around exactly that; near: around some of it, or more; else wrong. Beside the
+alignment: the order of the words alone.
 """
 
 import argparse
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from dragoman.documents import tags
 from dragoman.documents.flow import sentences_of
 from dragoman.documents.html import html_pieces
 from dragoman.documents.interpreter import RunInterpreter
-from dragoman.documents.tags import place_marks, without_alignment
+from dragoman.documents.tags import Span, place_marks, without_alignment
 
 WORDS = {
     "fr": """dog chien chiens chienne|cat chat chats chatte|house maison maisons|car voiture voitures|book livre livres
@@ -44,7 +45,7 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--target", choices=sorted(WORDS), required=True)
     parser.add_argument("--input", type=Path, help="sentences, one a line [the run's validation sources]")
-    parser.add_argument("--most", type=int, default=300, help="sentences [300]")
+    parser.add_argument("--most", type=int, default=300, help="a third of the sentences looked at [300]")
     parser.add_argument("--share", type=float, help="the share of attention from which a word counts [as in tags.py]")
     parser.add_argument("--show", action="store_true", help="print what went wrong")
     given = parser.parse_args()
@@ -57,24 +58,16 @@ def main() -> None:
         (kept, *_) = sorted(given.run.glob("data/*/valid/text.json"))
         lines = [source for source, _ in json.loads(kept.read_text(encoding="utf-8"))]
     interpreter = RunInterpreter.load(given.run, language="en")
-    chosen = []
-    for line in dict.fromkeys(lines):
-        held = [word for word in re.findall(r"\w+", line) if word in forms]
-        if len(held) == 1 and len(line.split()) >= 4:
-            chosen.append((line, held[0]))
-    chosen = chosen[: 3 * given.most]
-    counts: dict[str, Counter[str]] = {"alignment": Counter(), "order of words": Counter()}
-    said = interpreter.translate([line for line, _ in chosen])
-    for (line, word), translation in zip(chosen, said, strict=True):
+    chosen = [known for line in dict.fromkeys(lines) if (known := stretch(line, forms))][: 3 * given.most]
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    said = interpreter.translate([line for line, _, _ in chosen])
+    for (line, place, words), translation in zip(chosen, said, strict=True):
         candidate = translation.candidates[0]
-        pattern = r"(?<!\w)(" + "|".join(map(re.escape, forms[word])) + r")(?!\w)"
-        places = list(re.finditer(pattern, candidate.text))
-        if len(places) != 1 or sum(counts["alignment"].values()) >= given.most:
-            continue
-        tagged = re.sub(rf"(?<!\w){word}(?!\w)", f"<b>{word}</b>", line)
+        target = expected(candidate.text, [forms[word] for word in words])
+        tagged = f"{line[: place.start]}<b>{line[place.start : place.end]}</b>{line[place.end :]}"
         (flow,) = html_pieces([tagged])
         found = sentences_of(flow, lambda _: True)
-        if len(found) != 1 or found[0].text != line:
+        if target is None or len(found) != 1 or found[0].text != line or not found[0].marks:
             continue
         alignment = interpreter.align(line, candidate)
         assert alignment is not None
@@ -82,21 +75,43 @@ def main() -> None:
             "alignment": (alignment.source_words, alignment.target_words, alignment.weights),
             "order of words": without_alignment(found[0], candidate.text),
         }
-        for way, words in ways.items():
-            if not found[0].marks:  # the word is the sentence
-                continue
-            placed = place_marks(flow, found[0], candidate.text, *words)
+        kind = "a word" if len(words) == 1 else "several words"
+        for way, aligned in ways.items():
+            placed = place_marks(flow, found[0], candidate.text, *aligned)
             shown = "".join(i if isinstance(i, str) else "".join(flow.marks[i].raw) for i in placed.items)
-            inner = shown.partition("<b>")[2].partition("</b>")[0]
-            right = inner == places[0][0]
-            near = not right and re.search(pattern, inner) is not None
-            counts[way]["right" if right else "near" if near else "wrong"] += 1
+            start = shown.index("<b>")
+            end = shown.index("</b>") - len("<b>")
+            right = (start, end) == (target.start, target.end)
+            near = start < target.end and end > target.start
+            counts[kind, way]["right" if right else "near" if near else "wrong"] += 1
             if given.show and way == "alignment" and not right:
                 print(f"{tagged} -> {shown}")
-    for way, found_so in counts.items():
+    for (kind, way), found_so in sorted(counts.items()):
         total = sum(found_so.values())
-        shares = "  ".join(f"{name} {found_so[name] / max(total, 1):.1%}" for name in ("right", "near", "wrong"))
-        print(f"{way:<15} {total} tags: {shares}")
+        shares = "  ".join(f"{name} {found_so[name] / total:.1%}" for name in ("right", "near", "wrong"))
+        print(f"{kind:<14} {way:<15} {total} tags: {shares}")
+
+
+def stretch(line: str, forms: dict[str, list[str]]) -> tuple[str, Span, list[str]] | None:
+    """The one known word of a sentence, or its two with up to three words between them and all of those."""
+    held = [word for word in re.finditer(r"\w+", line) if word[0] in forms]
+    if len(line.split()) < 4 or not 1 <= len(held) <= 2 or len({word[0] for word in held}) < len(held):
+        return None
+    place = Span(held[0].start(), held[-1].end())
+    if len(held) == 2 and len(line[place.start : place.end].split()) > 5:
+        return None
+    return line, place, [word[0] for word in held]
+
+
+def expected(target: str, known: list[list[str]]) -> Span | None:
+    """From the first to the last form; None: one of them is not there, or more than once."""
+    places = []
+    for forms in known:
+        found = list(re.finditer(r"(?<!\w)(" + "|".join(map(re.escape, forms)) + r")(?!\w)", target))
+        if len(found) != 1:
+            return None
+        places.append(found[0])
+    return Span(min(place.start() for place in places), max(place.end() for place in places))
 
 
 if __name__ == "__main__":

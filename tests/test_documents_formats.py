@@ -512,6 +512,7 @@ def test_what_cannot_be_kept_whole_stays_untranslated_in_po() -> None:
 JSON = r"""{
   "hello": "Hello {name}, <b>you</b>!",  "n": [1, -2.5e3, true, null],
   "url": "https://x.y", "id": "main_menu", "nested": {"a \"key\"": "tab\there \u00e9\n\nsecond line"},
+  "word": "Done.", "only": "{name}!",
   "icu": "{n, plural, one {# dog} other {# dogs}}"
 }
 """
@@ -525,6 +526,7 @@ def test_json() -> None:
     assert after["n"] == [1, -2500.0, True, None]
     assert (after["url"], after["id"]) == ("https://x.y", "main_menu")
     assert after["nested"] == {'a "key"': "TAB\tHERE É\n\nSECOND LINE"}
+    assert (after["word"], after["only"]) == ("DONE.", "{name}!")
     assert after["icu"] == json.loads(JSON)["icu"]
     assert re.sub(r'"(?:[^"\\]|\\.)*"', "", said) == re.sub(r'"(?:[^"\\]|\\.)*"', "", JSON)
 

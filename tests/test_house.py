@@ -73,6 +73,7 @@ ORDER = [
     # further uses of the same blocks
     "options",
     "adapt",
+    "corrections",
     "parsing",
     "inspection",
     "languages",
@@ -141,6 +142,8 @@ WITHOUT_TORCH = [
     "documents.markdown",
     "parsing.evalb",
     "parsing.draw",
+    "lab.catalogue",
+    "lab.report",
     "cli",
 ]
 

@@ -16,10 +16,11 @@ from dragoman.recurrent import AttentionalLSTM, make_model
 CONFIG = ModelConfig(architecture="lstm", vocab_size=30, encoder_layers=2, decoder_layers=3, d_model=16, dropout=0.3)
 
 
-@pytest.fixture(params=[1, 3])
+@pytest.fixture(params=[(1, "multiplicative"), (3, "multiplicative"), (2, "additive"), (2, "none")], ids=str)
 def model(request: pytest.FixtureRequest) -> AttentionalLSTM:
     torch.manual_seed(1)
-    return AttentionalLSTM(replace(CONFIG, decoder_layers=request.param)).double().eval()
+    layers, kind = request.param
+    return AttentionalLSTM(replace(CONFIG, decoder_layers=layers, recurrent_attention=kind)).double().eval()
 
 
 def test_the_configuration_chooses() -> None:
@@ -75,6 +76,15 @@ def test_the_future_is_hidden_and_every_weight_learns(model: AttentionalLSTM) ->
     model.train()
     model(source, target).logsumexp(-1).sum().backward()
     assert all(p.grad is not None and bool(p.grad.any()) for p in model.parameters())
+
+
+def test_without_attention_the_source_is_one_vector() -> None:
+    torch.manual_seed(1)
+    model = AttentionalLSTM(replace(CONFIG, decoder_layers=2, recurrent_attention="none")).double().eval()
+    memory, query = torch.randn(1, 5, 16).double(), torch.randn(1, 3, 16).double()
+    other = memory.clone()
+    other[:, 1:4] += 1  # what lies between the two ends is not looked at
+    assert torch.equal(model.look(query, memory, memory, None), model.look(query, other, other, None))
 
 
 def test_what_it_cannot_do_is_said(model: AttentionalLSTM) -> None:

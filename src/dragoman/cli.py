@@ -18,12 +18,14 @@ import typer
 from dragoman import config as configuration
 from dragoman.adapt.cli import add_adapting_commands, corpus_from
 from dragoman.config import CorpusConfig, RunConfig
+from dragoman.corrections.cli import correction_commands
 from dragoman.doctor.cli import doctor
 from dragoman.documents.cli import translate_file_command
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
 from dragoman.export.cli import add_exporting_commands
 from dragoman.inspection.cli import inspect_command
+from dragoman.lab.cli import lab_commands
 from dragoman.languages.cli import lm_commands, make_tasks, mlm_commands
 from dragoman.options import (
     Alpha,
@@ -70,7 +72,9 @@ app.add_typer(lm_commands(lambda line, end: _print(line, end)), name="lm")
 app.add_typer(mlm_commands(lambda line: _print(line)), name="mlm")
 app.add_typer(vit_commands(lambda line: _print(line)), name="vit")
 add_adapting_commands(app, lambda line: _print(line))
+app.add_typer(correction_commands(lambda line: _print(line)), name="corrections")
 add_exporting_commands(app, lambda line: _print(line))
+app.add_typer(lab_commands(lambda line: _print(line)), name="lab")
 
 References = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")

@@ -23,6 +23,7 @@ NormOrder = Literal["post", "pre"]
 Norm = Literal["layer", "batch"]
 Positions = Literal["sinusoidal", "sinusoidal-2d", "learned", "index", "none"]
 AttentionScale = Literal["1/sqrt(d_k)", "1/d_k", "1"]
+RecurrentAttention = Literal["multiplicative", "additive", "none"]
 Schedule = Literal["paper", "linear"]
 Task = Literal["translate", "continue", "restore", "classify"]
 TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # of [data]: shares of the pairs of a view
@@ -53,6 +54,7 @@ class ModelConfig:
     classes: tuple[str, ...] = ()  # what an encoder alone tells apart, in place of the vocabulary
     patch: int = 0  # the source is a square picture, in patches of so many pixels a side; 0: it is text
     architecture: Architecture = "transformer"  # lstm: the baseline of recurrent.py, which has no heads or norms
+    recurrent_attention: RecurrentAttention = "multiplicative"  # how an lstm asks its memory; none: one vector is all
 
     def __post_init__(self) -> None:
         for name in ("d_model", "d_ff", "num_heads", "max_positions"):

@@ -121,6 +121,12 @@ class Explainer:
     ) -> None:
         if len(engine.models) != 1:
             raise UsageError(f"an ensemble of {len(engine.models)}; only a single run's translations can be explained")
+        halves = (engine.models[0].config.encoder_layers, engine.models[0].config.decoder_layers)
+        if 0 in halves:
+            raise UsageError(
+                f"a model of {halves[0]} encoder and {halves[1]} decoder layers; only one that has both can be "
+                f"explained"
+            )
         if engine.models[0].config.architecture != "transformer":
             raise UsageError(
                 f"model.architecture = {engine.models[0].config.architecture}; only a transformer can be explained: "

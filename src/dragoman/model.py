@@ -253,7 +253,7 @@ class Embedding(nn.Module):
 
     def __init__(
         self,
-        tokens: nn.Module,
+        tokens: nn.Embedding | Patches,
         d_model: int,
         scaled: bool,
         positions: Positions,
@@ -398,7 +398,7 @@ class Transformer(nn.Module):
         def norm_if(there: bool) -> nn.Module:
             return make_norm(config.norm, d_model) if there else nn.Identity()
 
-        def embed(tokens: nn.Module) -> Embedding:
+        def embed(tokens: nn.Embedding | Patches) -> Embedding:
             norm = norm_if(config.embedding_norm)
             positions, most = config.positions, config.max_positions
             return Embedding(tokens, d_model, config.scale_embeddings, positions, most, norm, config.dropout)

@@ -62,9 +62,8 @@ def make_batch_for(model: ModelConfig, dataset: Dataset, rows: np.ndarray, token
         case "classify":
             names = tokenizer.decode_batch(dataset.target(int(row)).tolist() for row in rows)
             labels = torch.tensor([class_of(name, model.classes) for name in names])
-            return Batch(
-                rows, batch.source, batch.source_mask, nothing, labels, ends_of(batch.source, batch.source_mask)
-            )
+            ends = ends_of(batch.source, batch.source_mask, model.patch)
+            return Batch(rows, batch.source, batch.source_mask, nothing, labels, ends)
 
 
 def class_of(name: str, classes: tuple[str, ...]) -> int:
@@ -73,9 +72,12 @@ def class_of(name: str, classes: tuple[str, ...]) -> int:
     return classes.index(name)
 
 
-def ends_of(source: Tensor, source_mask: Tensor | None) -> Tensor:
-    """Where the end symbols are among the B S positions of the source: their states stand for the whole of it."""
+def ends_of(source: Tensor, source_mask: Tensor | None, patch: int = 0) -> Tensor:
+    """Where the end symbols are among the positions of all sources: their states stand for the whole of each. A
+    picture has as many positions as patches, and one."""
     count, width = source.shape
+    if patch:
+        width = (width - 1) // patch**2 + 1
     lengths = torch.full((count,), width) if source_mask is None else source_mask.sum(dim=1)
     return torch.arange(count) * width + lengths - 1
 

@@ -1,4 +1,6 @@
-"""The model that the Transformer replaced, as a baseline of equal size: an LSTM with attention (Wu et al. 2016).
+"""The models that the Transformer replaced, as baselines of equal size: an LSTM with attention (Wu et al. 2016), which
+may be multiplicative, additive (Bahdanau et al. 2015) or not there: then one vector, the encoder's two last states, is
+all that the decoder knows of the source (Cho et al. 2014).
 
 A bidirectional encoder; a first decoder layer whose output asks the memory, and further layers that are given its
 answer: so all target positions go through a layer at once, in training. It has the Transformer's face (`states`,
@@ -48,8 +50,12 @@ class AttentionalLSTM(nn.Module):
         self.further = (
             nn.LSTM(2 * d_model, d_model, layers - 1, batch_first=True, dropout=between) if layers > 1 else None
         )
-        self.w_q = nn.Linear(d_model, d_model, bias=False)
-        self.w_k = nn.Linear(d_model, d_model, bias=False)
+        self.kind = config.recurrent_attention
+        if self.kind != "none":
+            self.w_q = nn.Linear(d_model, d_model, bias=False)
+            self.w_k = nn.Linear(d_model, d_model, bias=False)
+        if self.kind == "additive":
+            self.w_score = nn.Linear(d_model, 1, bias=False)
         self.join = nn.Linear(2 * d_model, d_model, bias=False)
         self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(d_model, config.vocab_size, bias=False)
@@ -74,10 +80,28 @@ class AttentionalLSTM(nn.Module):
             memory, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.shape[1])
         return self.dropout(memory)  # type: ignore[no-any-return]
 
+    def keys(self, memory: Tensor) -> Tensor:
+        return memory if self.kind == "none" else self.w_k(memory)
+
     def look(self, query: Tensor, keys: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
         """What the memory (B, S, D) answers to each of (B, T, D)."""
         allowed = None if mask is None else mask[:, None, :]  # (B, 1, S)
-        return F.scaled_dot_product_attention(self.w_q(query), keys, memory, attn_mask=allowed)
+        match self.kind:
+            case "multiplicative":
+                return F.scaled_dot_product_attention(self.w_q(query), keys, memory, attn_mask=allowed)
+            case "additive":
+                pairs = torch.tanh(self.w_q(query)[:, :, None] + keys[:, None])  # (B, T, S, D)
+                scores = self.w_score(pairs).squeeze(-1)  # (B, T, S)
+                if allowed is not None:
+                    scores = scores.masked_fill(~allowed, -torch.inf)
+                return scores.softmax(dim=-1) @ memory  # type: ignore[no-any-return]
+            case "none":
+                half = memory.shape[2] // 2
+                # Each way ends where it has read all: forward at the last token, back at the first.
+                last = memory.shape[1] - 1 if mask is None else mask.sum(dim=1) - 1
+                rows = torch.arange(memory.shape[0], device=memory.device)
+                summary = torch.cat((memory[rows, last, :half], memory[:, 0, half:]), dim=-1)
+                return summary[:, None].expand(-1, query.shape[1], -1)
 
     def states(
         self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
@@ -86,7 +110,7 @@ class AttentionalLSTM(nn.Module):
         _refuse(probe)
         memory = self.encode(source, source_mask)
         lower, _ = self.first(self.embed(self.target_tokens, target))
-        context = self.look(self.dropout(lower), self.w_k(memory), memory, source_mask)
+        context = self.look(self.dropout(lower), self.keys(memory), memory, source_mask)
         upper = lower
         if self.further is not None:
             upper, _ = self.further(self.dropout(torch.cat([lower, context], dim=-1)))
@@ -104,7 +128,7 @@ class AttentionalLSTM(nn.Module):
     def start(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> "RecurrentState":
         _refuse(probe)
         memory = self.encode(source, source_mask)
-        return RecurrentState([(self.w_k(memory), memory)], source_mask, None, None)
+        return RecurrentState([(self.keys(memory), memory)], source_mask, None, None)
 
     def step(self, ids: Tensor, state: "RecurrentState", probe: Probe | None = None) -> Tensor:
         """One more position for each of (B, K) beams, `state` growing by it: logits (B, K, V)."""

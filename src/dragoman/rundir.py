@@ -131,6 +131,15 @@ class RunDirectory:
         return sorted(found, key=step_of)
 
 
+def require_task(run: RunDirectory, task: Task) -> None:
+    """A run is used for what it was trained for."""
+    uses = {"translate": "dragoman translate", "continue": "dragoman lm generate", "restore": "dragoman mlm fill",
+            "classify": "dragoman mlm classify, or dragoman vit"}  # fmt: skip
+    trained_for = run.read_config().model.task
+    if trained_for != task:
+        raise DataError(f"{run.path}: was trained to {trained_for}, not to {task}; use {uses[trained_for]}")
+
+
 def default_cache() -> Path:
     """$XDG_CACHE_HOME/dragoman, or ~/.cache/dragoman."""
     configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
@@ -170,15 +179,6 @@ def unpack(bundle: Path, directory: Path) -> None:
                     raise DataError(f"{bundle}: {name} is not what was packed; fetch the bundle again")
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(f"{bundle}: not a bundle of a run ({error}); make one: dragoman bundle RUN") from None
-
-
-def require_task(run: RunDirectory, task: Task) -> None:
-    """A run is used for what it was trained for."""
-    uses = {"translate": "dragoman translate", "continue": "dragoman lm generate", "restore": "dragoman mlm fill",
-            "classify": "dragoman mlm classify, or dragoman vit"}  # fmt: skip
-    trained_for = run.read_config().model.task
-    if trained_for != task:
-        raise DataError(f"{run.path}: was trained to {trained_for}, not to {task}; use {uses[trained_for]}")
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from dragoman.documents.keep import has_words
 from dragoman.sentences import Fits, Wrap, fitting_sentences, wrapped
 
-Piece = "str | Flow"
 # What a sentence becomes: text, and marks by their number in the flow.
 Item = str | int
 
@@ -64,7 +64,7 @@ class Sentence:
 
 
 def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Sentence]:
-    """The sentences with a letter in them. All else is the same in every language."""
+    """The sentences with words in them. All else is the same in every language."""
     breaks = sorted({mark.at for mark in flow.marks if mark.breaks})
     if flow.whole_lines:
         breaks = sorted({*breaks, *(found.start() for found in re.finditer(r"[\r\n\t]", flow.text))})
@@ -79,9 +79,9 @@ def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Se
     found = []
     for start, end in spans:
         text, origin = _on_one_line(flow.text, start, end, spaces)
-        if any(map(str.isalpha, text)):
+        kept = tuple(flow.text[first:last] for first, last in flow.kept if start <= first and last <= end)
+        if has_words(text, kept):
             inner = _inside(flow.marks, ranges, start, end)
-            kept = tuple(flow.text[first:last] for first, last in flow.kept if start <= first and last <= end)
             found.append(Sentence(text, start, end, origin, inner, kept))
     return found
 

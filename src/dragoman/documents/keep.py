@@ -49,6 +49,18 @@ def find_kept(text: str, also: Sequence[str] = ()) -> list[Kept]:
     return sorted(found, key=lambda kept: kept.start)
 
 
+def has_words(text: str, also: Sequence[str] = ()) -> bool:
+    """Whether there is a letter that need not be copied."""
+    if not any(map(str.isalpha, text)):
+        return False
+    position = 0
+    for kept in find_kept(text, also):
+        if any(map(str.isalpha, text[position : kept.start])):
+            return True
+        position = kept.end
+    return any(map(str.isalpha, text[position:]))
+
+
 def lost(source: str, target: str, also: Sequence[str] = ()) -> list[str]:
     """What of the source the target has not, or not as often: one entry for each."""
     return _missing(find_kept(source, also), find_kept(target, also), target)

@@ -14,7 +14,7 @@ _JSON = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*+"\s*:)|(?P<string>"(?:[^"\\]|\\.)*+")\s*|(?P<text>[\s\d{}\[\],:.+\-eE]+|true|false|null)'
 )
 # No message: a path, an address, a name of the program's own, a colour.
-_NO_MESSAGE = re.compile(r"\S*[_/\\.#:@=]\S*|[a-z]+[A-Z]\S*|[a-z]+(-[a-z]+)+|\S*\d\S*")
+_NO_MESSAGE = re.compile(r"\S*[_/\\.#:@=]\w\S*|[a-z]+[A-Z]\S*|[a-z]+(-[a-z]+)+|\S*\d\S*")
 _ICU = re.compile(r"\{\s*\w+\s*,\s*(plural|select|selectordinal)\s*,")
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Literal, Self
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from dragoman.engines.reference import ReferenceEngine
 from dragoman.errors import UsageError
@@ -172,9 +173,10 @@ class Inspector:
         if not ids:
             raise UsageError("neighbours of nothing; give a word")
         embedding = self.model.source_embedding if side == "source" else self.model.target_embedding
-        table = torch.nn.functional.normalize(embedding.tokens.weight.detach().float(), dim=-1)  # (V, D)
-        wanted = torch.nn.functional.normalize(embedding.tokens.weight.detach().float()[ids].mean(dim=0), dim=0)
-        similarities = table @ wanted
+        if not isinstance(embedding.tokens, nn.Embedding):
+            raise UsageError("this run reads pictures; only words have neighbours")
+        vectors = embedding.tokens.weight.detach().float()  # (V, D)
+        similarities = F.normalize(vectors, dim=-1) @ F.normalize(vectors[ids].mean(dim=0), dim=0)
         similarities[[*ids, *self._unspoken()]] = -torch.inf
         best = similarities.topk(min(count, len(similarities)))
         return tuple(

@@ -40,8 +40,8 @@ def continuing_from(masked: Path, config: RunConfig, out: Path) -> RunConfig:
     new."""
     before = RunDirectory.open(masked)
     require_task(before, "restore")
-    changes = {"classes": config.model.classes, "dropout": config.model.dropout}
-    model_config = replace(before.read_config().model, **changes)
+    masked_config = before.read_config().model
+    model_config = replace(masked_config, classes=config.model.classes, dropout=config.model.dropout)
     config = replace(config, model=model_config, data=replace(config.data, tokenizer=str(before.tokenizer_path)))
     torch.manual_seed(config.train.seed)
     learned = {name: tensor for name, tensor in weights_of(load_model(before)).items() if not name.startswith("output")}

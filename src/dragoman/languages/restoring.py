@@ -129,7 +129,7 @@ class Classifier:
     def _judge(self, sentences: Sequence[Sequence[int]]) -> Iterator[Judgement]:
         source, mask = pad([[*ids, self.tokenizer.eos_id] for ids in sentences], self.tokenizer.pad_id)
         states = self.model.states(source, torch.empty(len(source), 0, dtype=torch.long), mask)
-        logits: Tensor = self.model.output(states.flatten(0, 1)[ends_of(source, mask)])
+        logits: Tensor = self.model.output(states.flatten(0, 1)[ends_of(source, mask, self.model.config.patch)])
         probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
         names = self.model.config.classes
         for row, places in zip(probabilities.tolist(), order.tolist(), strict=True):

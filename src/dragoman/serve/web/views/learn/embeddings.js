@@ -20,7 +20,7 @@ export function Embeddings({ number, seen }) {
       <p>Your sentence became ${seen.source.length} tokens; the last one says that it ends. Choose a word: its nearest neighbours are those whose
       vectors point most nearly the same way. The number is the cosine of the angle between them, 1 being the same direction. Often they mean
       something alike, or do the same work in a sentence; a small model trained for minutes has a rough idea only.</p>`}>
-    <${TokenRow} label="Word" tokens=${words.map((word) => word.text)} chosen=${at} onChoose=${setAsked} />
+    <${TokenRow} label="Word" tokens=${words.map((word) => word.text)} chosen=${at} write=${(word) => word} onChoose=${setAsked} />
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     ${value && html`<p class="measures">nearest to <b>${chosen.text}</b></p>
       <${Bars} label=${`Neighbours of ${chosen.text}`} rows=${value.map(({ token, similarity }) => ({ name: shownToken(token), value: similarity }))} />`}

@@ -21,11 +21,11 @@ export function insideAddress(question, values) {
   return addressOf("inside", { from: question.source, to: question.target, text: question.text, ...values });
 }
 
-// Tokens to choose one from.
-export function TokenRow({ label, tokens, chosen, onChoose, weights = null }) {
+// Tokens, or words, to choose one from.
+export function TokenRow({ label, tokens, chosen, onChoose, weights = null, write = shownToken }) {
   return html`<div class="tokens" role="group" aria-label=${label}>
     ${tokens.map((token, at) => html`<button type="button" key=${at} class="token" aria-pressed=${at === chosen ? "true" : "false"}
-      style=${weights ? { "--weight": weights[at].toFixed(4) } : {}} onClick=${() => onChoose(at)}>${shownToken(token)}</button>`)}
+      style=${weights ? { "--weight": weights[at].toFixed(4) } : {}} onClick=${() => onChoose(at)}>${write(token)}</button>`)}
   </div>`;
 }
 

@@ -15,7 +15,7 @@ export function Query({ number, seen, more, spot, onSpot }) {
     text=${html`<p>What a word means depends on the others. So every token asks a question, its <em>query</em>: a vector computed from its own. Every token
       also holds up a <em>key</em>, which says what it has to offer, and a <em>value</em>, which is what one gets from it.</p>
       <p>Query times key is a score: large where both point the same way. Softmax turns the scores into weights, all positive and 1 in all. The
-      token then takes that mixture of the values. Choose the token that asks; the darker another one is, the more it gets.</p>
+      token then takes that mixture of the values. Choose the token that asks; the more colour another one has, the more it gets.</p>
       <p>Nothing here is fixed: another sentence gives other weights. The layers and heads differ, too.</p>`}>
     <div class="controls"><${Choice} label="Encoder layer" value=${spot.layer} count=${seen.encoder_layers} onChoose=${(layer) => onSpot({ layer })} />
       <${Choice} label="Head" value=${spot.head} count=${seen.num_heads} onChoose=${(head) => onSpot({ head })} /></div>

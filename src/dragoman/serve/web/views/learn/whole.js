@@ -22,7 +22,7 @@ export function Whole({ number, seen, more }) {
       <p>The <em>decoder</em> writes. In each of its ${seen.decoder_layers} layers the tokens written so far look at one another, masked, and then at the encoder’s vectors: <em>cross-attention</em>,
       by which the translation looks at what it translates. At the end stands a probability for every piece of the vocabulary. The chosen one is written, fed
       back, and the decoder goes on until it says “end”.</p>
-      <p>Step through your translation. Source tokens are the darker, the more the last layer’s heads look at them for the next token. The boxes lead to Inside.</p>`}>
+      <p>Step through your translation. Source tokens have the more colour, the more the last layer’s heads look at them for the next token. The boxes lead to Inside.</p>`}>
     <div class="machine">
       <div class="stack"><h3>Encoder × ${seen.encoder_layers}</h3>
         ${box("encoder", seen.encoder_layers, "self-attention")}<span class="box plain">feed-forward</span></div>

@@ -1,0 +1,75 @@
+"""Layer against batch normalisation.
+
+Claim: Layer normalisation (3.1) suits sentences of varying length; batch normalisation, whose statistics mix
+sentences and positions, does not.
+
+Method: The base row on Multi30k with each. Batch normalisation learns running means over all positions of a
+micro-batch and uses them when translating. For the trained model with batch normalisation, the validation loss also
+with the statistics of the batch at hand, from which the gap to running means can be read.
+
+Rule: BLEU with layer normalisation is above that with batch normalisation by more than two standard errors, by the
+spread over seeds, mostly the base row's; likewise the validation loss below.
+"""
+
+from collections.abc import Sequence
+
+import torch
+
+from dragoman.batching import make_batch, plan_epoch
+from dragoman.checkpoint import load_model
+from dragoman.lab.catalogue import concluded
+from dragoman.lab.queue import Arm, Kept, Measured, Settings
+from dragoman.lab.result import Finding, Result
+from dragoman.lab.tasks import one_thread
+from dragoman.lab.translation import prepared_text, trained
+from dragoman.lab.variants import COLUMNS, better, measure_any, quality_figures, variant_arms, with_base
+from dragoman.loss import smoothed_cross_entropy
+from dragoman.model import BatchNorm
+
+VARIANTS = {"batch norm": {"model__norm": "batch"}}
+
+
+def arms(settings: Settings) -> list[Arm]:
+    batch_norm = variant_arms(settings, VARIANTS, 2)
+    return with_base(settings, VARIANTS, 2) + [Arm("norm", arm.name, arm.configuration, 0.1) for arm in batch_norm]
+
+
+def measure(arm: Arm, settings: Settings) -> Measured:
+    if arm.kind != "norm":
+        return measure_any(arm, settings)
+    like = Arm("translation", arm.name, arm.configuration)
+    model, prepared = load_model(trained(like, settings)), prepared_text(settings)
+    sums = {}
+    with one_thread(), torch.inference_mode():
+        for statistics in ("running", "of the batch"):
+            for part in model.modules():
+                if isinstance(part, BatchNorm):
+                    part.train(statistics == "of the batch")
+                    part.norm.momentum = 0.0  # look, and leave the running means as they are
+            total = tokens = 0.0
+            for step in plan_epoch(prepared.valid, 1000, 1000, 0, 0):
+                for rows in step:
+                    batch = make_batch(prepared.valid, rows, prepared.tokenizer)
+                    hidden = model.states(batch.source, batch.target, batch.source_mask)
+                    _, nll = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.0)
+                    total, tokens = total + float(nll), tokens + batch.tokens
+            sums[f"nll, statistics {statistics}"] = total / tokens
+    return sums
+
+
+def judge(kept: Sequence[Kept]) -> list[Finding]:
+    return [
+        better(kept, "Layer normalisation translates better.", "base", "batch norm"),
+        better(kept, "Its loss is lower.", "base", "batch norm", "nll"),
+    ]
+
+
+def run(settings: Settings) -> Result:
+    kept = settings.queue.measured(arms(settings), lambda arm: measure(arm, settings))
+    notes = [
+        f"{one.arm.name}: " + "; ".join(f"{name} {value:.3f}" for name, value in one.measured.items())
+        for one in kept
+        if one.arm.kind == "norm"
+    ]
+    translated = [one for one in kept if one.arm.kind == "translation"]
+    return concluded("norm", settings, kept, judge(kept), COLUMNS, quality_figures(translated), notes)

@@ -1,0 +1,174 @@
+"""The report: one offline HTML page, and the same in Markdown, both made from the files of results alone."""
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dragoman.errors import UsageError
+from dragoman.lab.catalogue import NAMES, about, load
+from dragoman.lab.figures import draw, number
+from dragoman.lab.queue import Queue, Settings
+from dragoman.lab.result import Result
+from dragoman.rundir import write_atomically
+from dragoman.runlog import clock
+
+TITLE = "The lab: the paper's claims, measured"
+LEAD = (
+    "Each experiment states a claim of “Attention Is All You Need” or of its readers, what was done, and the rule by "
+    "which the measurements became a verdict; the rule is code that stood before the run. A verdict is about the size "
+    "it was drawn at: small models, one core, minutes of training. “Does not hold here” says that it was not seen at "
+    "this size, not that the paper is wrong at its own. “Undecided” says that the noise is larger than the difference."
+)
+STYLE = """
+:root { color-scheme: light dark; --ground: #fff; --ink: #1b1b1b; --soft: #5c5c5c; --line: #dcdcdc; --sheet: #f6f6f4;
+  --holds: #00664b; --not: #a63c00; --open: #5c5c5c; --link: #0b62a3; }
+@media (prefers-color-scheme: dark) { :root { --ground: #161616; --ink: #ececec; --soft: #a9a9a9; --line: #3b3b3b;
+  --sheet: #202020; --holds: #5fd6b0; --not: #ffa172; --open: #b5b5b5; --link: #7fc0f0; } }
+body { font: 16px/1.5 system-ui, sans-serif; background: var(--ground); color: var(--ink); margin: 0 auto;
+  padding: 1.5rem; max-width: 62rem; }
+a { color: var(--link); } h1 { font-size: 1.7rem; }
+h2 { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1.5rem; }
+p, dd { max-width: 48rem; }
+dt { color: var(--soft); font-size: .85rem; text-transform: uppercase; letter-spacing: .04em; }
+dd { margin: 0 0 .8rem; } .soft { color: var(--soft); }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; margin: .5rem 0 1rem; }
+th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; } th { font-weight: 600; }
+.verdict { font-weight: 600; white-space: nowrap; } .holds { color: var(--holds); } .not { color: var(--not); }
+.open { color: var(--open); }
+figure { margin: 1.2rem 0; max-width: 100%; width: fit-content; box-sizing: border-box; background: var(--sheet);
+  padding: .6rem; border-radius: .4rem; }
+figure svg { max-width: 100%; height: auto; } summary { cursor: pointer; }
+"""
+SIGNS = {"holds": ("holds", "✓"), "does not hold here": ("not", "✗"), "undecided": ("open", "?")}
+
+
+def write_report(out: Path) -> list[Path]:
+    """report.html, report.md and figures/ beside results/."""
+    results = {name: Result.read(path) for name in NAMES if (path := out / "results" / f"{name}.json").exists()}
+    if not results:
+        raise UsageError(f"lab report: no results in {out}; run some first: dragoman lab run scaling --out {out}")
+    waiting = _waiting(out, [name for name in NAMES if name not in results])
+    seconds, arms = _time_spent(out)
+    spent = f"{arms:,} arms were measured, in {seconds / 3600:.2f} hours of queue time in all."
+    written = [out / "report.html", out / "report.md"]
+    write_atomically(written[0], _as_html(results, waiting, spent).encode())
+    write_atomically(written[1], _as_markdown(results, waiting, spent).encode())
+    for name, result in results.items():
+        for i, figure in enumerate(result.figures, start=1):
+            write_atomically(out / "figures" / f"{name}-{i}.svg", draw(figure).encode())
+    return written
+
+
+def _time_spent(out: Path) -> tuple[float, int]:
+    records = [json.loads(line) for path in (out / "arms").glob("*.jsonl")
+               for line in path.read_text(encoding="utf-8").splitlines()]  # fmt: skip
+    return sum(record["seconds"] for record in records), len(records)
+
+
+def _waiting(out: Path, names: Sequence[str]) -> dict[str, str]:
+    """How far the experiments without a result are."""
+    queue = Queue(out)
+    settings = Settings(queue, out / "models")
+    found = {}
+    for name in names:
+        arms = load(name).arms(settings)
+        done = sum(queue.find(arm) is not None for arm in arms)
+        found[name] = f"not run: {done} of {len(arms)} arms measured" if done else "not run"
+    return found
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "" if value is None else str(value)
+    return f"{value:,}" if isinstance(value, int) else number(value)
+
+
+def _plain_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    found = dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, dict | list))
+    return sorted(found, key="seconds".__eq__)  # which come last
+
+
+def _as_html(results: Mapping[str, Result], waiting: Mapping[str, str], spent: str) -> str:
+    e = html.escape
+
+    def verdict(text: str) -> str:
+        kind, sign = SIGNS[text]
+        return f'<span class="verdict {kind}">{sign} {e(text)}</span>'
+
+    def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+        """Cells are HTML already; those that start with a digit or a sign are numbers."""
+        top = "".join(f"<th scope=col>{e(name.replace('_', ' '))}</th>" for name in head)
+        body = "".join("<tr>" + "".join(cell for cell in row) + "</tr>" for row in rows)
+        return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+    def td(value: Any) -> str:
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        return f"<td{' class=number' if numeric else ''}>{e(_cell(value))}</td>"
+
+    summary = [
+        [f'<td><a href="#{name}">{name}</a></td>', f"<td>{verdict(result.verdict)}</td>", td(result.title)]
+        if (result := results.get(name)) is not None
+        else [td(name), f'<td class="soft">{e(waiting[name])}</td>', td(about(name).title)]
+        for name in NAMES
+    ]
+    parts = [f"<h1>{e(TITLE)}</h1><p>{e(LEAD)}</p><p class=soft>{e(spent)}</p>",
+             table(("experiment", "verdict", "about"), summary)]  # fmt: skip
+    for name, result in results.items():
+        findings = [[td(f.claim), f"<td>{verdict(f.verdict)}</td>", td(f.because)] for f in result.findings]
+        columns = _plain_columns(result.arms)
+        rows = [[td(arm.get(column)) for column in columns] for arm in result.arms]
+        parts.append(
+            f'<h2 id="{name}">{e(result.title)}</h2><p>{verdict(result.verdict)} '
+            f"<span class=soft>{name}, size {result.size}, {clock(result.seconds)} of queue time</span></p>"
+            f"<dl><dt>Claim</dt><dd>{e(result.claim)}</dd><dt>Method</dt><dd>{e(result.method)}</dd>"
+            f"<dt>Rule</dt><dd>{e(result.rule)}</dd></dl>{table(('finding', 'verdict', 'because'), findings)}"
+        )
+        parts += [f"<figure>{draw(figure)}</figure>" for figure in result.figures]
+        parts += [f"<p>{e(note)}</p>" for note in result.notes]
+        opened = " open" if len(rows) <= 12 else ""
+        parts.append(
+            f"<details{opened}><summary>{len(rows)} rows of measurements</summary>{table(columns, rows)}</details>"
+        )
+    body = "\n".join(parts)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"><title>{e(TITLE)}</title>'
+        f"<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _as_markdown(results: Mapping[str, Result], waiting: Mapping[str, str], spent: str) -> str:
+    def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+        def line(cells: Sequence[Any]) -> str:
+            return "| " + " | ".join(_cell(cell).replace("|", "\\|") for cell in cells) + " |"
+
+        return "\n".join([line([name.replace("_", " ") for name in head]), "|" + "---|" * len(head), *map(line, rows)])
+
+    summary = [
+        (f"[{name}](#{name})", f"**{result.verdict}**", result.title)
+        if (result := results.get(name)) is not None
+        else (name, waiting[name], about(name).title)
+        for name in NAMES
+    ]
+    parts = [f"# {TITLE}", LEAD, spent, table(("experiment", "verdict", "about"), summary)]
+    for name, result in results.items():
+        parts += [
+            f"## {name}",
+            f"{result.title}. **{result.verdict}** ({result.size}, {clock(result.seconds)} of queue time)",
+            f"**Claim.** {result.claim}",
+            f"**Method.** {result.method}",
+            f"**Rule.** {result.rule}",
+            table(("finding", "verdict", "because"), [(f.claim, f.verdict, f.because) for f in result.findings]),
+            *(f"![{figure.title}](figures/{name}-{i}.svg)" for i, figure in enumerate(result.figures, start=1)),
+            *result.notes,
+        ]
+        columns = _plain_columns(result.arms)
+        if result.arms:
+            rows = [[arm.get(column) for column in columns] for arm in result.arms]
+            parts.append(
+                f"<details><summary>{len(rows)} rows of measurements</summary>\n\n{table(columns, rows)}\n\n</details>"
+            )
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,83 @@
+"""What an experiment gives back: claim, findings, arms and figures, as small JSON that the report and the page read."""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from dragoman.errors import DataError
+
+Verdict = Literal["holds", "does not hold here", "undecided"]
+FigureKind = Literal["lines", "bars", "points"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One part of a claim, what the rule says of it, and the measurements that the rule saw."""
+
+    claim: str
+    verdict: Verdict
+    because: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Numbers to draw. Every series has a value, or None, for each x; `spread` is the half-width of its band."""
+
+    title: str
+    x: Sequence[float]
+    series: Mapping[str, Sequence[float | None]]
+    x_label: str = ""
+    y_label: str = ""
+    kind: FigureKind = "lines"
+    labels: Sequence[str] = ()  # of the x, where they are names: then x counts them
+    log_x: bool = False
+    log_y: bool = False
+    spread: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    point_labels: Sequence[str] = ()  # beside the points of kind "points"
+
+
+@dataclass(frozen=True)
+class Result:
+    """`verdict` follows from the findings by `rules.combined`."""
+
+    experiment: str
+    title: str
+    claim: str
+    method: str
+    rule: str
+    verdict: Verdict
+    findings: Sequence[Finding]
+    arms: Sequence[Mapping[str, Any]]
+    figures: Sequence[Figure] = ()
+    notes: Sequence[str] = ()
+    size: str = "small"
+    seconds: float = 0.0  # wall clock of the arms, shared ones in each experiment that uses them
+
+    def to_json(self) -> str:
+        # The two keys that a figure needs come first; numbers are cut to what was measured.
+        return json.dumps(_rounded(dataclasses.asdict(self)), indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            values["findings"] = [Finding(**finding) for finding in values["findings"]]
+            values["figures"] = [Figure(**figure) for figure in values["figures"]]
+            return cls(**values)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError(f"{path}: not a result ({error}); run the experiment again") from None
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if value == value and abs(value) != float("inf") else None
+    if isinstance(value, Mapping):
+        return {key: _rounded(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(part) for part in value]
+    return value

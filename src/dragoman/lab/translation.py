@@ -1,0 +1,256 @@
+"""Arms that train a translator with `dragoman.train`, and what is measured of it.
+
+One rule makes a recipe of the paper's Table 3 small enough for one core: widths (d_model, d_ff, d_k, d_v) a quarter,
+layers a half, steps a hundredth, 1,000 tokens a step, a vocabulary of 4,000, a warm-up of 300 steps. Probabilities
+(dropout, label smoothing) and the number of heads stay. Rows stay ratios of each other.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import random
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dragoman import config as configuration
+from dragoman import evaluate
+from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, TrainConfig
+from dragoman.corpus import read_lines
+from dragoman.dataset import Prepared, prepare
+from dragoman.errors import UsageError
+from dragoman.lab.queue import Arm, Kept, Measured, Settings, Size
+from dragoman.lab.tasks import one_thread
+from dragoman.model import count_parameters
+from dragoman.rundir import RunDirectory
+
+BASE_SEEDS = 5  # of the base row: their spread is the noise band of all others
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What paper-size numbers are divided by."""
+
+    width: int
+    layers: int
+    steps: int
+    batch_tokens: int
+    vocab_size: int
+    warmup_steps: int
+
+
+SCALES: Mapping[Size, Scale] = {
+    "small": Scale(width=4, layers=2, steps=100, batch_tokens=1000, vocab_size=4000, warmup_steps=300),
+    "smoke": Scale(width=64, layers=6, steps=50_000, batch_tokens=100, vocab_size=320, warmup_steps=2),
+}
+TEXT = {"small": "Multi30k English-German", "smoke": "made-up sentences"}
+
+
+def scaled(recipe: str, size: Size, **changes: Any) -> RunConfig:
+    """A recipe by the rule above, then `changes` by full name with two underscores: train__seed=2."""
+    scale, paper = SCALES[size], configuration.load(recipe).config
+
+    def narrow(width: int) -> int:
+        return max(1, width // scale.width)
+
+    def shallow(layers: int) -> int:
+        return max(1, layers // scale.layers)
+
+    model = replace(
+        paper.model,
+        vocab_size=scale.vocab_size,
+        d_model=narrow(paper.model.d_model),
+        d_ff=narrow(paper.model.d_ff),
+        d_k=narrow(paper.model.key_size),
+        d_v=narrow(paper.model.value_size),
+        encoder_layers=shallow(paper.model.encoder_layers),
+        decoder_layers=shallow(paper.model.decoder_layers),
+    )
+    steps = max(2, paper.train.steps // scale.steps)
+    train = replace(
+        paper.train,
+        steps=steps,
+        batch_tokens=scale.batch_tokens,
+        micro_batch_tokens=scale.batch_tokens // 4,
+        warmup_steps=scale.warmup_steps,
+        valid_steps=steps,
+        valid_sentences=1,  # the test set is translated afterwards, with a beam
+        keep_checkpoints=1,
+        average_checkpoints=1,
+        threads=1,
+    )
+    values: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
+    for name, value in changes.items():
+        section, _, key = name.partition("__")
+        values[section][key] = value
+    if "steps" in values["train"]:
+        values["train"].setdefault("valid_steps", values["train"]["steps"])
+    return RunConfig(replace(model, **values["model"]), DataConfig(), replace(train, **values["train"]), paper.search)
+
+
+def translation_arm(settings: Settings, name: str, seed: int, recipe: str = "table3-base", **changes: Any) -> Arm:
+    """An arm by what of its configuration is not the paper's base; same values, same arm, whatever asked for it."""
+    config = scaled(recipe, settings.size, **changes, train__seed=seed)
+    plain = {"model": dataclasses.asdict(ModelConfig()), "train": dataclasses.asdict(TrainConfig()) | {"seed": None}}
+    sections = {"model": dataclasses.asdict(config.model), "train": dataclasses.asdict(config.train)}
+    different = {
+        section: {key: value for key, value in values.items() if value != plain[section][key]}
+        for section, values in sections.items()
+    }
+    # Roughly: tokens times parameters that work on each.
+    model, layers = config.model, config.model.encoder_layers + config.model.decoder_layers
+    width = model.num_heads * (model.key_size + model.value_size) * 2 + 2 * model.d_ff + 300
+    cost = config.train.steps * config.train.batch_tokens * layers * model.d_model * width / 1e12
+    return Arm("translation", f"{name}, seed {seed}", {"text": TEXT[settings.size], **different}, float(f"{cost:.4g}"))
+
+
+def base_arms(settings: Settings) -> list[Arm]:
+    """The base row with the seeds of the noise band."""
+    seeds = range(1, 1 + max(settings.seeds or 0, 1 if settings.size == "smoke" else BASE_SEEDS))
+    return [translation_arm(settings, "base", seed) for seed in seeds]
+
+
+def config_of(arm: Arm) -> RunConfig:
+    values = {section: dict(arm.configuration[section]) for section in ("model", "train")}
+    return RunConfig.from_json(json.dumps(values), arm.name)
+
+
+def measure_translation(arm: Arm, settings: Settings) -> Measured:
+    """Train it; perplexity on the validation set, BLEU on the test set with the paper's beam."""
+    run = trained(arm, settings)
+    sources, references = test_set(settings)
+    outputs = translations(run, sources)
+    events = read_log(run)
+    losses = [round(event["loss"], 4) for event in events if event["event"] == "train"]
+    valid = [event for event in events if event["event"] == "valid"]
+    kept = {
+        "bleu": bleu(outputs, references),
+        "nll": valid[-1]["nll"],
+        "perplexity": valid[-1]["perplexity"],
+        "length_ratio": sum(len(o.split()) for o in outputs) / sum(len(r.split()) for r in references),
+        "bleu_by_length": bleu_by_length(sources, outputs, references),
+        "parameters": parameters_of(run),
+        "tokens": sum(event["tokens"] for event in events if event["event"] == "train"),
+        "losses": losses,
+        "gradient_norms": [round(event["gradient_norm"], 4) for event in events if event["event"] == "train"],
+        "validations": [[event["step"], event["nll"], event["bleu"]] for event in valid],
+        "skipped_steps": sum(event["event"] == "skipped" for event in events),
+        "seconds_in_all": max((event["seconds"] for event in events if "seconds" in event), default=0.0),
+    }
+    if config_of(arm).train.keep_checkpoints == 1:  # the optimiser's state is three times the model
+        shutil.rmtree(run.checkpoints_path, ignore_errors=True)
+    return kept
+
+
+def trained(arm: Arm, settings: Settings) -> RunDirectory:
+    """The run of an arm, trained now if it is not there; one that was stopped goes on."""
+    from dragoman.train import train
+
+    run = RunDirectory(settings.work / "runs" / arm.key)
+    if run.model_card_path.exists() and "finished_at" in json.loads(run.model_card_path.read_text()):
+        return run
+    data, source = text_of(settings), settings.work / f"text-{settings.size}"
+    prepared_text(settings)
+    run.path.mkdir(parents=True, exist_ok=True)
+    for name in ("tokenizer.model", "cleaning.json"):
+        shutil.copy(source / name, run.path / name)
+    if not (run.path / "data").exists():
+        shutil.copytree(source / "data", run.path / "data", copy_function=os.link)
+    log = (run.path / "training.txt").open("a", encoding="utf-8")
+    with log, contextlib.redirect_stderr(log), one_thread():
+        train(replace(config_of(arm), data=data), run, "dragoman lab run")
+    return run
+
+
+def prepared_text(settings: Settings) -> Prepared:
+    """The text's ids, made once for all arms."""
+    return prepare(
+        text_of(settings), SCALES[settings.size].vocab_size, 1, settings.work / f"text-{settings.size}", lambda _: None
+    )
+
+
+def text_of(settings: Settings) -> DataConfig:
+    if settings.size == "smoke":
+        made_up = _made_up_text(settings.work / "made-up")
+        train, valid = (CorpusConfig(pairs=str(made_up / f"{part}.tsv")) for part in ("train", "valid"))
+    else:
+        directory = multi30k(settings)
+        train, valid = (
+            CorpusConfig(source=str(directory / f"{part}.en.gz"), target=str(directory / f"{part}.de.gz"))
+            for part in ("train", "val")
+        )
+    return DataConfig(train=(train,), valid=(valid,))
+
+
+def multi30k(settings: Settings) -> Path:
+    if settings.data is None or not (settings.data / "train.en.gz").is_file():
+        raise UsageError(
+            f"lab: no Multi30k in {settings.data}; give --data DIRECTORY with train, val and test_2016_flickr, "
+            f".en.gz and .de.gz each"
+        )
+    return settings.data
+
+
+def test_set(settings: Settings) -> tuple[list[str], list[str]]:
+    if settings.size == "smoke":
+        lines = (_made_up_text(settings.work / "made-up") / "valid.tsv").read_text(encoding="utf-8").splitlines()
+        pairs = [line.split("\t") for line in lines]
+        return [source for source, _ in pairs], [target for _, target in pairs]
+    directory = multi30k(settings)
+    source, target = (list(read_lines(directory / f"test_2016_flickr.{side}.gz")) for side in ("en", "de"))
+    return source, target
+
+
+def translations(run: RunDirectory, sources: Sequence[str], beam: int = 4, alpha: float = 0.6) -> list[str]:
+    """By the quick engine where it can serve the model, else by the reference: they agree."""
+    from dragoman.translate import Translator
+
+    with one_thread():
+        return Translator.load(run.path, beam=beam, alpha=alpha).translate(sources)
+
+
+def bleu(outputs: Sequence[str], references: Sequence[str]) -> float:
+    return evaluate.bleu(outputs, [[reference] for reference in references]).value
+
+
+LENGTHS = ((1, 8), (9, 12), (13, 17), (18, 999))  # words of the source
+
+
+def bleu_by_length(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> list[float | None]:
+    scores: list[float | None] = []
+    for low, high in LENGTHS:
+        rows = [i for i, source in enumerate(sources) if low <= len(source.split()) <= high]
+        scores.append(bleu([outputs[i] for i in rows], [references[i] for i in rows]) if rows else None)
+    return scores
+
+
+def parameters_of(run: RunDirectory) -> int:
+    from dragoman.recurrent import make_model
+
+    return count_parameters(make_model(run.read_config().model))
+
+
+def read_log(run: RunDirectory) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run.metrics_path.read_text(encoding="utf-8").splitlines()]
+
+
+def noise_of(base: Sequence[Kept], name: str) -> float:
+    """The standard deviation of a measurement over the base's seeds."""
+    from dragoman.lab.rules import spread
+
+    return spread([kept.measured[name] for kept in base])
+
+
+def _made_up_text(directory: Path) -> Path:
+    """A word for a word, so that nothing is needed from outside."""
+    if not directory.exists():
+        draw, words = random.Random(1), [f"{a}{b}" for a in "bdfgklmn" for b in ("a", "e", "i", "o")]
+        lines = {" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(140)}
+        pairs = [f"{line}\t{line.translate(str.maketrans('bdfgaeio', 'pzvkoiea'))}\n" for line in sorted(lines)]
+        directory.mkdir(parents=True)
+        (directory / "train.tsv").write_text("".join(pairs[:-12]), encoding="utf-8")
+        (directory / "valid.tsv").write_text("".join(pairs[-12:]), encoding="utf-8")
+    return directory

@@ -1,0 +1,265 @@
+"""The lab: rules as pure functions, a queue that goes on, every experiment at its smallest, the report."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from dragoman.config import flatten
+from dragoman.lab import figures, rules
+from dragoman.lab.catalogue import NAMES, about, chosen, load, path_of
+from dragoman.lab.cli import parse_duration
+from dragoman.lab.queue import Arm, Kept, OutOfBudget, Queue, Settings
+from dragoman.lab.report import write_report
+from dragoman.lab.result import Figure, Finding, Result
+
+# Rules
+
+
+def test_higher_needs_more_than_chance() -> None:
+    assert rules.higher([3.0, 3.2, 2.8], [1.0, 1.2, 0.8]) == "holds"
+    assert rules.higher([1.0, 1.2, 0.8], [3.0, 3.2, 2.8]) == "does not hold here"
+    assert rules.higher([1.0, 3.0], [0.9, 2.9]) == "undecided"
+    assert rules.higher([2.0], [1.0], noise=0.1) == "holds"
+    assert rules.higher([2.0], [1.0], noise=0.4) == "undecided"  # two standard errors of the difference are 1.13
+    assert rules.higher([2.0], [1.9], least=0.5) == "undecided"
+
+
+def test_noise_is_pooled_within_groups() -> None:
+    assert rules.pooled_spread([[1.0], [2.0]]) is None
+    assert rules.pooled_spread([[1.0, 3.0], [100.0, 102.0], [7.0]]) == pytest.approx(math.sqrt(2))
+
+
+def test_alike_asks_for_precision_too() -> None:
+    assert rules.alike([1.0, 1.01], [1.0, 1.01], 0.05) == "holds"
+    assert rules.alike([1.0, 1.0], [2.0, 2.0], 0.05) == "does not hold here"
+    assert rules.alike([0.0, 2.0], [0.0, 2.0], 0.05) == "undecided"
+
+
+def test_a_claim_holds_if_all_its_parts_do() -> None:
+    parts = {verdict: Finding("", verdict, "") for verdict in ("holds", "does not hold here", "undecided")}
+    assert rules.combined([parts["holds"]]) == "holds"
+    assert rules.combined([parts["holds"], parts["undecided"]]) == "undecided"
+    assert rules.combined(list(parts.values())) == "does not hold here"
+    assert rules.combined([]) == "undecided"
+
+
+def test_slopes_and_ranks() -> None:
+    assert rules.slope([1, 2, 4, 8], [3 * x**1.5 for x in (1, 2, 4, 8)]) == pytest.approx(1.5)
+    assert rules.rank_correlation([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)
+    assert rules.rank_correlation([1, 1, 2], [5, 5, 7]) == pytest.approx(1.0)
+    assert rules.rank_correlation([1, 1], [1, 2]) == 0.0
+
+
+# The queue
+
+
+def arm(number: int) -> Arm:
+    return Arm("counting", f"number {number}", {"number": number})
+
+
+def test_what_was_measured_is_never_measured_again(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def measure(one: Arm) -> dict[str, Any]:
+        calls.append(one.configuration["number"])
+        return {"square": one.configuration["number"] ** 2}
+
+    first = Queue(tmp_path, say=lambda _: None).measured([arm(1), arm(2), arm(1)], measure)
+    again = Queue(tmp_path, say=lambda _: None).measured([arm(2), arm(3)], measure)
+    assert calls == [1, 2, 3]
+    assert [kept.measured["square"] for kept in (*first, *again)] == [1, 4, 1, 4, 9]
+    lines = (tmp_path / "arms" / "counting.jsonl").read_text().splitlines()
+    assert [json.loads(line)["configuration"]["number"] for line in lines] == [1, 2, 3]
+
+
+def test_a_stop_in_the_middle_keeps_what_is_there(tmp_path: Path) -> None:
+    def measure(one: Arm) -> dict[str, Any]:
+        if one.configuration["number"] == 2:
+            raise KeyboardInterrupt
+        return {}
+
+    with pytest.raises(KeyboardInterrupt):
+        Queue(tmp_path, say=lambda _: None).measured([arm(1), arm(2)], measure)
+    assert Queue(tmp_path).find(arm(1)) is not None
+    assert Queue(tmp_path).find(arm(2)) is None
+
+
+def test_the_budget_ends_before_the_arm_that_would_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "arms" / "counting.jsonl"
+    path.parent.mkdir()
+    record = {"key": arm(1).key, "seconds": 100.0, "cost": 1.0, "measured": {}}
+    path.write_text(json.dumps(record) + "\n")
+    said: list[str] = []
+    queue = Queue(tmp_path, budget=250.0, say=said.append)
+    long = Arm("counting", "long", {"number": 9}, cost=3.0)
+    unknown = Arm("other", "unknown", {})
+    queue.plan([arm(1), arm(2), long, unknown])
+    assert queue.expected(long) == 300
+    assert queue.left() == "3 arms left, about 6:40 for 2 of them, and 1 of kinds not timed yet"
+    queue.measured([arm(2)], lambda _: {})
+    with pytest.raises(OutOfBudget, match="long would not fit"):
+        queue.measured([long], lambda _: {})
+
+
+def test_an_arm_is_known_by_its_configuration_not_by_its_name() -> None:
+    assert Arm("a", "x", {"p": 1, "q": 2}).key == Arm("a", "y", {"q": 2, "p": 1}, cost=7.0).key
+    assert len({Arm("a", "x", {"p": 1}).key, Arm("b", "x", {"p": 1}).key, Arm("a", "x", {"p": 2}).key}) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("3h", 10800), ("90m", 5400), ("1h30m", 5400), ("45s", 45), ("0.5h", 1800)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+# Experiments
+
+
+def test_every_experiment_has_its_file_and_states_claim_method_and_rule() -> None:
+    files = {path.stem.replace("_", "-") for path in path_of("scaling").parent.glob("*.py")} - {"--init--"}
+    assert files == set(NAMES)
+    for name in NAMES:
+        said = about(name)
+        assert min(len(said.title), len(said.claim), len(said.method), len(said.rule)) > 15
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """One queue for all of them: they share arms, as in a real run."""
+    out = tmp_path_factory.mktemp("lab")
+    return Settings(Queue(out, say=lambda _: None), out / "models", None, "smoke")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_runs_at_its_smallest(name: str, smoke: Settings) -> None:
+    experiment = load(name)
+    result = experiment.run(smoke)
+    path = smoke.queue.directory / "results" / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(result.to_json(), encoding="utf-8")
+    content = json.loads(path.read_text())
+    assert (content["experiment"], content["claim"]) == (name, about(name).claim)
+    assert content["arms"]
+    assert len(result.to_json()) < 60_000
+    # The verdict is the rule's, applied to the measurements that are kept.
+    kept = [smoke.queue.find(arm) for arm in experiment.arms(smoke)]
+    found = experiment.judge([one for one in kept if one is not None])
+    assert [f.verdict for f in found] == [f["verdict"] for f in content["findings"]]
+    assert content["verdict"] == rules.combined(found)
+    for figure in content["figures"]:
+        assert all(math.isfinite(x) for x in figure["x"])
+        assert all(len(values) == len(figure["x"]) for values in figure["series"].values())
+    for drawn in Result.read(path).figures:
+        ElementTree.fromstring(figures.draw(drawn))
+    measured = {one.key for one in experiment.arms(smoke)}
+    assert measured <= {key for records in smoke.queue._kinds.values() for key in records}
+
+
+def test_scaled_rows_stay_ratios_of_each_other() -> None:
+    from dragoman.lab.experiments.table3 import PAPER
+    from dragoman.lab.translation import scaled
+
+    values = {row: dict(flatten(scaled(f"table3-{row}", "small"))) for row in PAPER}
+    base = values["base"]
+    assert (base["model.d_model"], base["model.d_ff"], base["model.d_k"], base["train.steps"]) == (128, 512, 16, 1000)
+    assert values["C5"]["model.d_model"] == 2 * base["model.d_model"]
+    assert values["C1"]["model.encoder_layers"] * 3 == base["model.encoder_layers"]
+    assert values["big"]["train.steps"] == 3 * base["train.steps"]
+    for row in ("A1", "A2", "A3", "A4"):  # equal computation
+        assert values[row]["model.num_heads"] * values[row]["model.d_k"] == base["model.d_model"]
+    assert {values[row]["model.dropout"] for row in ("base", "D1", "D2")} == {0.1, 0.0, 0.2}
+
+
+def test_a_rule_can_say_no() -> None:
+    """The same rule on measurements made up to go either way."""
+    from dragoman.lab.experiments import beam
+
+    def kept(four: float, longer: float) -> list[Kept]:
+        measured = {"bleu 4 0.6": four, "bleu 1 0.6": 20.0, "length 4 0.0": 1.0, "length 4 0.6": longer}
+        return [Kept(Arm("beam", "", {"alphas": [0.0, 0.6]}), measured, 1.0) for _ in range(3)]
+
+    assert [f.verdict for f in beam.judge(kept(21.0, 1.1))] == ["holds", "holds"]
+    assert [f.verdict for f in beam.judge(kept(19.0, 0.9))] == ["does not hold here"] * 2
+    assert beam.judge(kept(20.05, 1.1))[0].verdict == "undecided"
+
+
+def test_the_restricted_attention_is_attention_with_a_band() -> None:
+    import torch
+
+    from dragoman.lab.experiments.table1 import restricted
+
+    x = torch.randn(2, 32, 8, dtype=torch.float64)
+    near = (torch.arange(32)[:, None] - torch.arange(32)).abs() <= 4
+    expected = torch.nn.functional.scaled_dot_product_attention(x, x, x, near)
+    torch.testing.assert_close(restricted(x, 8), expected)
+
+
+# Figures and the report
+
+
+def test_figures_are_whole_at_the_edges_of_what_can_be_measured() -> None:
+    for figure in (
+        Figure("one point", [1.0], {"a": [2.0]}),
+        Figure("gaps", [1, 2, 3], {"a": [None, 1.0, None], "b": [0.0, -1.0, 2.0]}, spread={"b": [0.1, None, 0.2]}),
+        Figure("logs", [1, 10, 100], {"a": [1e-3, 0.0, 1e3]}, log_x=True, log_y=True),
+        Figure("bars < & >", [0, 1], {"a": [-1.0, 2.0], "b": [None, 0.0]}, kind="bars", labels=["x", "y"]),
+        Figure("points", [0.5, -2.0], {"a": [1.0, None], "b": [None, 3.0]}, kind="points", point_labels=["p", "q"]),
+    ):
+        tree = ElementTree.fromstring(figures.draw(figure))
+        assert tree.attrib["aria-label"] == figure.title
+        assert "nan" not in figures.draw(figure)
+        assert "prefers-color-scheme:dark" in figures.draw(figure)
+
+
+def test_the_report_is_one_offline_page_and_the_same_in_markdown(smoke: Settings) -> None:
+    out = smoke.queue.directory
+    ran = [name for name in NAMES if (out / "results" / f"{name}.json").exists()]
+    (out / "results" / "embeddings.json").unlink()
+    page, markdown = (path.read_text(encoding="utf-8") for path in write_report(out))
+    assert not re.search(r"""(src|href)=["']?(http|//|/)""", page)
+    for name in ran[:-1]:
+        verdict = Result.read(out / "results" / f"{name}.json").verdict
+        assert f'<a href="#{name}">{name}</a>' in page
+        assert f"| [{name}](#{name}) | **{verdict}** |" in markdown
+    assert "embeddings</td><td" in page
+    assert "| embeddings | not run" in markdown
+    for picture in re.findall(r"\]\((figures/[^)]+)\)", markdown):
+        assert (out / picture).is_file()
+
+
+# The commands
+
+
+def test_the_commands(cli: Callable[..., Any], tmp_path: Path) -> None:
+    listed = cli("lab", "list", "--out", tmp_path)
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(NAMES)
+    assert "not run" in listed.stdout
+    ran = cli("lab", "run", "beam", "averaging", "--size", "smoke", "--out", tmp_path, "--budget", "0s")
+    assert (ran.code, ran.stdout) == (0, "")
+    assert "the budget is used up" in ran.stderr
+    ran = cli("lab", "run", "beam", "--size", "smoke", "--out", tmp_path)
+    assert ran.code == 0, ran.stderr
+    assert ran.stdout.startswith("beam: ")
+    written = cli("lab", "report", "--out", tmp_path)
+    assert written.stdout.split() == [str(tmp_path / "report.html"), str(tmp_path / "report.md")]
+    assert json.loads(cli("lab", "list", "--out", tmp_path, "--json").stdout)[15]["verdict"] != "not run"
+
+
+def test_what_is_wrong_is_said(cli: Callable[..., Any], tmp_path: Path) -> None:
+    wrong = cli("lab", "run", "scalling")
+    assert wrong.code == 2
+    assert "no experiment scalling; there are: all, scaling, mask" in wrong.stderr
+    wrong = cli("lab", "run", "beam", "--budget", "tomorrow")
+    assert (wrong.code, "for example 3h" in wrong.stderr) == (2, True)
+    wrong = cli("lab", "run", "beam", "--data", tmp_path / "none", "--out", tmp_path)
+    assert (wrong.code, "give --data DIRECTORY" in wrong.stderr) == (2, True)
+    wrong = cli("lab", "report", "--out", tmp_path / "empty")
+    assert (wrong.code, "no results" in wrong.stderr) == (2, True)
+    assert chosen(["all"]) == list(NAMES)
