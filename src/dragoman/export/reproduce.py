@@ -11,7 +11,7 @@ from typing import Any
 from dragoman import evaluate
 from dragoman.config import CorpusConfig, RunConfig
 from dragoman.corpus import file_digest
-from dragoman.dataset import prepared_directory, read_text
+from dragoman.dataset import validation_pairs
 from dragoman.engines.converted import processor
 from dragoman.errors import DataError, UsageError
 from dragoman.rundir import RunDirectory, replacing, sha256, unpack
@@ -156,8 +156,7 @@ def _compared(
         differs.append("the clock set the rates there, the steps here")
     same_bits = sha256(original.model_path) == sha256(run.model_path)
     comparison = None
-    prepared = prepared_directory(run.path)
-    pairs = [] if prepared is None else read_text(prepared)
+    pairs = validation_pairs(run.path)
     if not same_bits and pairs:
         say("the bits differ: translating the validation text with both")
         sources, references = [source for source, _ in pairs], [[target] for _, target in pairs]
