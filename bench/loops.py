@@ -42,7 +42,7 @@ INPUTS: dict[str, Make] = {
     "a word three times": repeated,
     "capitals": lambda sentence, _: sentence.upper(),
     "no spaces": lambda sentence, _: sentence.replace(" ", ""),
-    "four in one": lambda sentence, draw: " ".join([sentence.rstrip(".!?")] * 2 + [names(sentence, draw)] * 2),
+    "four sentences": lambda sentence, draw: " ".join([sentence.rstrip(".!?")] * 2 + [names(sentence, draw)] * 2),
     "a list of numbers": lambda _, draw: ", ".join(str(draw.randint(1, 9999)) for _ in range(draw.randint(5, 20))),
 }  # fmt: skip
 
