@@ -173,7 +173,8 @@ def test_translate_as_json(tiny_run: Path, cli: Cli) -> None:
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
     assert all(candidate["log_probability"] <= candidate["score"] for candidate in first["translations"])
-    assert second == {"source": "", "translations": [{"text": "", "score": 0.0, "log_probability": 0.0}]}
+    nothing = {"text": "", "score": 0.0, "log_probability": 0.0}
+    assert second == {"source": "", "translations": [nothing], "faults": [], "repaired": []}
 
 
 def test_translate_n_best_with_scores(tiny_run: Path, cli: Cli) -> None:

@@ -90,7 +90,6 @@ def test_what_loops_is_decoded_again_and_said(weak_run: Path, engine: Any) -> No
         elif after.repaired:
             assert after.text != before.text
             assert set(after.repaired) <= set(before.faults)
-            assert after.candidates[0].log_probability <= before.candidates[0].log_probability + 1e-4
 
 
 def test_the_command_says_what_it_found(weak_run: Path, cli: Callable[..., Any]) -> None:

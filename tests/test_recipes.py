@@ -146,9 +146,9 @@ def test_base_leaves_nothing_of_the_papers_to_a_default() -> None:
     origins = config.load("base").origins
     by_default = {key for key, origin in origins.items() if origin == "default"}
     assert by_default & {key for keys in KEYS.values() for key in keys} == set()
-    # No limit of the paper's sinusoids, and what only half a model has; the rest of the model is stated.
-    of_halves = {"model.classes", "model.patch", "model.embedding_norm"}
-    assert {key for key in by_default if key.startswith("model.")} == {"model.max_positions", *of_halves}
+    # No limit of the paper's sinusoids, and what only half a model or an LSTM has; the rest of the model is stated.
+    of_others = {"model.classes", "model.patch", "model.embedding_norm", "model.recurrent_attention"}
+    assert {key for key in by_default if key.startswith("model.")} == {"model.max_positions", *of_others}
 
 
 def test_multi30k_tiny_has_the_published_shape() -> None:
