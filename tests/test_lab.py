@@ -96,7 +96,7 @@ def test_the_budget_ends_before_the_arm_that_would_not_fit(tmp_path: Path) -> No
     record = {"key": arm(1).key, "seconds": 100.0, "cost": 1.0, "measured": {}}
     path.write_text(json.dumps(record) + "\n")
     said: list[str] = []
-    queue = Queue(tmp_path, budget=250.0, say=said.append)
+    queue = Queue(tmp_path, budget=140.0, say=said.append)
     long = Arm("counting", "long", {"number": 9}, cost=3.0)
     unknown = Arm("other", "unknown", {})
     queue.plan([arm(1), arm(2), long, unknown])
@@ -127,7 +127,7 @@ def test_every_experiment_has_its_file_and_states_claim_method_and_rule() -> Non
     assert files == set(NAMES)
     for name in NAMES:
         said = about(name)
-        assert min(len(said.title), len(said.claim), len(said.method), len(said.rule)) > 15
+        assert min(len(said.title), len(said.claim), len(said.method), len(said.rule)) > 10
 
 
 @pytest.fixture(scope="module")

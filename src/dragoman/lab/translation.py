@@ -2,9 +2,9 @@
 
 One rule makes a recipe of the paper's Table 3 small enough for one core: widths (d_model, d_ff, d_k, d_v) a
 quarter, layers a half, steps a hundredth. Probabilities (dropout, label smoothing) and the number of heads stay.
-Rows stay ratios of each other. For all alike: 1,000 tokens a step, a vocabulary of 4,000, and, as a hundredth of
-the steps would not do otherwise, normalisation before the sub-layer and a rate that rises for 200 steps and falls
-straight to zero. The highest rate is 4e-3 at d_model = 128 and goes with d_model^-0.5, as in equation 3.
+Rows stay ratios of each other. For all alike: 1,000 tokens a step, a vocabulary of 4,000, and, to learn enough in
+so few steps, normalisation before the sub-layer and a rate that rises for 200 steps and falls straight to zero. The
+highest rate is 4e-3 at d_model = 128 and goes with d_model^-0.5, as in equation 3.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ class Scale:
 
 SCALES: Mapping[Size, Scale] = {
     "small": Scale(width=4, layers=2, steps=100, batch_tokens=1000, vocab_size=4000, warmup_steps=200, peak_rate=4e-3),
-    "smoke": Scale(width=64, layers=6, steps=50_000, batch_tokens=100, vocab_size=320, warmup_steps=1, peak_rate=4e-3),
+    "smoke": Scale(width=64, layers=6, steps=50_000, batch_tokens=400, vocab_size=320, warmup_steps=1, peak_rate=4e-3),
 }
 TEXT = {"small": "Multi30k English-German", "smoke": "made-up sentences"}
 

@@ -27,7 +27,7 @@ def arms(settings: Settings) -> list[Arm]:
     def times(factor: float) -> dict[str, float]:
         return {
             "train__batch_tokens": int(base.batch_tokens * factor),
-            "train__micro_batch_tokens": int(base.micro_batch_tokens * max(factor, 0.25)),
+            "train__micro_batch_tokens": int(base.micro_batch_tokens * factor),
             "train__steps": max(2, int(base.steps / factor)),
             "train__warmup_steps": max(1, int(base.warmup_steps / factor)),
             "train__peak_rate": (base.peak_rate or 0.0) * factor**0.5,

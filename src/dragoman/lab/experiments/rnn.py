@@ -46,8 +46,10 @@ KINDS = {"none": "LSTM", "additive": "LSTM, additive", "multiplicative": "LSTM, 
 
 def arms(settings: Settings) -> list[Arm]:
     steps = scaled("table3-base", settings.size).train.steps
-    watched: dict[str, Any] = {"train__valid_steps": max(1, steps // 5), "train__valid_sentences": 200}
-    width = 16 if settings.size == "smoke" else 192  # so that the parameters come out as those of the base row
+    smoke = settings.size == "smoke"
+    sentences, every = (1, 2) if smoke else (200, steps // 5)
+    watched: dict[str, Any] = {"train__valid_steps": every, "train__valid_sentences": sentences}
+    width = 16 if smoke else 192  # so that the parameters come out as those of the base row
     lstm: dict[str, Any] = {
         "model__architecture": "lstm", "model__d_model": width, "model__num_heads": 1, "model__d_k": None,
         "model__d_v": None, "model__encoder_layers": 1, "model__decoder_layers": 2,
