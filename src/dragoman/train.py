@@ -317,7 +317,8 @@ def require_same_run(before: RunConfig, now: RunConfig, run: RunDirectory) -> No
     for (key, old), (_, new) in zip(flatten(before), flatten(now), strict=True):
         section, name = key.split(".")
         fixed = section == "model" or (section == "train" and name not in may_change)
-        if fixed and old != new and not (key == "model.vocab_size" and new == 0):
+        # 0 leaves the size to the text, and a text may have given fewer pieces than were asked for.
+        if fixed and old != new and not (key == "model.vocab_size" and (new == 0 or new > old)):
             raise ConfigError(f"{run.path}: {key} was {old} when this run began, is {new} now; give a new --out")
 
 
