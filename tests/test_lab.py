@@ -269,5 +269,5 @@ def test_what_is_wrong_is_said(cli: Callable[..., Any], tmp_path: Path) -> None:
     wrong = cli("lab", "run", "beam", "--data", tmp_path / "none", "--out", tmp_path)
     assert (wrong.code, "give --data DIRECTORY" in wrong.stderr) == (2, True)
     wrong = cli("lab", "report", "--out", tmp_path / "empty")
-    assert (wrong.code, "no results" in wrong.stderr) == (2, True)
+    assert (wrong.code, "nothing measured" in wrong.stderr) == (2, True)
     assert chosen(["all"]) == list(NAMES)

@@ -48,8 +48,8 @@ SIGNS = {"holds": ("holds", "✓"), "does not hold here": ("not", "✗"), "undec
 def write_report(out: Path) -> list[Path]:
     """report.html, report.md and figures/ beside results/."""
     results = {name: Result.read(path) for name in NAMES if (path := out / "results" / f"{name}.json").exists()}
-    if not results:
-        raise UsageError(f"lab report: no results in {out}; run some first: dragoman lab run scaling --out {out}")
+    if not results and not (out / "arms").is_dir():
+        raise UsageError(f"lab report: nothing measured in {out}; run some first: dragoman lab run scaling --out {out}")
     waiting = _waiting(out, [name for name in NAMES if name not in results])
     spent = _time_spent(out)
     written = [out / "report.html", out / "report.md"]
