@@ -145,7 +145,7 @@ def test_corrections_teach_a_run_and_the_better_one_takes_its_place(
     file, run, new = tmp_path / "corrections.db", tmp_path / "run", tmp_path / "new"
     shutil.copytree(tiny_run, run)
     memory = Memory(file)
-    for source, target in lexicon_pairs(160, seed=9):
+    for source, target in lexicon_pairs(800, seed=9):
         if "house" in source:
             memory.store("en-eo", source, target.replace(LEXICON["house"], "domaĉo"), target)
     memory.close()
@@ -158,7 +158,7 @@ def test_corrections_teach_a_run_and_the_better_one_takes_its_place(
     ran = cli("corrections", "promote", run, tiny_run)
     assert (ran.code, "no finished training on corrections" in ran.stderr) == (3, True)
 
-    ran = cli("corrections", "train", file, run, "--pair", "en-eo", "--out", new, "--steps", "120", "--old", "0.5")
+    ran = cli("corrections", "train", file, run, "--pair", "en-eo", "--out", new, "--steps", "150", "--old", "1.0")
     assert ran.code == 0, ran.stderr
     ran = cli("corrections", "promote", run, new, "--json")
     verdict = json.loads(ran.stdout)
@@ -167,6 +167,10 @@ def test_corrections_teach_a_run_and_the_better_one_takes_its_place(
     assert (run / BEFORE).read_bytes() == (tiny_run / "model.safetensors").read_bytes()
     assert (run / "model.safetensors").read_bytes() == (new / "model.safetensors").read_bytes()
     assert json.loads((run / "model.json").read_text())["kind"] == "corrections"
-    assert "domaĉo" in Translator.load(run).translate(["the house"])[0]
+    before, after = (
+        Translator.load(which).translate([one["source"] for one in listed[:20]]) for which in (tiny_run, run)
+    )
+    assert not any("domaĉo" in text for text in before)
+    assert sum("domaĉo" in text for text in after) > 2, after
     with pytest.raises(DataError, match="was not made from the weights"):
         promote(run, new)

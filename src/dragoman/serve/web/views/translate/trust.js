@@ -29,10 +29,10 @@ export function Legend({ about, translation }) {
   return html`<div class="legend" role="note" aria-label="How sure">
     ${rated.length > 0 && html`<p>
       How sure: ${rated.map((segment, at) => html`${at ? ", " : ""}<strong class=${segment.confidence < UNSURE ? "doubtful" : ""}
-        title=${segment.source}>${percent(segment.confidence)}</strong>`)}
+        title=${segment.source}>${percent(segment.confidence)}</strong>`)}${" "}
       <details><summary>what that means</summary>
         Of sentences that got this figure when the model was measured on text it had not seen, about that share were good
-        (chrF of ${served?.good ?? 50} or more against a person’s translation). An
+        (chrF of ${served?.good ?? 50} or more against a person’s translation). An${" "}
         <span class="unsure">underlined</span> word was right less than half of the time. It is a frequency, no proof.
       </details>
     </p>`}
