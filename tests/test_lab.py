@@ -78,6 +78,14 @@ def test_what_was_measured_is_never_measured_again(tmp_path: Path) -> None:
     assert [json.loads(line)["configuration"]["number"] for line in lines] == [1, 2, 3]
 
 
+def test_two_queues_at_work_keep_each_others_arms(tmp_path: Path) -> None:
+    one, other = (Queue(tmp_path, say=lambda _: None) for _ in range(2))
+    assert one.find(arm(1)) is other.find(arm(1)) is None
+    one.measured([arm(1)], lambda _: {})
+    other.measured([arm(2)], lambda _: {})
+    assert all(Queue(tmp_path).find(arm(number)) is not None for number in (1, 2))
+
+
 def test_a_stop_in_the_middle_keeps_what_is_there(tmp_path: Path) -> None:
     def measure(one: Arm) -> dict[str, Any]:
         if one.configuration["number"] == 2:
@@ -261,5 +269,5 @@ def test_what_is_wrong_is_said(cli: Callable[..., Any], tmp_path: Path) -> None:
     wrong = cli("lab", "run", "beam", "--data", tmp_path / "none", "--out", tmp_path)
     assert (wrong.code, "give --data DIRECTORY" in wrong.stderr) == (2, True)
     wrong = cli("lab", "report", "--out", tmp_path / "empty")
-    assert (wrong.code, "no results" in wrong.stderr) == (2, True)
+    assert (wrong.code, "nothing measured" in wrong.stderr) == (2, True)
     assert chosen(["all"]) == list(NAMES)

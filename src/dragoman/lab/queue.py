@@ -121,6 +121,7 @@ class Queue:
             "date": datetime.now(UTC).date().isoformat(),
             "made_by": ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("dragoman", "torch")),
         }
+        self._kinds.pop(arm.kind, None)  # another queue may have measured some in the meantime: read again
         records = self._of_kind(arm.kind)
         # Through JSON once, so that a measurement is the same whether it was made now or read.
         records[arm.key] = json.loads(json.dumps(record))

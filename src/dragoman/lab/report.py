@@ -48,11 +48,10 @@ SIGNS = {"holds": ("holds", "✓"), "does not hold here": ("not", "✗"), "undec
 def write_report(out: Path) -> list[Path]:
     """report.html, report.md and figures/ beside results/."""
     results = {name: Result.read(path) for name in NAMES if (path := out / "results" / f"{name}.json").exists()}
-    if not results:
-        raise UsageError(f"lab report: no results in {out}; run some first: dragoman lab run scaling --out {out}")
+    if not results and not (out / "arms").is_dir():
+        raise UsageError(f"lab report: nothing measured in {out}; run some first: dragoman lab run scaling --out {out}")
     waiting = _waiting(out, [name for name in NAMES if name not in results])
-    seconds, arms = _time_spent(out)
-    spent = f"{arms:,} arms were measured, in {seconds / 3600:.2f} hours of queue time in all."
+    spent = _time_spent(out)
     written = [out / "report.html", out / "report.md"]
     write_atomically(written[0], _as_html(results, waiting, spent).encode())
     write_atomically(written[1], _as_markdown(results, waiting, spent).encode())
@@ -62,10 +61,14 @@ def write_report(out: Path) -> list[Path]:
     return written
 
 
-def _time_spent(out: Path) -> tuple[float, int]:
+def _time_spent(out: Path) -> str:
     records = [json.loads(line) for path in (out / "arms").glob("*.jsonl")
                for line in path.read_text(encoding="utf-8").splitlines()]  # fmt: skip
-    return sum(record["seconds"] for record in records), len(records)
+    wall, cpu = (sum(record[name] for record in records) / 3600 for name in ("seconds", "cpu_seconds"))
+    return (
+        f"{len(records):,} arms were measured, in {wall:.2f} hours of queue time in all, of which one core worked "
+        f"{cpu:.2f} hours; the rest went to other work on the machine."
+    )
 
 
 def _waiting(out: Path, names: Sequence[str]) -> dict[str, str]:
