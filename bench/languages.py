@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 NGRAM_VOCABULARIES = (1000, 4000, 8000, 16000, 24000)
-RATES = ("5e-4", "2e-3")  # the highest rate of a classifier's training: each has its choice
+RATES = ("2e-4", "5e-4")  # the highest rate of a classifier's training: each has its choice
 
 
 def dragoman(*arguments: object) -> str:
@@ -170,7 +170,7 @@ def main() -> None:
     options.add_argument("--data", type=Path, default=Path.home() / ".cache/dragoman/demo-en-fr", help="of the demo")
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--only", choices=("lm", "mlm", "tasks"), nargs="*", default=("lm", "mlm", "tasks"))
-    options.add_argument("--labels", type=int, default=2000, help="labelled sentences for the classifiers")
+    options.add_argument("--labels", type=int, default=20_000, help="labelled sentences for the classifiers")
     options.add_argument("--steps", type=int, default=3000, help="of each training of tasks")
     options.add_argument("more", nargs="*", help="after --: flags of the trainings of lm, mlm and tasks")
     given = options.parse_args()

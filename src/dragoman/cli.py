@@ -71,9 +71,7 @@ app.add_typer(parse_commands(lambda line: _print(line)), name="parse")
 app.add_typer(lm_commands(lambda line, end: _print(line, end)), name="lm")
 app.add_typer(mlm_commands(lambda line: _print(line)), name="mlm")
 app.add_typer(vit_commands(lambda line: _print(line)), name="vit")
-add_adapting_commands(app, lambda line: _print(line))
 app.add_typer(correction_commands(lambda line: _print(line)), name="corrections")
-add_exporting_commands(app, lambda line: _print(line))
 app.add_typer(lab_commands(lambda line: _print(line)), name="lab")
 
 References = Annotated[
@@ -530,13 +528,15 @@ def demo(
     run_demo(out, minutes, _print)
 
 
-app.command("translate-file")(translate_file_command(lambda line: _print(line)))
 app.command()(quickstart)
+app.command("translate-file")(translate_file_command(lambda line: _print(line)))
+app.command()(serve)
+app.command()(inspect_command(lambda line: _print(line)))
 app.command()(doctor)
 app.command()(stress)
-app.command()(serve)
+add_adapting_commands(app, lambda line: _print(line))
+add_exporting_commands(app, lambda line: _print(line))
 app.command()(make_tasks(lambda line: _print(line)))
-app.command()(inspect_command(lambda line: _print(line)))
 
 
 def main() -> NoReturn:
