@@ -40,7 +40,8 @@ LENGTH = 25  # positions of a side in the counted pass: about a sentence
 
 
 def arms(settings: Settings) -> list[Arm]:
-    own = [Arm("table2", name, {"part": "count", "model": name, "size": settings.size}) for name in PAPER]
+    models = ("base",) if settings.size == "smoke" else tuple(PAPER)
+    own = [Arm("table2", name, {"part": "count", "model": name, "size": settings.size}) for name in models]
     rounds = 2 if settings.size == "smoke" else 30
     own.append(Arm("table2", "time of parts", {"part": "time", "rounds": rounds, "size": settings.size}))
     return own + base_arms(settings)
