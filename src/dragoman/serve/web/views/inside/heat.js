@@ -1,6 +1,6 @@
 // The chosen head, large: rows look at columns. A canvas; its values are read out below it, and listed for the row.
 
-import { html, useEffect, useMemo, useRef, useState } from "../../vendor/htm-preact.js";
+import { html, useLayoutEffect, useMemo, useRef, useState } from "../../vendor/htm-preact.js";
 import { FONT, pixels, prepare, short, useWidth } from "./drawing.js";
 import { weightAt } from "./packed.js";
 
@@ -15,7 +15,8 @@ export function HeatMap({ head, rows, columns, row, column, onChoose, colours, n
   const layout = useMemo(() => layoutOf(width, rows, columns), [width, rows, columns]);
   const picture = useMemo(() => head && pixels(head, colours), [head, colours]);
 
-  useEffect(() => {
+  // Before the browser paints: an effect would come a frame later, and frames are slow where canvases are many.
+  useLayoutEffect(() => {
     if (!picture || !layout) return;
     draw(canvas.current, layout, picture, rows, columns, at, colours);
     canvas.current.dataset.drawn = name; // for whoever waits for the picture
