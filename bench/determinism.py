@@ -1,6 +1,6 @@
 """What it would cost to ask the libraries for the same bits: training speed with their settings for it, by turns.
 
-    .venv-bench/bin/python bench/determinism.py --rounds 7
+    .venv-bench/bin/python bench/determinism.py
 
 Our bits hold without them (docs/reliability.md); this says what they would take where they do not.
 """
