@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -159,3 +160,9 @@ def test_keys_come_from_a_file_and_are_long(tmp_path: Path) -> None:
         read_keys(file)
     with pytest.raises(UsageError, match="cannot be read"):
         read_keys(tmp_path / "none")
+
+
+def test_a_run_that_is_not_there_is_one_line(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    for run, said in ((tmp_path / "nowhere", "no such run directory"), (tmp_path, "not a run directory")):
+        ran = cli("serve", "--pair", f"en-fr={run}", "--port", "0")
+        assert (ran.code, said in ran.stderr, ran.stderr.count("\n")) == (3, True, 1)

@@ -84,7 +84,7 @@ class Service:
         self.results = results
         self._load = load
         first = {pair.name: pair for pair in reversed(pairs)}
-        self._waiting = {name: pair for name, pair in first.items() if not RunDirectory(pair.run).has_model()}
+        self._waiting = {name: pair for name, pair in first.items() if not RunDirectory.open(pair.run).has_model()}
         self.pairs = {pair.name: pair for pair in pairs if pair == first[pair.name] and pair.name not in self._waiting}
         self.languages = sorted({code for pair in pairs for code in (pair.source, pair.target)})
         self.translators = {pair.name: load(pair) for pair in self.pairs.values()}
