@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -37,6 +38,7 @@ class Ranks:
         self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
         self.local_size = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
         self.leads = leads()
+        self._meetings = 0  # of all ranks, counted by each: the same number on every one
         self.device = torch.device("cpu")
         if torch.cuda.is_available():
             self.device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
@@ -82,10 +84,8 @@ class Ranks:
     def sum(self, values: Tensor, step: int) -> Tensor:
         """In place, over all ranks."""
         if self.size > 1:
-            try:
+            with self.together(f"step {step}"):
                 dist.all_reduce(values)
-            except RuntimeError as error:
-                raise LostRankError(self._who_is_missing(step, error)) from None
         return values
 
     def gather(self, value: Any) -> list[Any]:
@@ -93,23 +93,35 @@ class Ranks:
         if self.size == 1:
             return [value]
         values: list[Any] = [None] * self.size
-        dist.all_gather_object(values, value)
+        with self.together("between steps"):
+            dist.all_gather_object(values, value)
         return values
 
-    def _who_is_missing(self, step: int, error: RuntimeError) -> str:
+    @contextmanager
+    def together(self, when: str) -> Iterator[None]:
+        """Around what takes all ranks: if one is not there, the error says which."""
+        self._meetings += 1
+        try:
+            yield
+        except RuntimeError as error:
+            if not isinstance(error, dist.DistError) and "gloo" not in str(error):  # gloo's errors have no class
+                raise
+            raise LostRankError(self._who_is_missing(when, error)) from None
+
+    def _who_is_missing(self, when: str, error: RuntimeError) -> str:
         """Those that are well come here at the same time and say so; whoever does not is the one."""
         again = "the same command goes on from the last checkpoint"
         try:
             store = dist.distributed_c10d._get_default_store()
-            store.set(f"waits/{step}/{self.rank}", "yes")
+            store.set(f"waits/{self._meetings}/{self.rank}", "yes")
             time.sleep(2)
-            missing = [rank for rank in range(self.size) if not store.check([f"waits/{step}/{rank}"])]
+            missing = [rank for rank in range(self.size) if not store.check([f"waits/{self._meetings}/{rank}"])]
         except (RuntimeError, AttributeError):  # the store went with the rank that held it
             missing = [0]
         who = ", ".join(map(str, missing)) or "unknown"
         hung = "timed out" in str(error).lower() or "timeout" in str(error).lower()
         what = f"did not answer within {self.answer_seconds:g} s" if hung else "ended"
-        return f"step {step}: rank {who} of {self.size} {what}; {again}"
+        return f"{when}: rank {who} of {self.size} {what}; {again}"
 
 
 class Gradients:

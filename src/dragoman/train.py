@@ -115,20 +115,21 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
                 rate = replay.rates.get(progress.step + 1, rate)
             model.train()
             try:
-                for number, rows, weight in ranks.share_evenly(step_rows):
-                    # Random numbers belong to the batch: whoever computes it, whenever, drops the same units.
-                    torch.manual_seed(seed_of(settings.seed, progress.step, number))
-                    for part in passes(data, rows, progress.pass_tokens):
-                        batch = make_batch_for(config.model, data, part, tokenizer).to(ranks.device)
-                        with precision:
-                            hidden = states(batch.source, batch.target, batch.source_mask)
-                        loss, nll = smoothed_cross_entropy(
-                            batch.real_states(hidden).float(), model.output.weight, batch.labels,
-                            settings.label_smoothing,
-                        )  # fmt: skip
-                        # The mean over the tokens of the whole step, however it is split.
-                        (loss * (weight * gradients.factor / tokens)).backward()  # type: ignore[no-untyped-call]
-                        gradients.extra[:2] += weight * torch.stack((loss.detach(), nll))
+                with ranks.together(f"step {progress.step}"):  # a divided model is put together as it is used
+                    for number, rows, weight in ranks.share_evenly(step_rows):
+                        # Random numbers belong to the batch: whoever computes it, whenever, drops the same units.
+                        torch.manual_seed(seed_of(settings.seed, progress.step, number))
+                        for part in passes(data, rows, progress.pass_tokens):
+                            batch = make_batch_for(config.model, data, part, tokenizer).to(ranks.device)
+                            with precision:
+                                hidden = states(batch.source, batch.target, batch.source_mask)
+                            loss, nll = smoothed_cross_entropy(
+                                batch.real_states(hidden).float(), model.output.weight, batch.labels,
+                                settings.label_smoothing,
+                            )  # fmt: skip
+                            # The mean over the tokens of the whole step, however it is split.
+                            (loss * (weight * gradients.factor / tokens)).backward()  # type: ignore[no-untyped-call]
+                            gradients.extra[:2] += weight * torch.stack((loss.detach(), nll))
             except (RuntimeError, MemoryError) as error:
                 make_room(at_work, error, data, step_rows)
                 continue  # the same step again
@@ -447,14 +448,16 @@ def whole_model(at_work: Training) -> Transformer:
     if not isinstance(at_work.gradients, ShardedGradients):
         return at_work.model
     copy = make_model(at_work.config.model)
-    weights = weights_of(at_work.model)
+    with at_work.ranks.together("validation"):
+        weights = weights_of(at_work.model)
     for name, tensor in weights_of(copy).items():
         tensor.copy_(weights[name])
     return copy
 
 
 def save(at_work: Training) -> None:
-    weights, state = weights_of(at_work.model), optimizer_state_of(at_work.model, at_work.optimizer)
+    with at_work.ranks.together("writing a checkpoint"):
+        weights, state = weights_of(at_work.model), optimizer_state_of(at_work.model, at_work.optimizer)
     if at_work.ranks.leads:
         at_work.progress.log_bytes = at_work.log.sync()
         save_checkpoint(
