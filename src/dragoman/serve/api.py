@@ -121,6 +121,7 @@ class ParserInfo(ApiModel):
 
 class ServiceInfo(ApiModel):
     pairs: list[PairInfo]
+    waiting: Annotated[list[str], Field(description="Pairs whose run has no model yet; served when it has one")]
     parser: ParserInfo | None
     key_required: bool
     character_limit: int
@@ -273,6 +274,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         parsing = service.parsing
         return ServiceInfo(
             pairs=[_pair_info(pair, service.translators[pair.name]) for pair in service.pairs.values()],
+            waiting=service.waiting,
             parser=None if parsing is None else ParserInfo(name=parsing.name, has_model=service.parses),
             key_required=keys.required,
             character_limit=settings.character_limit,

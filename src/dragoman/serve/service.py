@@ -153,12 +153,18 @@ class Service:
         return self.pairs.get(f"{source}-{target}")
 
     @property
+    def waiting(self) -> list[str]:
+        return list(self._waiting)
+
+    @property
     def untranslated(self) -> str | None:
         """Why nothing at all is translated here; None: something is."""
         if self.pairs:
             return None
-        if self.parsing is not None:
-            return f"nothing is translated here: {self.parsing.name} is a parser; ask it with POST /api/v1/parse"
+        if self.parsing is not None and not self._waiting:
+            return (
+                f"nothing is translated here: the run {self.parsing.name} is a parser; ask it with POST /api/v1/parse"
+            )
         return "nothing is translated here yet: no run has a model; it has one after its first validation"
 
     def detect(self, texts: Sequence[str]) -> list[Detected]:
