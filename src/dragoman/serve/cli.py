@@ -66,7 +66,7 @@ def serve(
     from dragoman.serve.results import check_results
     from dragoman.serve.settings import Settings, read_keys
 
-    parsers = [run for run in runs or () if is_parser(run)]
+    parsers = [run for run in dict.fromkeys(runs or ()) if is_parser(run)]
     translating = [run for run in runs or () if run not in parsers]
     # With a parser alone there is nothing to be said of languages.
     asked = bool(translating or pair or source_language or target_language or not parsers)

@@ -82,8 +82,9 @@ class Service:
         """The first run of each language pair translates, and the first of the parsers parses, as soon as it has a
         model; all of them can be watched and compared."""
         self.settings = settings
-        self.runs = Runs([*pairs, *map(parsing_pair, parsers)], test_set)
-        self.parsing = next((one for one in self.runs.watched.values() if one.pair.run in parsers[:1]), None)
+        trees = list(map(parsing_pair, parsers))
+        self.runs = Runs([*pairs, *trees], test_set)
+        self.parsing = next((one for one in self.runs.watched.values() if one.pair in trees), None)
         self.results = results
         self._load = load
         first = {pair.name: pair for pair in reversed(pairs)}
