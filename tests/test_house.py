@@ -72,6 +72,8 @@ ORDER = [
     "verify",
     # further uses of the same blocks
     "options",
+    "terminal",
+    "measuring",
     "adapt",
     "corrections",
     "parsing",
@@ -129,6 +131,9 @@ WITHOUT_TORCH = [
     "comparison",
     "vocabulary_map",
     "quantize",
+    "options",
+    "terminal",
+    "measuring",
     "adapt.cli",
     "export.cli",
     "export.writing",
