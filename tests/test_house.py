@@ -147,6 +147,8 @@ WITHOUT_TORCH = [
     "documents.markdown",
     "parsing.evalb",
     "parsing.draw",
+    "parsing.vocabulary",
+    "serve.pairs",
     "lab.catalogue",
     "lab.report",
     "cli",
