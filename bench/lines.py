@@ -1,6 +1,6 @@
 """A long file through `dragoman translate`: lines a second and memory, stretch by stretch, and a stop in the middle.
 
-python bench/lines.py RUN --source FILE [--lines 1000000] [--stop-at 0.4] [--write SECTION]
+python bench/lines.py RUN --source FILE [--lines 1000000] [--stop-at 0.4] [--beam 1] [--write SECTION]
 
 The lines are FILE's sentences by turns with what a real file has beside them: halves and pairs of sentences, empty
 lines, numbers, capitals. Memory is the process's resident memory, read from outside while it works. At --stop-at of the
@@ -54,6 +54,7 @@ def main() -> None:
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--stop-at", type=float, default=0.4)
+    parser.add_argument("--beam", type=int, help="other than the run's")
     parser.add_argument("--write", metavar="SECTION", help="write this section of bench/results.md")
     given = parser.parse_args()
     sentences = [line for line in read_lines(given.source) if line.strip()]
@@ -64,6 +65,7 @@ def main() -> None:
             file.writelines(f"{line}\n" for line in synthetic(sentences, given.lines, seed=1))
         command = [sys.executable, "-m", "dragoman", "translate", str(given.run)]
         command += ["--input", str(source), "--output", str(output)]
+        command += [] if given.beam is None else ["--beam", str(given.beam)]
         marks = [round(given.lines * number / STRETCHES) for number in range(1, STRETCHES + 1)]
         rows: list[list[str]] = []
         stopped = False

@@ -137,6 +137,46 @@ def tiny_run(tiny_text: Path, tiny_settings: list[str], tmp_path_factory: pytest
 
 
 @pytest.fixture(scope="session")
+def tiny_parser(tiny_settings: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A parser of 60 steps: left free it writes hardly any tree. Do not change it."""
+    directory = tmp_path_factory.mktemp("trees")
+    draw = random.Random(1)
+
+    def noun() -> str:
+        middle = draw.choice(["", "(JJ red) ", "(JJ old) "])
+        return f"(NP (DT the) {middle}(NN {draw.choice(['dog', 'cat', 'king'])}))"
+
+    trees = [f"(TOP (S {noun()} (VP (VBZ {draw.choice(['sees', 'likes'])}) {noun()}) (. .)))" for _ in range(120)]
+    for name, part in (("train", trees[:110]), ("valid", trees[110:])):
+        (directory / f"{name}.mrg").write_text("\n".join(part), encoding="utf-8")
+    files = [
+        "--trees",
+        directory / "train.mrg",
+        "--valid-trees",
+        directory / "valid.mrg",
+        "--out",
+        directory / "parser",
+    ]
+    changes = ["train.valid_steps=60", "search.beam=2", "search.max_extra_length=40", "model.decoder_layers=2"]
+    flags = [part for change in changes for part in ("--set", change)]
+    ran = run_in_process(["parse", "train", *files, "--steps", "60", *tiny_settings, *flags])
+    assert ran.code == 0, ran.stderr
+    return directory / "parser"
+
+
+@pytest.fixture(scope="session")
+def served_parser(tiny_parser: Path) -> "Iterator[Running]":
+    """The tiny parser, and nothing that translates."""
+    from serving import running
+
+    from dragoman.serve.service import Service
+    from dragoman.serve.settings import Settings
+
+    with running(Service([], Settings(port=0, rate_limit=0), parsers=[tiny_parser])) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def served_run(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tiny run to serve from: it grows a converted model."""
     return Path(shutil.copytree(tiny_run, tmp_path_factory.mktemp("served") / "tiny"))

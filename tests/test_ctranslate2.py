@@ -354,8 +354,24 @@ def test_translator_gives_the_same_text_with_either_engine(run: RunDirectory) ->
     pairs = [(TEXT[0], TEXT[1]), ("", TEXT[2]), (TEXT[3], "")]
     for found, expected in zip(fast.score(pairs), reference.score(pairs), strict=True):
         assert found == pytest.approx(expected, abs=1e-4)
-    [translation] = fast.translate_stream(TEXT[:1], repair=False)  # repairs come from the reference engine
+    [translation] = fast.translate_stream(TEXT[:1], repair=False)
     assert translation.candidates[0].token_log_probabilities is None
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_without_repeats_it_finds_what_the_reference_finds(
+    run: RunDirectory, model: Transformer, tokenizer: Tokenizer, sources: list[list[int]], size: int
+) -> None:
+    engine = CTranslate2Engine(run, tokenizer, SEARCH)
+    greedy = replace(SEARCH, beam=1)
+    found = engine.translate(sources, greedy, no_repeat=size)
+    expected = ReferenceEngine([model], tokenizer).translate(sources, greedy, no_repeat=size)
+    assert [some[0].ids for some in found] == [some[0].ids for some in expected]
+    assert found != engine.translate(sources, greedy)
+    for [hypothesis], source in zip(found, sources, strict=True):
+        stretches = [hypothesis.ids[start : start + size] for start in range(len(hypothesis.ids) - size + 1)]
+        assert len(stretches) == len(set(stretches))
+        assert hypothesis.log_probability == pytest.approx(sum(engine.score([source], [hypothesis.ids])[0]), abs=1e-3)
 
 
 def use_cores(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
@@ -464,12 +480,13 @@ def test_the_command_line_translates_without_torch(run: RunDirectory) -> None:
         "try: cli.main()\n"
         "finally: print('torch' in sys.modules, 'ctranslate2' in sys.modules, file=sys.stderr)"
     )
-    # An untrained model loops, and a repair would need torch.
-    plain = Translator.load(run.path, engine="reference", beam=1).translate_stream(TEXT, repair=False)
-    expected = [translation.text for translation in plain]
+    # An untrained model loops: decoding again does not need torch either.
+    repaired = list(Translator.load(run.path, engine="reference", beam=1).translate_stream(TEXT))
+    assert any(translation.repaired for translation in repaired)
+    expected = [translation.text for translation in repaired]
     for _ in range(2):  # the first converts
         done = subprocess.run(
-            [sys.executable, "-c", program, "translate", str(run.path), "--beam", "1", "--no-repair"],
+            [sys.executable, "-c", program, "translate", str(run.path), "--beam", "1"],
             input="".join(f"{line}\n" for line in TEXT),
             capture_output=True,
             encoding="utf-8",

@@ -11,12 +11,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.errors import DataError
+from dragoman.config import ModelConfig, SearchConfig
+from dragoman.engines.reference import ReferenceEngine
+from dragoman.errors import DataError, UsageError
 from dragoman.hypotheses import paper_length_penalty
+from dragoman.model import Site, Transformer
 from dragoman.parsing.constraint import Symbols, well_formed
 from dragoman.parsing.draw import draw_svg, draw_text, place
 from dragoman.parsing.evalb import Summary, score_lines
-from dragoman.parsing.linearise import linearise, read_symbol, rebuild
+from dragoman.parsing.linearise import fault, linearise, read_symbol, rebuild
+from dragoman.parsing.looking import Node, SeenParse, look
+from dragoman.parsing.parser import Parser
 from dragoman.parsing.trees import (
     Leaf,
     Tree,
@@ -27,10 +32,11 @@ from dragoman.parsing.trees import (
     write,
     write_indented,
 )
-from dragoman.parsing.vocabulary import Vocabulary, learn_vocabulary, word_classes
+from dragoman.parsing.vocabulary import Vocabulary, is_of_trees, learn_vocabulary, word_classes
 from dragoman.parsing.words import split_words
 from dragoman.search import beam_search, sample
 from dragoman.tokenizer import Tokenizer
+from dragoman.trace import trace
 
 SENTENCE = "(TOP (S (NP (DT the) (NN dog)) (VP (VBZ runs) (ADVP (RB away))) (. .)))"
 
@@ -136,20 +142,21 @@ def test_a_sequence_is_readable() -> None:
 
 
 @pytest.mark.parametrize(
-    "symbols",
+    ("symbols", "why"),
     [
-        "",
-        "(S (NN)",  # never closed
-        "(S (NN) )NP",  # closed with another label
-        "(S )S (NN)",  # an empty bracket
-        "(NN) )S",
-        "(S (NN) (NN) )S",  # a word too many
-        "dog",
-        "(S (NN) </s> )S",
+        ("", "tags for 0 of 1 words"),
+        ("(S (NP (NN) )NP", "never closed: (S"),
+        ("(S (NN) )NP", "symbol 3, )NP, stands where (S is to be closed"),
+        ("(S )S (NN)", "symbol 2, )S, closes an empty bracket"),
+        ("(NN) )S", "symbol 2, )S, closes a bracket that was never opened"),
+        ("(S (NN) (NN) )S", "symbol 3, (NN), is the tag of one word too many: there are 1"),
+        ("dog", "symbol 1, dog, is neither a bracket nor a tag"),
+        ("(S (NN) </s> )S", "symbol 3, </s>, is neither a bracket nor a tag"),
     ],
 )
-def test_what_is_no_tree_is_none_and_not_repaired(symbols: str) -> None:
+def test_what_is_no_tree_is_none_and_not_repaired(symbols: str, why: str) -> None:
     assert rebuild(symbols.split(), ["dog"]) is None
+    assert fault(symbols.split(), ["dog"]) == why
 
 
 @pytest.mark.parametrize("text", ["dog", "-LRB-", "(", ")", "()", "(a)b", "((a", ""])
@@ -248,6 +255,7 @@ def test_symbols_are_one_token_each_and_words_are_told_apart(units: str) -> None
     tokenizer = learn_vocabulary(bank, units, 600)  # type: ignore[arg-type]
     vocabulary = Vocabulary(Tokenizer(tokenizer.model_bytes))
     assert vocabulary.units == units
+    assert is_of_trees(tokenizer)
     for tree in bank[:50]:
         symbols = linearise(tree)
         ids = tokenizer.encode(" ".join(symbols))
@@ -280,8 +288,10 @@ def test_a_rare_word_falls_into_a_class_by_its_look(word: str, narrowest: str) -
 
 
 def test_a_translators_vocabulary_is_refused(tiny_run: Path) -> None:
+    tokenizer = Tokenizer.load(tiny_run / "tokenizer.model")
     with pytest.raises(DataError, match="not a parser's run"):
-        Vocabulary(Tokenizer.load(tiny_run / "tokenizer.model"))
+        Vocabulary(tokenizer)
+    assert not is_of_trees(tokenizer)
 
 
 @pytest.mark.parametrize(
@@ -395,6 +405,92 @@ def test_a_sentence_like_none_before_still_gets_a_tree(cli: Callable[..., object
     assert found[0]["words"] == ["Frabbling", "-LRB-", "wombats", "-RRB-", "zig-zag", "!"]
     for parse in found:
         assert read_one(parse["tree"]).words() == parse["words"]
+
+
+# What a parser looked at.
+
+
+def all_nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from all_nodes(child)
+
+
+def check_steps(seen: SeenParse) -> None:
+    """Of every node the words and the steps are those of the tree, and every row of attention sums to one."""
+    assert seen.tree is not None
+    assert seen.parse.tree is not None
+    words, symbols = seen.parse.words, seen.parse.symbols
+    spans = {(node.label, words[node.first : node.last + 1]) for node in all_nodes(seen.tree)}
+    below = [seen.parse.tree]
+    while below:
+        part = below.pop()
+        assert (part.label, tuple(part.words())) in spans
+        below += [child for child in part.children if isinstance(child, Tree)]
+    steps = []
+    for node in all_nodes(seen.tree):
+        if node.opened is None or node.closed is None:
+            assert node is seen.tree
+        elif node.children:
+            assert (symbols[node.opened], symbols[node.closed]) == (f"({node.label}", f"){node.label}")
+            assert symbols[: node.opened].count(f"({node.label}") >= symbols[: node.opened].count(f"){node.label}")
+            steps += [node.opened, node.closed]
+        else:
+            assert (symbols[node.opened], node.opened) == (f"({node.label})", node.closed)
+            steps.append(node.opened)
+    assert sorted(steps) == list(range(len(symbols)))
+    for weights in seen.weights:
+        assert weights.shape[1:] == (len(symbols) + 1, len(words) + 1)
+        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(weights.shape[:2]))
+
+
+def test_every_bracket_knows_the_steps_that_wrote_it(cli: Callable[..., object], parser_run: Path) -> None:
+    text = "the dog of the red king sees the cat with the old saw ."
+    parser = Parser.load(parser_run)
+    seen = look(parser, text.split())
+    ran = cli("parse", "run", parser_run, stdin=f"{text}\n")
+    assert f"{seen.parse.tree}\n" == ran.stdout  # type: ignore[attr-defined]
+    assert seen.fault is None
+    assert seen.log_probability == pytest.approx(seen.parse.log_probability, abs=1e-3)
+    check_steps(seen)
+    # The step that writes a symbol has been given what comes before it, and nothing later.
+    model, tokenizer = parser.engine.models[0], parser.vocabulary.tokenizer
+    source = [*tokenizer.encode(text), tokenizer.eos_id]
+    assert seen.tree is not None
+    inner = seen.tree.children[0].children[0]
+    for step in (inner.opened, inner.closed):
+        assert step is not None
+        alone = trace(model, source, [tokenizer.bos_id, *seen.parse.ids[: step + 1]]).weights[Site("cross", 1)][:, -1]
+        torch.testing.assert_close(seen.weights[1][:, step], alone, atol=1e-5, rtol=0)
+        assert seen.attended(step) == pytest.approx(alone.mean(dim=0).tolist(), abs=1e-5)
+        assert seen.attended(step, layer=1, head=3) == pytest.approx(alone[3].tolist(), abs=1e-5)
+
+
+def test_a_word_of_several_tokens_is_looked_at_as_all_of_them() -> None:
+    bank = [tree for tree in map(strip_tree, grammar_trees(100, 1)) if tree is not None]
+    tokenizer = learn_vocabulary(bank, "subwords", 500)
+    torch.manual_seed(0)
+    model = Transformer(ModelConfig(tokenizer.vocab_size, 1, 2, d_model=16, d_ff=16, num_heads=2))
+    search = SearchConfig(beam=1, max_extra_length=12, max_source_length=30)
+    parser = Parser(ReferenceEngine([model], tokenizer), Vocabulary(tokenizer), search)
+    words = ["Frabbling", "dog", "(", "▁␛"]
+    seen = look(parser, words)
+    check_steps(seen)
+    lengths = [len(tokenizer.encode(word)) for word in seen.parse.words]
+    assert max(lengths) > 3
+    source = tokenizer.encode(" ".join(seen.parse.words))
+    whole = trace(model, [*source, tokenizer.eos_id], [tokenizer.bos_id, *seen.parse.ids, tokenizer.eos_id])
+    summed = [part.sum(dim=-1) for part in whole.weights[Site("cross", 0)].split([*lengths, 1], dim=-1)]
+    torch.testing.assert_close(seen.weights[0], torch.stack(summed, dim=-1))
+    free = look(parser, words, constrained=False)
+    assert free.tree is None
+    assert free.fault is not None
+    assert free.weights[0].shape[1] == len(free.parse.symbols) + 1
+    for wrong, said in (([], "a sentence of 0 tokens"), (["a"] * 31, "1 to 30 are parsed here")):
+        with pytest.raises(UsageError, match=said):
+            look(parser, wrong)
+    with pytest.raises(UsageError, match="an ensemble of 2"):
+        look(Parser(ReferenceEngine([model, model], tokenizer), parser.vocabulary, search), words)
 
 
 def test_trees_are_drawn(cli: Callable[..., object], parser_run: Path, tmp_path: Path) -> None:

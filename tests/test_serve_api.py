@@ -138,7 +138,7 @@ OPERATIONS = [
     "POST /translate", "POST /detect", "GET /languages", "POST /translate_file", "GET /download_file/{filename}",
     "GET /health", "GET /frontend/settings", "GET /api/v1/service", "POST /api/v1/translate",
     "POST /api/v1/translate/stream", "POST /api/v1/explain", "POST /api/v1/alternatives", "POST /api/v1/beam",
-    "POST /api/v1/corrections",
+    "POST /api/v1/corrections", "POST /api/v1/parse",
     "POST /api/v1/inside", "POST /api/v1/inside/attention", "POST /api/v1/inside/intervene",
     "POST /api/v1/inside/effects", "POST /api/v1/inside/neighbours", "POST /api/v1/inside/positions",
     "POST /api/v1/inside/page", "GET /api/v1/runs", "GET /api/v1/runs/{name}/events",

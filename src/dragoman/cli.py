@@ -11,22 +11,22 @@ import shlex
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from dragoman import config as configuration
-from dragoman.adapt.cli import add_adapting_commands, corpus_from
+from dragoman.adapt.cli import backtranslate, corpus_from, finetune
 from dragoman.config import CorpusConfig, RunConfig
-from dragoman.corrections.cli import correction_commands
+from dragoman.corrections.cli import corrections
 from dragoman.doctor.cli import doctor
-from dragoman.documents.cli import translate_file_command
-from dragoman.engines import ComputeType
+from dragoman.documents.cli import translate_file
 from dragoman.errors import DragomanError, UsageError
-from dragoman.export.cli import add_exporting_commands
-from dragoman.inspection.cli import inspect_command
-from dragoman.lab.cli import lab_commands
-from dragoman.languages.cli import lm_commands, make_tasks, mlm_commands
+from dragoman.export.cli import bundle, export, import_, reproduce, unbundle
+from dragoman.inspection.cli import inspect
+from dragoman.lab.cli import lab
+from dragoman.languages.cli import lm, mlm, tasks
+from dragoman.measuring import calibrate, compare, evaluate, quantize, score
 from dragoman.options import (
     Alpha,
     AsJson,
@@ -37,22 +37,21 @@ from dragoman.options import (
     GlossaryFile,
     Into,
     Keep,
-    Language,
     Minutes,
     Numbers,
     Out,
+    Run,
     Runs,
     Seed,
     Steps,
+    overrides_from,
 )
-from dragoman.parsing.cli import parse_commands
+from dragoman.parsing.cli import parse
 from dragoman.quickstart.cli import quickstart
 from dragoman.serve.cli import serve
 from dragoman.stress.cli import stress
-from dragoman.vision.cli import vit_commands
-
-if TYPE_CHECKING:
-    from dragoman.translate import Translator
+from dragoman.terminal import lines_from, say, settle, show, this_command
+from dragoman.vision.cli import vit
 
 app = typer.Typer(
     name="dragoman",
@@ -67,16 +66,12 @@ _WrongCommandLine: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 
 config_app = typer.Typer(help="Look at configurations.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(config_app, name="config")
-app.add_typer(parse_commands(lambda line: _print(line)), name="parse")
-app.add_typer(lm_commands(lambda line, end: _print(line, end)), name="lm")
-app.add_typer(mlm_commands(lambda line: _print(line)), name="mlm")
-app.add_typer(vit_commands(lambda line: _print(line)), name="vit")
-app.add_typer(correction_commands(lambda line: _print(line)), name="corrections")
-app.add_typer(lab_commands(lambda line: _print(line)), name="lab")
-
-References = Annotated[
-    list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
-]
+app.add_typer(parse, name="parse")
+app.add_typer(lm, name="lm")
+app.add_typer(mlm, name="mlm")
+app.add_typer(vit, name="vit")
+app.add_typer(corrections, name="corrections")
+app.add_typer(lab, name="lab")
 
 
 @app.callback(invoke_without_command=True)
@@ -86,7 +81,7 @@ def options(
     if version:
         from importlib import metadata
 
-        _print(metadata.version("dragoman"))
+        show(metadata.version("dragoman"))
         raise typer.Exit
 
 
@@ -110,16 +105,15 @@ def train(
     set_: Changes = None,
 ) -> None:
     """Train a translator. The same command goes on with a run that was stopped."""
-    flags: dict[str, Any] = {
-        "data.train": _corpora(corpus_from("train", "--", pairs, source, target), both),
-        "data.valid": _corpora(corpus_from("train", "--valid-", valid_pairs, valid_source, valid_target), both),
-        "data.tokenizer": None if tokenizer is None else str(tokenizer),
-        "train.steps": steps,
-        "train.minutes": minutes,
-        "train.seed": seed,
-    }
-    overrides = [configuration.parse_set(text) for text in set_ or ()]
-    overrides += [(key, value, "command line") for key, value in flags.items() if value is not None]
+    overrides = overrides_from(
+        set_,
+        steps,
+        minutes,
+        seed,
+        data__train=_corpora(corpus_from("train", "--", pairs, source, target), both),
+        data__valid=_corpora(corpus_from("train", "--valid-", valid_pairs, valid_source, valid_target), both),
+        data__tokenizer=None if tokenizer is None else str(tokenizer),
+    )
     layered = configuration.load(recipe or "small", overrides)
     if out is None:
         if recipe is None:
@@ -128,10 +122,9 @@ def train(
     from dragoman.rundir import RunDirectory
     from dragoman.train import train as run_training
 
-    again = shlex.join(["dragoman", *sys.argv[1:]])
-    run_training(layered.config, RunDirectory(out), again)
+    run_training(layered.config, RunDirectory(out), this_command())
     if os.environ.get("RANK", "0") == "0":  # under torchrun, one of them says it
-        _say(f'try it: echo "..." | dragoman translate {shlex.quote(str(out))}')
+        say(f'try it: echo "..." | dragoman translate {shlex.quote(str(out))}')
 
 
 @app.command()
@@ -169,7 +162,6 @@ def translate(
 
     The output has a line for each line of the input, in its order; empty lines stay empty.
     """
-    from dragoman.corpus import read_lines
     from dragoman.glossary import Glossary, requirements
     from dragoman.translate import WINDOW, Translation, Translator
 
@@ -179,8 +171,6 @@ def translate(
     if sample:
         changes["sampling"] = True
     given = {name: value for name, value in changes.items() if value is not None}
-    if input_ is None and sys.stdin is None:
-        raise UsageError("translate: stdin is closed; give --input FILE")
     if output is not None and input_ is None:
         raise UsageError("translate: --output goes with --input FILE; what comes from stdin goes to stdout")
 
@@ -209,7 +199,7 @@ def translate(
     translator = Translator.load(
         *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, to=to, **given
     )
-    _settle(translator)
+    settle(translator)
     if min_confidence is not None:
         if n_best > 1:
             raise UsageError(
@@ -238,237 +228,34 @@ def translate(
             required=required,
             repair=repair,
             rate=rate,
-            say=_say,
+            say=say,
         )
         return
-    lines = read_lines(sys.stdin.buffer if input_ is None else input_)
+    lines = lines_from(input_, "translate")
     # A person who types wants each answer at once; a file is sorted by length in windows.
     window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
     for translation in translator.translate_stream(
-        lines, n_best, seed, window, warn=_say, scores=scores, required=required, repair=repair, rate=rate
+        lines, n_best, seed, window, warn=say, scores=scores, required=required, repair=repair, rate=rate
     ):
-        _print(text_of(translation).removesuffix("\n"))
-
-
-@app.command()
-def evaluate(
-    runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN...]", help="Run directory; several make an ensemble.")
-    ] = None,
-    reference: References = [],  # noqa: B006
-    source: Annotated[Path | None, typer.Option(help="What to translate, one sentence a line.")] = None,
-    hypotheses: Annotated[Path | None, typer.Option(help="Translations to score, in place of a run.")] = None,
-    baseline: Annotated[
-        Path | None, typer.Option(help="Other translations of the same: paired bootstrap against them.")
-    ] = None,
-    output: Annotated[Path | None, typer.Option(help="Keep the translations here.")] = None,
-    beam: Beam = None,
-    alpha: Alpha = None,
-    checkpoint: Checkpoint = None,
-    engine: EngineChoice = "auto",
-    compute_type: Numbers = None,
-    to: Into = None,
-    language: Language = None,
-    as_json: AsJson = False,
-) -> None:
-    """Score translations against references."""
-    from dragoman import evaluate as evaluation
-    from dragoman.corpus import read_lines
-
-    if not reference:
-        raise UsageError("evaluate: --reference is missing; give the file of right translations")
-    references = evaluation.read_references(reference)
-    if bool(runs) == (hypotheses is not None) or (bool(runs) and source is None):
-        raise UsageError("evaluate: give RUN and --source to translate, or --hypotheses with translations")
-    if hypotheses is not None:
-        if any(value is not None for value in (source, beam, alpha, checkpoint)):
-            raise UsageError("evaluate: --source, --beam, --alpha and --checkpoint go with RUN; leave them out")
-        outputs = list(read_lines(hypotheses))
-    else:
-        from dragoman.translate import Translator
-
-        sources = list(read_lines(source))  # type: ignore[arg-type]
-        given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
-        translator = Translator.load(
-            *(runs or ()),
-            checkpoint=checkpoint,
-            engine=engine,
-            compute_type=compute_type,
-            vocabulary_map=None,
-            to=to,
-            **given,
-        )
-        _settle(translator)
-        outputs = [t.text for t in translator.translate_stream(sources, warn=_say, scores=False)]
-    if output is not None:
-        _write(output, "".join(f"{line}\n" for line in outputs).encode())
-    result = evaluation.evaluate(outputs, references, language)
-    report: dict[str, Any] = result.to_dict()
-    lines = result.lines()
-    if baseline is not None:
-        comparison = evaluation.compare(outputs, list(read_lines(baseline)), references, language)
-        report["comparison"] = comparison.to_dict()
-        lines += comparison.lines()
-    _print(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(lines))
-
-
-@app.command()
-def compare(
-    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="Run directory.")],
-    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
-    source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
-    reference: References = [],  # noqa: B006
-    sentences: Annotated[int, typer.Option(min=1, help="At most so many of the validation pairs.")] = 1000,
-    out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
-    samples: Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")] = 1000,
-    language: Language = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compare two runs: settings, scores with confidence, and sentence by sentence.
-
-    B - A and its p-value come from paired bootstrap resampling.
-    """
-    from dragoman.comparison import compare_runs, read_test_set, shared_validation_set
-    from dragoman.rundir import RunDirectory
-    from dragoman.translate import Translator
-
-    runs = RunDirectory.open(run_a), RunDirectory.open(run_b)
-    test = read_test_set("compare", source, reference) or shared_validation_set(*runs, sentences)
-    translators = Translator.load(run_a), Translator.load(run_b)
-    _say(f"translating {test.name} with both")
-    report = compare_runs(runs, translators, test, language, samples)
-    content = json.dumps(report.to_dict(), ensure_ascii=False)
-    if out is not None:
-        _write(out, (content + "\n").encode())
-    _print(content if as_json else "\n".join(report.lines()))
-
-
-@app.command()
-def score(
-    runs: Runs,
-    pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
-    checkpoint: Checkpoint = None,
-    engine: EngineChoice = "auto",
-    compute_type: Numbers = None,
-    to: Into = None,
-    as_json: AsJson = False,
-) -> None:
-    """Log-probability of given translations.
-
-    Each line: the total, the mean a token, the source, the translation.
-    """
-    from dragoman.corpus import read_pairs
-    from dragoman.translate import Translator
-
-    given = list(read_pairs(pairs))
-    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, to=to)
-    for (source, target), log_probs in zip(given, translator.score(given), strict=True):
-        total = sum(log_probs)
-        if as_json:
-            values = {"source": source, "target": target, "log_probability": total, "tokens": log_probs}
-            _print(json.dumps(values, ensure_ascii=False))
-        else:
-            _print(f"{total:.4f}\t{total / len(log_probs):.4f}\t{source}\t{target}")
-
-
-@app.command()
-def quantize(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
-    source: Annotated[Path, typer.Option(help="What to measure with, one sentence a line.")],
-    reference: References,
-    to: Annotated[ComputeType, typer.Option(help="The smaller numbers.")] = "int8",
-    limit: Annotated[float, typer.Option(min=0.0, help="So much BLEU may be lost.")] = 0.2,
-    rounds: Annotated[int, typer.Option(min=1, help="Each speed is the median of so many measurements.")] = 3,
-    beam: Beam = None,
-    alpha: Alpha = None,
-    language: Language = None,
-    as_json: AsJson = False,
-) -> None:
-    """Translate with smaller numbers and a vocabulary map, if they are good enough.
-
-    Prints BLEU and speed before and after. If no more BLEU is lost than the limit, the run translates with the
-    smaller numbers from then on; else it stays as it was. A vocabulary map (likely target words of each source word,
-    learned from the training text) is kept with them if it costs less than 0.1 BLEU. Also finds and remembers the
-    quickest number of workers and threads for this machine.
-    """
-    from dragoman import evaluate as evaluation
-    from dragoman.corpus import read_lines
-    from dragoman.quantize import quantize as measure
-
-    references = evaluation.read_references(reference)
-    given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
-    verdict = measure(run, list(read_lines(source)), references, to, limit, rounds, language, **given)
-    _print(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.lines()))
-    if not verdict.kept:
-        raise DragomanError(
-            f"{to} loses {verdict.lost:.2f} BLEU, more than the limit of {limit:g}; {run} stays with float32"
-        )
-    with_map = " and its vocabulary map" if verdict.map_kept else ""
-    _say(f"{run} now translates with {to}{with_map}; --compute-type float32 undoes it for a command")
-
-
-@app.command()
-def calibrate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
-    source: Annotated[Path, typer.Option(help="Sentences that the run was not trained on, one a line.")],
-    reference: References,
-    good: Annotated[float, typer.Option(help="The chrF from which on a sentence counts as good.")] = 50.0,
-    plots: Annotated[Path | None, typer.Option(help="Draw reliability.svg and risk-coverage.svg there.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Learn how sure the run's translations are, from sentences with references.
-
-    From then on `translate --json`, the page and the API say of each sentence how probably it is good, and of each
-    word how probably it is right; `translate --min-confidence` leaves the source where that is too little. What is
-    printed was measured on parts of the sentences that the fit did not see.
-    """
-    from dragoman import confidence
-    from dragoman.confidence_plots import draw
-    from dragoman.corpus import read_lines
-    from dragoman.engines.converted import digest_of
-    from dragoman.evaluate import read_references
-    from dragoman.rundir import RunDirectory
-    from dragoman.translate import Translator
-
-    references = read_references(reference)
-    sources = list(read_lines(source))
-    if len(sources) != len(references):
-        raise UsageError(
-            f"calibrate: {len(sources)} lines in {source}, {len(references)} in {reference[0]}; both must be aligned"
-        )
-    translator = Translator.load(run)
-    seen = [(e, some) for e, some in zip(translator.evidence(sources), references, strict=True) if e is not None]
-    directory = RunDirectory.open(run)
-    report = confidence.calibrate(
-        [evidence for evidence, _ in seen],
-        [some for _, some in seen],
-        digest_of(directory, translator.tokenizer),
-        good,
-    )
-    report.calibration.save(directory)
-    if plots is not None:
-        for name, drawing in draw(report).items():
-            _write(plots / name, drawing.encode())
-    _print(json.dumps(report.to_dict()) if as_json else "\n".join(report.lines()))
-    _say(f"{directory.confidence_path} is written; its translations now come with their confidence")
+        show(text_of(translation).removesuffix("\n"))
 
 
 @app.command()
 def verify(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    run: Run,
     steps: Annotated[int, typer.Option(min=0, help="Do at most so many steps again; 0: none.")] = 100,
 ) -> None:
     """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again."""
     from dragoman.rundir import RunDirectory
     from dragoman.verify import verify as verify_run
 
-    for finding in verify_run(RunDirectory.open(run), steps, _say):
-        _print(finding)
+    for finding in verify_run(RunDirectory.open(run), steps, say):
+        show(finding)
 
 
 @app.command()
 def average(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    run: Run,
     last: Annotated[int, typer.Option(min=1, help="So many of the newest checkpoints.")] = 5,
 ) -> None:
     """Average a run's newest checkpoints.
@@ -485,7 +272,7 @@ def average(
         raise UsageError(f"average: --last {last}, but {run} keeps {len(kept)} checkpoints; ask for as many at most")
     chosen = kept[-last:]
     promote(directory, mean_of(chosen), "average", [step_of(checkpoint) for checkpoint in chosen])
-    _say(f"{directory.model_path} is now the average of {', '.join(c.name for c in chosen)}")
+    say(f"{directory.model_path} is now the average of {', '.join(c.name for c in chosen)}")
 
 
 @config_app.command("show")
@@ -506,12 +293,12 @@ def show_config(
         layered = configuration.load(recipe, [configuration.parse_set(text) for text in set_ or ()])
         config, origins = layered.config, dict(layered.origins)
     if as_json:
-        _print(config.to_json().rstrip("\n"))
+        show(config.to_json().rstrip("\n"))
         return
     values = [(key, _shown(value), origins[key]) for key, value in configuration.flatten(config)]
     widths = [max(len(row[column]) for row in values) for column in (0, 1)]
     for key, value, origin in values:
-        _print(f"{key:<{widths[0]}}  {value:<{min(widths[1], 24)}}  {origin}")
+        show(f"{key:<{widths[0]}}  {value:<{min(widths[1], 24)}}  {origin}")
 
 
 @app.command()
@@ -525,18 +312,16 @@ def demo(
     """
     from dragoman.demo import run_demo
 
-    run_demo(out, minutes, _print)
+    run_demo(out, minutes, show)
 
 
-app.command()(quickstart)
-app.command("translate-file")(translate_file_command(lambda line: _print(line)))
-app.command()(serve)
-app.command()(inspect_command(lambda line: _print(line)))
-app.command()(doctor)
-app.command()(stress)
-add_adapting_commands(app, lambda line: _print(line))
-add_exporting_commands(app, lambda line: _print(line))
-app.command()(make_tasks(lambda line: _print(line)))
+for command in (
+    evaluate, compare, score, quantize, calibrate, quickstart, serve, inspect, doctor, stress, finetune, backtranslate,
+    export, bundle, unbundle, reproduce, tasks,
+):  # fmt: skip
+    app.command()(command)
+app.command("import")(import_)
+app.command("translate-file")(translate_file)
 
 
 def main() -> NoReturn:
@@ -572,48 +357,8 @@ def _speak_utf8() -> None:
 def _fail(message: str, code: int, prefix: str = "dragoman: ") -> NoReturn:
     if os.environ.get("DRAGOMAN_TRACEBACK"):
         traceback.print_exc()
-    _say(f"{prefix}{message}")
+    say(f"{prefix}{message}")
     sys.exit(code)
-
-
-def _settle(translator: "Translator") -> None:
-    """The reference engine takes and frees the same large blocks at every step; faulting them in anew is a fifth of its
-    time. The process is ours here, so its allocator may be told; in a user's own it may not."""
-    if translator.engine.name == "reference":
-        from dragoman.safeguards import keep_freed_memory
-
-        keep_freed_memory()
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
-
-
-def _print(line: str, end: str = "\n") -> None:
-    if sys.stdout is None:
-        raise DragomanError("stdout is closed; the result has nowhere to go")
-    try:
-        print(line, end=end, flush=True)
-    except OSError as error:
-        # What could not be written is not tried again when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # whoever read our output has seen enough
-            raise typer.Exit from None
-        raise DragomanError(f"stdout: cannot be written ({error.strerror})") from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """A file is replaced when all of it is there; a pipe or a device is written to, and stays what it is."""
-    from dragoman.rundir import write_atomically
-
-    if not path.exists() or path.is_file() or path.is_dir():
-        write_atomically(path, content)
-        return
-    try:
-        with path.open("wb") as stream:
-            stream.write(content)
-    except OSError as error:
-        raise DragomanError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def _shown(value: Any) -> str:

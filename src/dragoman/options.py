@@ -1,12 +1,15 @@
 """Options that several commands have: one name, one meaning, one line of help."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from dragoman import config as configuration
 from dragoman.engines import ComputeType, EngineName
 
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directory; several make an ensemble.")]
 Beam = Annotated[int | None, typer.Option("--beam", help="Beam size; 1 is greedy.")]
 Alpha = Annotated[float | None, typer.Option("--alpha", help="Length penalty.")]
@@ -28,6 +31,9 @@ Keep = Annotated[
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
+References = Annotated[
+    list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
+]
 Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]
 
 Into = Annotated[str | None, typer.Option("--to", help="The language to translate into, of a run of several.")]
@@ -40,3 +46,13 @@ Seed = Annotated[int | None, typer.Option(help="The same seed gives the same bit
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any value: --set model.d_ff=512.")
 ]
+
+
+def overrides_from(
+    changes: Sequence[str] | None, steps: int | None, minutes: float | None, seed: int | None, **others: Any
+) -> list[tuple[str, Any, str]]:
+    """What --set says, then the options of every training and `others`, by full name with two underscores."""
+    options = {"train.steps": steps, "train.minutes": minutes, "train.seed": seed}
+    options |= {name.replace("__", "."): value for name, value in others.items()}
+    given = [(key, value, "command line") for key, value in options.items() if value is not None]
+    return [*map(configuration.parse_set, changes or ()), *given]

@@ -21,6 +21,7 @@ from dragoman.errors import DataError
 # Rarer characters are spelt in bytes: full coverage would spend pieces on every stray character of a web crawl. The
 # lower ones are for a large alphabet in a small vocabulary; sentencepiece allows none below 0.98.
 _COVERAGES = (0.9999, 0.99, 0.98)
+_FEW = 256  # texts: with more of them threads are worth their start
 _ESCAPES = {"▁": "␛_", "␛": "␛␛"}
 _UNESCAPES = {escaped: character for character, escaped in _ESCAPES.items()}
 
@@ -102,7 +103,7 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """On all cores, in order, without begin or end symbols."""
-        ids: list[list[int]] = self._model.encode([_escape(text) for text in texts], num_threads=-1)
+        ids: list[list[int]] = self._model.encode([_escape(text) for text in texts], num_threads=_threads(texts))
         return ids
 
     def normalised_batch(self, texts: Sequence[str]) -> list[str]:
@@ -131,7 +132,8 @@ class Tokenizer:
 
     def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
         """Special symbols vanish; bytes that are not UTF-8 become U+FFFD."""
-        texts = self._model.decode([[int(i) for i in ids] for ids in batch], num_threads=-1)
+        lists = [[int(i) for i in ids] for ids in batch]
+        texts = self._model.decode(lists, num_threads=_threads(lists))
         return [_unescape(text) for text in texts]
 
     @property
@@ -143,6 +145,11 @@ class Tokenizer:
     def piece(self, token: int) -> str:
         """For display: a leading space is written ▁."""
         return self._pieces[token]
+
+
+def _threads(batch: Sequence[object]) -> int:
+    """All cores for many, this one for few: sentencepiece starts its threads anew for every call."""
+    return -1 if len(batch) > _FEW else 1
 
 
 def train_model(lines: Iterable[str], vocab_size: int, character_coverage: float = 1.0, **settings: Any) -> bytes:

@@ -4,7 +4,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -239,7 +239,7 @@ class Translator:
         found = self._find(parts, n_best, seed + first_line, scores)
         faults = [self._faults(part, some) for part, some in zip(parts, found, strict=True)]
         repaired: list[tuple[Fault, ...]] = [()] * len(parts)
-        if repair and any(faults) and self._can_constrain:
+        if repair and any(faults) and not self.search.sampling:
             wrong = [index for index, some in enumerate(faults) if some]
             again = self._find_again([parts[i] for i in wrong], [found[i] for i in wrong], [faults[i] for i in wrong])
             for index, (hypotheses, left) in zip(wrong, again, strict=True):
@@ -324,32 +324,42 @@ class Translator:
     ) -> list[tuple[list[Hypothesis], tuple[Fault, ...]]]:
         """Without repeats and, where it copied, without the source's own stretches: first of three tokens, then of
         two. The best of those with the fewest faults comes first, and what was found before after it."""
-        from dragoman.search import no_repeats
-
         best = list(zip(found, faults, strict=True))
-        for size in (3, 2):
-            wrong = [index for index, (_, some) in enumerate(best) if some]
+        # Only the reference engine knows words that must be there and stretches of the source that must not.
+        bound = [bool(part.required) or "copy" in some for part, some in zip(parts, faults, strict=True)]
+        for size, kind in product((3, 2), (False, True) if self._can_constrain else (False,)):
+            wrong = [i for i, (_, some) in enumerate(best) if some and bound[i] is kind]
             for batch in batches_of_like_length([len(parts[i].ids) for i in wrong], self.search.batch_tokens // 4):
                 indices = [wrong[number] for number in batch]
-                sources = [parts[index].ids for index in indices]
-                own = [ngrams(parts[i].ids, size) if "copy" in faults[i] else set() for i in indices]
-                bound = any(parts[index].required for index in indices)
-                hypotheses = self.reference.translate(
-                    sources,
-                    # Nothing is cut that is no runaway: twice the source, and some.
-                    replace(self.search, max_extra_length=min(self.search.max_extra_length, len(sources[0]) + 10)),
-                    constrain=no_repeats(size, self.tokenizer.vocab_size, self.tokenizer.eos_id, own),
-                    require=[self._phrases(parts[index].required) for index in indices] if bound else None,
-                )
+                hypotheses = self._without_repeats([(parts[i], faults[i]) for i in indices], size, kind)
                 for index, some in zip(indices, hypotheses, strict=True):
                     left = self._faults(parts[index], some)
                     if some and len(left) < len(best[index][1]):
                         best[index] = [*some, *found[index][: len(found[index]) - 1]], left
         return best
 
+    def _without_repeats(
+        self, wrong: "Sequence[tuple[_Part, tuple[Fault, ...]]]", size: int, bound: bool
+    ) -> list[list[Hypothesis]]:
+        sources = [part.ids for part, _ in wrong]
+        # Nothing is cut that is no runaway: twice the source, and some.
+        search = replace(self.search, max_extra_length=min(self.search.max_extra_length, len(sources[0]) + 10))
+        if not bound:
+            return self.engine.translate(sources, search, no_repeat=size)
+        from dragoman.search import no_repeats
+
+        own = [ngrams(part.ids, size) if "copy" in faults else set() for part, faults in wrong]
+        required = [self._phrases(part.required) for part, _ in wrong]
+        return self.reference.translate(
+            sources,
+            search,
+            constrain=no_repeats(size, self.tokenizer.vocab_size, self.tokenizer.eos_id, own),
+            require=required if any(part.required for part, _ in wrong) else None,
+        )
+
     @property
     def _can_constrain(self) -> bool:
-        return not self.search.sampling and (self.engine.name == "reference" or self._load_reference is not None)
+        return self.engine.name == "reference" or self._load_reference is not None
 
     @property
     def reference(self) -> "ReferenceEngine":

@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dragoman.errors import UsageError
+from dragoman.options import AsJson
+from dragoman.terminal import say, show
 
 
 def doctor(
@@ -21,7 +22,7 @@ def doctor(
     environment: Annotated[
         bool, typer.Option("--environment", help="Also the machine [default: with nothing else].")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Why are the translations bad? Ranked causes with evidence, estimated cost and remedy.
 
@@ -55,18 +56,18 @@ def doctor(
             "causes": [c.to_dict() for c in causes],
             "environment": [dataclasses.asdict(line) for line in machine],
         }
-        print(json.dumps(values, ensure_ascii=False))
+        show(json.dumps(values, ensure_ascii=False))
     else:
         for number, cause in enumerate(causes, start=1):
-            print(f"{number}. {cause.name}: {cause.finding}")
-            print(f"   evidence  {cause.evidence}")
-            print(f"   cost      {cause.cost}")
-            print(f"   remedy    {cause.remedy}")
+            show(f"{number}. {cause.name}: {cause.finding}")
+            show(f"   evidence  {cause.evidence}")
+            show(f"   cost      {cause.cost}")
+            show(f"   remedy    {cause.remedy}")
         for line in machine:
-            print(f"{line.name:<9} {line.found}")
+            show(f"{line.name:<9} {line.found}")
             if line.fault:
-                print(f"          fault: {line.fault}")
+                show(f"          fault: {line.fault}")
         if paths and not causes:
-            print("nothing found", file=sys.stderr)
+            say("nothing found")
     if causes or any(line.fault for line in machine):
         raise typer.Exit(1)

@@ -1,78 +1,72 @@
 """`dragoman translate-file`. Heavy imports inside, as in the command line that this is part of."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from dragoman.options import Alpha, Beam, EngineChoice, GlossaryFile, Numbers
+from dragoman.options import Alpha, AsJson, Beam, EngineChoice, GlossaryFile, Numbers, Run
+from dragoman.terminal import say, show
 
 FormatName = Literal["auto", "text", "markdown", "html", "docx", "odt", "srt", "vtt", "po", "json"]
 
 
-def translate_file_command(show: Callable[[str], None]) -> Callable[..., None]:
-    """The command, which `show`s its result."""
+def translate_file(
+    run: Run,
+    document: Annotated[Path, typer.Argument(metavar="IN", help="The document.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="Where to write the translation; if stopped, the same command goes on.")
+    ],
+    report: Annotated[
+        Path | None, typer.Option(help="JSON: every sentence that did not go the plain way, and why.")
+    ] = None,
+    format_: Annotated[
+        FormatName, typer.Option("--format", help="What the document is; auto: as its name ends.")
+    ] = "auto",
+    language: Annotated[
+        str | None, typer.Option(help="Code of the document's language [default: what the run's data say].")
+    ] = None,
+    glossary: GlossaryFile = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    engine: EngineChoice = "auto",
+    compute_type: Numbers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Translate a document: txt, Markdown, HTML, DOCX, ODT, SRT, VTT, PO, JSON.
 
-    def translate_file(
-        run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
-        document: Annotated[Path, typer.Argument(metavar="IN", help="The document.")],
-        out: Annotated[
-            Path, typer.Option("--out", help="Where to write the translation; if stopped, the same command goes on.")
-        ],
-        report: Annotated[
-            Path | None, typer.Option(help="JSON: every sentence that did not go the plain way, and why.")
-        ] = None,
-        format_: Annotated[
-            FormatName, typer.Option("--format", help="What the document is; auto: as its name ends.")
-        ] = "auto",
-        language: Annotated[
-            str | None, typer.Option(help="Code of the document's language [default: what the run's data say].")
-        ] = None,
-        glossary: GlossaryFile = None,
-        beam: Beam = None,
-        alpha: Alpha = None,
-        engine: EngineChoice = "auto",
-        compute_type: Numbers = None,
-        as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")] = False,
-    ) -> None:
-        """Translate a document: txt, Markdown, HTML, DOCX, ODT, SRT, VTT, PO, JSON.
+    Tags, placeholders, numbers, URLs and e-mail addresses are the same in the translation. Where a sentence
+    cannot be kept whole it is translated in another way, or left, and listed in the report.
+    """
+    from dragoman.documents.formats import format_of
+    from dragoman.documents.interpreter import RunInterpreter
+    from dragoman.documents.journal import translate_document
+    from dragoman.glossary import Glossary, requirements
+    from dragoman.language_codes import languages_of
+    from dragoman.resumable import identity_of
+    from dragoman.rundir import RunDirectory
 
-        Tags, placeholders, numbers, URLs and e-mail addresses are the same in the translation. Where a sentence
-        cannot be kept whole it is translated in another way, or left, and listed in the report.
-        """
-        from dragoman.documents.formats import format_of
-        from dragoman.documents.interpreter import RunInterpreter
-        from dragoman.documents.journal import translate_document
-        from dragoman.glossary import Glossary, requirements
-        from dragoman.language_codes import languages_of
-        from dragoman.resumable import identity_of
-        from dragoman.rundir import RunDirectory
-
-        kind = format_of(document.name) if format_ == "auto" else format_
-        terms = None if glossary is None else Glossary.load(glossary)
-        if language is None and (known := languages_of(RunDirectory.open(run))) is not None:
-            language = known[0]
-        given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
-        interpreter = RunInterpreter.load(
-            run, engine=engine, compute_type=compute_type, rules=requirements(terms), language=language, **given
-        )
-        identity = [*identity_of([run], None), interpreter.translator.engine.name, terms]
-        done = translate_document(
-            interpreter,
-            document,
-            out,
-            kind,
-            identity=identity,
-            report_path=report,
-            say=lambda line: print(line, file=sys.stderr),
-        )
-        if as_json:
-            show(json.dumps(done.to_dict()))
-        else:
-            hint = "" if not done.listed or report is not None else "; --report FILE says which"
-            print(f"{out}: {done.line()}{hint}", file=sys.stderr)
-
-    return translate_file
+    kind = format_of(document.name) if format_ == "auto" else format_
+    terms = None if glossary is None else Glossary.load(glossary)
+    if language is None and (known := languages_of(RunDirectory.open(run))) is not None:
+        language = known[0]
+    given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
+    interpreter = RunInterpreter.load(
+        run, engine=engine, compute_type=compute_type, rules=requirements(terms), language=language, **given
+    )
+    identity = [*identity_of([run], None), interpreter.translator.engine.name, terms]
+    done = translate_document(
+        interpreter,
+        document,
+        out,
+        kind,
+        identity=identity,
+        report_path=report,
+        say=say,
+    )
+    if as_json:
+        show(json.dumps(done.to_dict()))
+    else:
+        hint = "" if not done.listed or report is not None else "; --report FILE says which"
+        say(f"{out}: {done.line()}{hint}")

@@ -28,10 +28,12 @@ class Engine(Protocol):
         n_best: int = 1,
         seed: int = 0,
         scores: bool = True,
+        no_repeat: int = 0,
     ) -> list[list[Hypothesis]]:
         """Up to n_best hypotheses of each source, best first. `seed` matters where the search draws at random.
 
         scores=False: nobody will look at the probabilities, which an engine may then leave approximate.
+        no_repeat: no so many tokens in a row come twice in a hypothesis; 0: they may.
         """
         ...
 

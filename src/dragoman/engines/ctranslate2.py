@@ -85,6 +85,7 @@ class CTranslate2Engine:
         n_best: int = 1,
         seed: int = 0,  # noqa: ARG002 the protocol's; nothing here is random
         scores: bool = True,
+        no_repeat: int = 0,
     ) -> list[list[Hypothesis]]:
         if search.sampling:
             raise CannotServeError("ctranslate2 does not sample as search.sampling says; use the reference engine")
@@ -97,8 +98,8 @@ class CTranslate2Engine:
         # One sentence: all cores on it. Many: at first a batch on each core, as cores that share one wait for each
         # other; after a measurement, what was quickest.
         threads = many if len(sources) > 1 else Threads(1, cores())
-        found = self._search(sources, search, n_best, threads)
-        if scores and self.vocabulary_map:
+        found = self._search(sources, search, n_best, threads, no_repeat)
+        if scores and (self.vocabulary_map or no_repeat):
             found = self._true_scores(sources, found, search)
         return found
 
@@ -129,7 +130,12 @@ class CTranslate2Engine:
         return speeds
 
     def _search(
-        self, sources: Sequence[Sequence[int]], search: SearchConfig, n_best: int, threads: Threads
+        self,
+        sources: Sequence[Sequence[int]],
+        search: SearchConfig,
+        n_best: int,
+        threads: Threads,
+        no_repeat: int = 0,
     ) -> list[list[Hypothesis]]:
         limits = [len(source) + search.max_extra_length for source in sources]
         longest = max(map(len, sources), default=0) + 1
@@ -142,6 +148,7 @@ class CTranslate2Engine:
             "num_hypotheses": n_best if search.alpha == 0 else beam,
             "length_penalty": search.alpha,
             "min_decoding_length": 0,
+            "no_repeat_ngram_size": no_repeat,
             "max_input_length": 0,  # any: the table of positions is the limit, and long enough
             "use_vmap": self.vocabulary_map,
             "return_scores": True,
@@ -186,7 +193,7 @@ class CTranslate2Engine:
     def _true_scores(
         self, sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], search: SearchConfig
     ) -> list[list[Hypothesis]]:
-        """With a map, probabilities are shares among the likely tokens. These are the shares among all."""
+        """With a map, or without repeats, probabilities are shares among the tokens left. These are among all."""
         pairs = [(source, h) for source, some in zip(sources, found, strict=True) for h in some]
         log_probs = self.score([source for source, _ in pairs], [h.ids for _, h in pairs])
         penalty = paper_length_penalty(search.alpha)

@@ -12,7 +12,7 @@ from dragoman.config import SearchConfig
 from dragoman.errors import ConfigError, UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import DecodingState, Probe, Transformer
-from dragoman.search import Constrain, Recorder, beam_search, greedy_search, sample
+from dragoman.search import Constrain, Recorder, all_of, beam_search, greedy_search, no_repeats, sample
 from dragoman.sharing import Requirement
 from dragoman.tokenizer import Tokenizer
 
@@ -85,12 +85,16 @@ class ReferenceEngine:
         n_best: int = 1,
         seed: int = 0,
         scores: bool = True,  # noqa: ARG002 the protocol's; here they are always exact
+        no_repeat: int = 0,
         *,
         constrain: Constrain | None = None,
         require: Sequence[Requirement] | None = None,
         recorder: Recorder | None = None,
         probe: Probe | None = None,
     ) -> list[list[Hypothesis]]:
+        if no_repeat:
+            blocked = no_repeats(no_repeat, self.tokenizer.vocab_size, self.tokenizer.eos_id)
+            constrain = all_of(constrain, blocked) if constrain else blocked
         for model in self.models:
             model.eval()
         ids, mask = self._source_batch(sources)

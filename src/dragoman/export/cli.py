@@ -1,9 +1,6 @@
 """`dragoman export`, `import`, `bundle`, `unbundle`, `reproduce`. Heavy imports inside, as in all of cli.py."""
 
 import json
-import shlex
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,100 +8,92 @@ import typer
 
 from dragoman.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
-from dragoman.options import AsJson, Language
+from dragoman.options import AsJson, Language, Run
+from dragoman.terminal import say, show, this_command
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")]
 Languages = Annotated[
     str | None, typer.Option("--languages", metavar="en-de", help="From and to [default: what the run says].")
 ]
 
 
-def add_exporting_commands(app: typer.Typer, show: Callable[[str], None]) -> None:
-    """The commands, which `show` their results line by line."""
+def export(
+    run: Run,
+    to: Annotated[
+        Literal["ctranslate2", "argos", "marian-hf", "onnx"], typer.Option("--to", help="For which program.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Where to [default: beside the run].")] = None,
+    languages: Languages = None,
+    compute_type: Annotated[
+        ComputeType, typer.Option("--compute-type", help="Numbers, of ctranslate2 and argos.")
+    ] = "float32",
+) -> None:
+    """Write a run in the form of another program.
 
-    @app.command()
-    def export(
-        run: Run,
-        to: Annotated[
-            Literal["ctranslate2", "argos", "marian-hf", "onnx"], typer.Option("--to", help="For which program.")
-        ],
-        out: Annotated[Path | None, typer.Option(help="Where to [default: beside the run].")] = None,
-        languages: Languages = None,
-        compute_type: Annotated[
-            ComputeType, typer.Option("--compute-type", help="Numbers, of ctranslate2 and argos.")
-        ] = "float32",
-    ) -> None:
-        """Write a run in the form of another program.
+    ctranslate2: a directory for CTranslate2. argos: an .argosmodel for Argos Translate and LibreTranslate.
+    marian-hf: a directory for transformers. onnx: an encoder and a decoder for onnxruntime.
+    """
+    from dragoman.export.writing import export as write
 
-        ctranslate2: a directory for CTranslate2. argos: an .argosmodel for Argos Translate and LibreTranslate.
-        marian-hf: a directory for transformers. onnx: an encoder and a decoder for onnxruntime.
-        """
-        from dragoman.export.writing import export as write
+    show(str(write(run, to, out, languages=_languages(languages), compute_type=compute_type)))
 
-        show(str(write(run, to, out, languages=_languages(languages), compute_type=compute_type)))
 
-    @app.command("import")
-    def import_(
-        directory: Annotated[Path, typer.Argument(metavar="DIR", help="A Hugging Face Marian directory.")],
-        out: Annotated[Path, typer.Option(help="The run's directory.")],
-        languages: Languages = None,
-    ) -> None:
-        """Make a run from a Hugging Face Marian directory."""
-        from dragoman.export.writing import import_marian
+def import_(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A Hugging Face Marian directory.")],
+    out: Annotated[Path, typer.Option(help="The run's directory.")],
+    languages: Languages = None,
+) -> None:
+    """Make a run from a Hugging Face Marian directory."""
+    from dragoman.export.writing import import_marian
 
-        show(str(import_marian(directory, out, _languages(languages))))
+    show(str(import_marian(directory, out, _languages(languages))))
 
-    @app.command()
-    def bundle(
-        run: Run,
-        out: Annotated[Path, typer.Option(help="The file, for example my.dragoman.zip.")],
-        title: Annotated[str, typer.Option(help="For its card.")] = "",
-        author: Annotated[str, typer.Option(help="For its card.")] = "",
-        licence: Annotated[str, typer.Option(help="Of the weights, for example CC-BY-4.0.")] = "",
-        data_licence: Annotated[str, typer.Option(help="Of the text it was trained on.")] = "",
-        notes: Annotated[str, typer.Option(help="What users should know.")] = "",
-        with_text: Annotated[bool, typer.Option("--with-text", help="Pack the training text too.")] = False,
-    ) -> None:
-        """Pack a run and its model card into one file, which every command takes in place of a run."""
-        from dragoman.export.bundle import About
-        from dragoman.export.bundle import bundle as pack
 
-        show(str(pack(run, out, About(title, author, licence, data_licence, notes), with_text)))
+def bundle(
+    run: Run,
+    out: Annotated[Path, typer.Option(help="The file, for example my.dragoman.zip.")],
+    title: Annotated[str, typer.Option(help="For its card.")] = "",
+    author: Annotated[str, typer.Option(help="For its card.")] = "",
+    licence: Annotated[str, typer.Option(help="Of the weights, for example CC-BY-4.0.")] = "",
+    data_licence: Annotated[str, typer.Option(help="Of the text it was trained on.")] = "",
+    notes: Annotated[str, typer.Option(help="What users should know.")] = "",
+    with_text: Annotated[bool, typer.Option("--with-text", help="Pack the training text too.")] = False,
+) -> None:
+    """Pack a run and its model card into one file, which every command takes in place of a run."""
+    from dragoman.export.bundle import About
+    from dragoman.export.bundle import bundle as pack
 
-    @app.command()
-    def unbundle(
-        file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `bundle` made.")],
-        out: Annotated[Path, typer.Option(help="The run's directory.")],
-    ) -> None:
-        """Unpack a bundle into a run's directory, every file held against its hash."""
-        from dragoman.export.writing import require_new
-        from dragoman.rundir import unpack
+    show(str(pack(run, out, About(title, author, licence, data_licence, notes), with_text)))
 
-        require_new(out)
-        unpack(file, out)
-        show(str(out))
 
-    @app.command()
-    def reproduce(
-        file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `bundle` made.")],
-        out: Annotated[Path, typer.Option(help="The directory of the new run.")],
-        text: Annotated[
-            list[Path] | None, typer.Option(help="A directory to look for the text in; several times for several.")
-        ] = None,
-        language: Language = None,
-        as_json: AsJson = False,
-    ) -> None:
-        """Train a bundle's run again from its text, and compare: to the bit where that can be, else by BLEU."""
-        from dragoman.export.reproduce import reproduce as train_again
+def unbundle(
+    file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `bundle` made.")],
+    out: Annotated[Path, typer.Option(help="The run's directory.")],
+) -> None:
+    """Unpack a bundle into a run's directory, every file held against its hash."""
+    from dragoman.export.writing import require_new
+    from dragoman.rundir import unpack
 
-        def say(line: str) -> None:
-            print(line, file=sys.stderr)
+    require_new(out)
+    unpack(file, out)
+    show(str(out))
 
-        again = shlex.join(["dragoman", *sys.argv[1:]])
-        result = train_again(file, out, text or (), language=language, again=again, say=say)
-        show(json.dumps(result.to_dict(), ensure_ascii=False) if as_json else "\n".join(result.lines()))
-        if not result.holds:
-            raise DragomanError(f"{file} was not reproduced; {out} has what came of it")
+
+def reproduce(
+    file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `bundle` made.")],
+    out: Annotated[Path, typer.Option(help="The directory of the new run.")],
+    text: Annotated[
+        list[Path] | None, typer.Option(help="A directory to look for the text in; several times for several.")
+    ] = None,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a bundle's run again from its text, and compare: to the bit where that can be, else by BLEU."""
+    from dragoman.export.reproduce import reproduce as train_again
+
+    result = train_again(file, out, text or (), language=language, again=this_command(), say=say)
+    show(json.dumps(result.to_dict(), ensure_ascii=False) if as_json else "\n".join(result.lines()))
+    if not result.holds:
+        raise DragomanError(f"{file} was not reproduced; {out} has what came of it")
 
 
 def _languages(text: str | None) -> tuple[str, str] | None:

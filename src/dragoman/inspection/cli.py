@@ -3,14 +3,15 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from dragoman.errors import UsageError
-from dragoman.options import Alpha, Beam, Checkpoint
+from dragoman.options import Alpha, Beam, Checkpoint, Run
+from dragoman.terminal import say, show
 
 if TYPE_CHECKING:
     from dragoman.inspection.inspector import Inspection, Inspector
@@ -22,86 +23,81 @@ _SUFFIXES: dict[str, Form] = {
 }  # fmt: skip
 
 
-def inspect_command(show: Callable[[str], None]) -> Callable[..., None]:
-    """The command, which `show`s its results."""
+def inspect(
+    run: Run,
+    sentence: Annotated[
+        str | None, typer.Argument(metavar="[SENTENCE]", help="Left out: lines of stdin, for json and pharaoh.")
+    ] = None,
+    translation: Annotated[
+        str | None, typer.Option(help="Look into this translation [default: the run's own].")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write [default: stdout].")] = None,
+    form: Annotated[
+        Form | None, typer.Option("--format", help="[default: by the name of --out, else text: a heat map.]")
+    ] = None,
+    kind: Annotated[
+        Literal["encoder", "decoder", "cross"], typer.Option(help="Which attention text and png show.")
+    ] = "cross",
+    layer: Annotated[
+        int | None, typer.Option(min=0, help="Of this layer, from 0 [default: the heads that align best].")
+    ] = None,
+    head: Annotated[int | None, typer.Option(min=0, help="Of this head, from 0 [default: the mean].")] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CHANGE", help="cross.0.3:off, cross.0.3:pin@4 or decoder.*:unmask; several times."),
+    ] = None,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="Also switch every head off alone, and rank them.")
+    ] = False,
+    checkpoint: Checkpoint = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+) -> None:
+    """Look inside a translation: every head's attention, and what happens without it.
 
-    def inspect(
-        run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
-        sentence: Annotated[
-            str | None, typer.Argument(metavar="[SENTENCE]", help="Left out: lines of stdin, for json and pharaoh.")
-        ] = None,
-        translation: Annotated[
-            str | None, typer.Option(help="Look into this translation [default: the run's own].")
-        ] = None,
-        out: Annotated[Path | None, typer.Option(help="File to write [default: stdout].")] = None,
-        form: Annotated[
-            Form | None, typer.Option("--format", help="[default: by the name of --out, else text: a heat map.]")
-        ] = None,
-        kind: Annotated[
-            Literal["encoder", "decoder", "cross"], typer.Option(help="Which attention text and png show.")
-        ] = "cross",
-        layer: Annotated[
-            int | None, typer.Option(min=0, help="Of this layer, from 0 [default: the heads that align best].")
-        ] = None,
-        head: Annotated[int | None, typer.Option(min=0, help="Of this head, from 0 [default: the mean].")] = None,
-        change: Annotated[
-            list[str] | None,
-            typer.Option(metavar="CHANGE", help="cross.0.3:off, cross.0.3:pin@4 or decoder.*:unmask; several times."),
-        ] = None,
-        effects: Annotated[
-            bool, typer.Option("--effects", help="Also switch every head off alone, and rank them.")
-        ] = False,
-        checkpoint: Checkpoint = None,
-        beam: Beam = None,
-        alpha: Alpha = None,
-    ) -> None:
-        """Look inside a translation: every head's attention, and what happens without it.
+    A heat map in the terminal; with --out page.html one file for a browser, which needs no network. pharaoh has
+    word alignments (source-target, from 0), json everything. Lines of stdin may have a translation after a tab.
+    """
+    chosen = form or (_form_of(out) if out else "text")
+    if sentence is None and chosen not in ("json", "pharaoh"):
+        raise UsageError(f"inspect: SENTENCE is missing; only json and pharaoh read lines of stdin, not {chosen}")
+    if chosen in ("html", "png") and out is None:
+        raise UsageError(f"inspect: --format {chosen} needs --out FILE")
+    if chosen == "pharaoh" and change:
+        raise UsageError("inspect: pharaoh has the unchanged model's alignment; leave --change out, or use json")
+    from dragoman.inspection.inspector import Inspector
+    from dragoman.rundir import write_atomically
 
-        A heat map in the terminal; with --out page.html one file for a browser, which needs no network. pharaoh has
-        word alignments (source-target, from 0), json everything. Lines of stdin may have a translation after a tab.
-        """
-        chosen = form or (_form_of(out) if out else "text")
-        if sentence is None and chosen not in ("json", "pharaoh"):
-            raise UsageError(f"inspect: SENTENCE is missing; only json and pharaoh read lines of stdin, not {chosen}")
-        if chosen in ("html", "png") and out is None:
-            raise UsageError(f"inspect: --format {chosen} needs --out FILE")
-        if chosen == "pharaoh" and change:
-            raise UsageError("inspect: pharaoh has the unchanged model's alignment; leave --change out, or use json")
-        from dragoman.inspection.inspector import Inspector
-        from dragoman.rundir import write_atomically
+    search = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
+    inspector = Inspector.load(run, checkpoint, **search)
+    changes = change or []
+    if chosen == "html":
+        from dragoman.inspection.page import page_of
 
-        search = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
-        inspector = Inspector.load(run, checkpoint, **search)
-        changes = change or []
-        if chosen == "html":
-            from dragoman.inspection.page import page_of
+        assert sentence is not None
+        state = {"kind": kind, "layer": str(layer or 0), "head": str(head or 0), "text": sentence}
+        content = page_of(inspector, sentence, translation, changes, state).encode()
+    elif chosen == "png":
+        from dragoman.inspection.pictures import as_png, picture_of
 
-            assert sentence is not None
-            state = {"kind": kind, "layer": str(layer or 0), "head": str(head or 0), "text": sentence}
-            content = page_of(inspector, sentence, translation, changes, state).encode()
-        elif chosen == "png":
-            from dragoman.inspection.pictures import as_png, picture_of
-
-            assert sentence is not None
-            seen = inspector.inspect(sentence, translation, changes)
-            content = as_png(picture_of(inspector, seen, kind, layer, head))
-        else:
-            given = iter([(sentence, translation)]) if sentence is not None else _lines()
-            lines = (
-                line
-                for text, said in given
-                for line in _written(inspector, text, said, changes, chosen, effects, kind, layer, head)
-            )
-            if out is None:
-                for line in lines:
-                    show(line)
-                return
-            content = "".join(f"{line}\n" for line in lines).encode()
-        assert out is not None
-        write_atomically(out, content)
-        print(f"{out}: written", file=sys.stderr)
-
-    return inspect
+        assert sentence is not None
+        seen = inspector.inspect(sentence, translation, changes)
+        content = as_png(picture_of(inspector, seen, kind, layer, head))
+    else:
+        given = iter([(sentence, translation)]) if sentence is not None else _lines()
+        lines = (
+            line
+            for text, said in given
+            for line in _written(inspector, text, said, changes, chosen, effects, kind, layer, head)
+        )
+        if out is None:
+            for line in lines:
+                show(line)
+            return
+        content = "".join(f"{line}\n" for line in lines).encode()
+    assert out is not None
+    write_atomically(out, content)
+    say(f"{out}: written")
 
 
 def _form_of(out: Path) -> Form:

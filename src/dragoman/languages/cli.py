@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import shlex
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -13,233 +11,220 @@ import typer
 from dragoman import config as configuration
 from dragoman.config import RunConfig
 from dragoman.errors import UsageError
-from dragoman.options import Changes, Checkpoint, Minutes, Out, Runs, Seed, Steps
+from dragoman.options import AsJson, Changes, Checkpoint, Minutes, Out, Run, Runs, Seed, Steps, overrides_from
+from dragoman.terminal import lines_from, say, show, this_command
 
 Texts = Annotated[list[Path], typer.Option("--text", help="Plain text, one sentence a line (.gz too).")]
 ValidText = Annotated[Path | None, typer.Option(help="Text to validate with [default: 1,000 lines held out].")]
 Tokenizer = Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")]
 Input = Annotated[Path | None, typer.Option("--input", help="One a line [default: stdin].")]
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
 Recipe = Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")]
-Show = Callable[[str], None]
 
 
-def lm_commands(write: Callable[[str, str], None]) -> typer.Typer:
-    """The commands, which `write` their results, each with what is to end it."""
-    app = typer.Typer(help="Language models: the decoder alone.", no_args_is_help=True, rich_markup_mode=None)
+lm = typer.Typer(help="Language models: the decoder alone.", no_args_is_help=True, rich_markup_mode=None)
 
-    @app.command()
-    def train(
-        text: Texts,
-        valid_text: ValidText = None,
-        recipe: Recipe = "lm",
-        tokenizer: Tokenizer = None,
-        out: Out = None,
-        steps: Steps = None,
-        minutes: Minutes = None,
-        seed: Seed = None,
-        set_: Changes = None,
-    ) -> None:
-        """Train a language model. The same command goes on with a run that was stopped."""
-        from dragoman.languages.plain import require_half, with_text
 
-        config = load_recipe(recipe, steps, minutes, seed, set_, tokenizer)
-        require_half(config, recipe, "continue")
-        name = run_training(with_text(config, text, valid_text), recipe, out)
-        say(f'try it: dragoman lm generate {name} --prompt "I have"')
+@lm.command("train")
+def train_lm(
+    text: Texts,
+    valid_text: ValidText = None,
+    recipe: Recipe = "lm",
+    tokenizer: Tokenizer = None,
+    out: Out = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    seed: Seed = None,
+    set_: Changes = None,
+) -> None:
+    """Train a language model. The same command goes on with a run that was stopped."""
+    from dragoman.languages.plain import require_half, with_text
 
-    @app.command()
-    def generate(
-        runs: Runs,
-        prompt: Annotated[str, typer.Option(help="How the text begins.")] = "",
-        count: Annotated[int, typer.Option("-n", "--count", min=1, help="So many texts.")] = 1,
-        temperature: Annotated[float | None, typer.Option(help="Below 1 is safer, above 1 wilder.")] = None,
-        top_k: Annotated[int | None, typer.Option(help="Among the k most probable tokens; 0: all.")] = None,
-        top_p: Annotated[float | None, typer.Option(help="Among the most probable up to p in all.")] = None,
-        greedy: Annotated[bool, typer.Option("--greedy", help="The most probable token each time.")] = False,
-        max_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many after the prompt.")] = None,
-        seed: Annotated[int, typer.Option(help="Another seed, another text.")] = 0,
-        checkpoint: Checkpoint = None,
-        as_json: AsJson = False,
-    ) -> None:
-        """Write text, each token as it is drawn."""
-        from dragoman.languages.continuing import LanguageModel
+    config = _config(recipe, set_, steps, minutes, seed, tokenizer)
+    require_half(config, recipe, "continue")
+    name = run_training(with_text(config, text, valid_text), recipe, out)
+    say(f'try it: dragoman lm generate {name} --prompt "I have"')
 
-        if greedy and (count > 1 or any(value is not None for value in (temperature, top_k, top_p))):
-            raise UsageError("lm generate: --greedy draws nothing; leave out -n, --temperature, --top-k and --top-p")
-        changes = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "max_extra_length": max_tokens}
-        given = {name: value for name, value in changes.items() if value is not None}
-        given |= {"beam": 1, "sampling": False} if greedy else {"sampling": True}
-        model = LanguageModel.load(*runs, checkpoint=checkpoint, **given)
-        if count == 1 and not as_json:
-            model.generate(prompt, 1, seed, lambda part: write(part, ""))
-            write("", "\n")
-            return
-        for written in model.generate(prompt, count, seed):
-            write(json.dumps(dataclasses.asdict(written), ensure_ascii=False) if as_json else written.text, "\n")
 
-    @app.command()
-    def evaluate(
-        runs: Runs,
-        text: Annotated[Path, typer.Option(help="Plain text that was held out, one sentence a line.")],
-        checkpoint: Checkpoint = None,
-        as_json: AsJson = False,
-    ) -> None:
-        """Perplexity a token and bits per byte. Each line's end counts, as one token and one byte."""
-        from dragoman.corpus import read_lines
-        from dragoman.languages.continuing import LanguageModel
+@lm.command()
+def generate(
+    runs: Runs,
+    prompt: Annotated[str, typer.Option(help="How the text begins.")] = "",
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="So many texts.")] = 1,
+    temperature: Annotated[float | None, typer.Option(help="Below 1 is safer, above 1 wilder.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Among the k most probable tokens; 0: all.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Among the most probable up to p in all.")] = None,
+    greedy: Annotated[bool, typer.Option("--greedy", help="The most probable token each time.")] = False,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many after the prompt.")] = None,
+    seed: Annotated[int, typer.Option(help="Another seed, another text.")] = 0,
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write text, each token as it is drawn."""
+    from dragoman.languages.continuing import LanguageModel
 
-        model = LanguageModel.load(*runs, checkpoint=checkpoint)
-        fit = model.fit([line.strip() for line in read_lines(text) if line.strip()])
-        measured = {"perplexity": fit.perplexity, "bits_per_byte": fit.bits_per_byte}
+    if greedy and (count > 1 or any(value is not None for value in (temperature, top_k, top_p))):
+        raise UsageError("lm generate: --greedy draws nothing; leave out -n, --temperature, --top-k and --top-p")
+    changes = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "max_extra_length": max_tokens}
+    given = {name: value for name, value in changes.items() if value is not None}
+    given |= {"beam": 1, "sampling": False} if greedy else {"sampling": True}
+    model = LanguageModel.load(*runs, checkpoint=checkpoint, **given)
+    if count == 1 and not as_json:
+        model.generate(prompt, 1, seed, lambda part: show(part, ""))
+        show("")
+        return
+    for written in model.generate(prompt, count, seed):
+        show(json.dumps(dataclasses.asdict(written), ensure_ascii=False) if as_json else written.text)
+
+
+@lm.command()
+def evaluate(
+    runs: Runs,
+    text: Annotated[Path, typer.Option(help="Plain text that was held out, one sentence a line.")],
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """Perplexity a token and bits per byte. Each line's end counts, as one token and one byte."""
+    from dragoman.corpus import read_lines
+    from dragoman.languages.continuing import LanguageModel
+
+    model = LanguageModel.load(*runs, checkpoint=checkpoint)
+    fit = model.fit([line.strip() for line in read_lines(text) if line.strip()])
+    measured = {"perplexity": fit.perplexity, "bits_per_byte": fit.bits_per_byte}
+    if as_json:
+        show(json.dumps({**dataclasses.asdict(fit), **measured}))
+    else:
+        show(f"bits per byte {fit.bits_per_byte:.4f}  perplexity a token {fit.perplexity:.2f}  "
+              f"({fit.lines:,} lines, {fit.tokens:,} tokens, {fit.bytes:,} bytes)", "\n")  # fmt: skip
+
+
+mlm = typer.Typer(help="Masked models and classifiers: the encoder alone.", no_args_is_help=True,
+                  rich_markup_mode=None)  # fmt: skip
+
+
+@mlm.command("train")
+def train_mlm(
+    text: Annotated[list[Path] | None, typer.Option("--text", help="Plain text, to restore tokens of.")] = None,
+    labelled: Annotated[
+        Path | None, typer.Option(help="Sentence, tab, label on each line: classes are told apart.")
+    ] = None,
+    start_from: Annotated[Path | None, typer.Option(help="With --labelled: a masked model to begin with.")] = None,
+    valid_text: ValidText = None,
+    valid_labelled: Annotated[Path | None, typer.Option(help="As --labelled, to validate with.")] = None,
+    recipe: Annotated[
+        str | None, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name [mlm, or classify].")
+    ] = None,
+    tokenizer: Tokenizer = None,
+    out: Out = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    seed: Seed = None,
+    set_: Changes = None,
+) -> None:
+    """Train a masked model, or a classifier. The same command goes on with a run that was stopped."""
+    from dragoman.languages.plain import continuing_from, require_half, with_labels, with_text
+
+    if bool(text) == (labelled is not None):
+        raise UsageError("mlm train: give --text for a masked model, or --labelled for a classifier")
+    if start_from is not None and (labelled is None or tokenizer is not None):
+        raise UsageError("mlm train: --start-from goes with --labelled, and brings its own tokenizer")
+    recipe = recipe or ("mlm" if text else "classify")
+    config = _config(recipe, set_, steps, minutes, seed, tokenizer)
+    require_half(config, recipe, "restore")
+    if labelled is None:
+        name = run_training(with_text(config, text or (), valid_text), recipe, out)
+        say(f'try it: echo "I ___ tea." | dragoman mlm fill {name}')
+    else:
+        out, config = out or Path("runs") / Path(recipe).stem, with_labels(config, labelled, valid_labelled)
+        if start_from is not None:
+            config = continuing_from(start_from, config, out)
+        name = run_training(config, recipe, out)
+        say(f'try it: echo "..." | dragoman mlm classify {name}')
+
+
+@mlm.command()
+def fill(
+    run: Run,
+    input_: Input = None,
+    best: Annotated[int, typer.Option(min=1, help="So many fillings of each gap.")] = 5,
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fill the gaps of sentences, each written ___: one token, most often a word."""
+    from dragoman.languages.restoring import MaskedModel
+
+    model = MaskedModel.load(run, checkpoint)
+    for line in lines_from(input_, "mlm fill"):
+        filled = model.fill(line, best)
         if as_json:
-            write(json.dumps({**dataclasses.asdict(fit), **measured}), "\n")
+            show(json.dumps({"source": line, **dataclasses.asdict(filled)}, ensure_ascii=False))
+            continue
+        show(filled.text)
+        for gap in filled.gaps:
+            say("  " + "  ".join(f"{one.piece.replace('▁', ' ').strip()} {one.probability:.1%}" for one in gap))
+
+
+@mlm.command()
+def classify(
+    run: Run,
+    input_: Input = None,
+    labelled: Annotated[Path | None, typer.Option(help="Sentence, tab, label: prints the accuracy.")] = None,
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """The class of each sentence, its probability and the sentence; or the accuracy on labelled ones."""
+    from dragoman.corpus import read_pairs
+    from dragoman.languages.restoring import Classifier
+
+    classifier = Classifier.load(run, checkpoint)
+    if labelled is not None:
+        pairs = list(read_pairs(labelled))
+        share = classifier.accuracy(pairs)
+        show(json.dumps({"accuracy": share, "lines": len(pairs)}) if as_json
+             else f"accuracy {share:.2%} of {len(pairs):,} lines")  # fmt: skip
+        return
+    lines = list(lines_from(input_, "mlm classify"))
+    for line, judged in zip(lines, classifier.classify(lines), strict=True):
+        if as_json:
+            classes = dict(zip(judged.classes, judged.probabilities, strict=True))
+            show(json.dumps({"source": line, "classes": classes}, ensure_ascii=False))
         else:
-            write(f"bits per byte {fit.bits_per_byte:.4f}  perplexity a token {fit.perplexity:.2f}  "
-                  f"({fit.lines:,} lines, {fit.tokens:,} tokens, {fit.bytes:,} bytes)", "\n")  # fmt: skip
-
-    return app
+            show(f"{judged.label}\t{judged.probabilities[0]:.4f}\t{line}")
 
 
-def mlm_commands(show: Show) -> typer.Typer:
-    """The commands, which `show` their results line by line."""
-    app = typer.Typer(help="Masked models and classifiers: the encoder alone.", no_args_is_help=True,
-                      rich_markup_mode=None)  # fmt: skip
+def tasks(
+    pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated (.gz too).")],
+    source_name: Annotated[str, typer.Option(help="The name of the first column's language.")] = "English",
+    target_name: Annotated[str, typer.Option(help="The name of the second column's.")] = "French",
+    task: Annotated[
+        list[str] | None, typer.Option(help="forward, backward, spelling; several times for several [all three].")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the spelling errors.")] = 0,
+) -> None:
+    """Pairs for one model of several tasks.
 
-    @app.command()
-    def train(
-        text: Annotated[list[Path] | None, typer.Option("--text", help="Plain text, to restore tokens of.")] = None,
-        labelled: Annotated[
-            Path | None, typer.Option(help="Sentence, tab, label on each line: classes are told apart.")
-        ] = None,
-        start_from: Annotated[Path | None, typer.Option(help="With --labelled: a masked model to begin with.")] = None,
-        valid_text: ValidText = None,
-        valid_labelled: Annotated[Path | None, typer.Option(help="As --labelled, to validate with.")] = None,
-        recipe: Annotated[
-            str | None, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name [mlm, or classify].")
-        ] = None,
-        tokenizer: Tokenizer = None,
-        out: Out = None,
-        steps: Steps = None,
-        minutes: Minutes = None,
-        seed: Seed = None,
-        set_: Changes = None,
-    ) -> None:
-        """Train a masked model, or a classifier. The same command goes on with a run that was stopped."""
-        from dragoman.languages.plain import continuing_from, require_half, with_labels, with_text
+    From sentence pairs to pairs that begin with what is to be done: translate to one language, to the other,
+    restore the spelling. Train on them with `dragoman train --pairs`, and begin a line to translate likewise.
+    """
+    from dragoman.corpus import read_pairs
+    from dragoman.languages.tasks import TASKS, task_pairs
 
-        if bool(text) == (labelled is not None):
-            raise UsageError("mlm train: give --text for a masked model, or --labelled for a classifier")
-        if start_from is not None and (labelled is None or tokenizer is not None):
-            raise UsageError("mlm train: --start-from goes with --labelled, and brings its own tokenizer")
-        recipe = recipe or ("mlm" if text else "classify")
-        config = load_recipe(recipe, steps, minutes, seed, set_, tokenizer)
-        require_half(config, recipe, "restore")
-        if labelled is None:
-            name = run_training(with_text(config, text or (), valid_text), recipe, out)
-            say(f'try it: echo "I ___ tea." | dragoman mlm fill {name}')
-        else:
-            out, config = out or Path("runs") / Path(recipe).stem, with_labels(config, labelled, valid_labelled)
-            if start_from is not None:
-                config = continuing_from(start_from, config, out)
-            name = run_training(config, recipe, out)
-            say(f'try it: echo "..." | dragoman mlm classify {name}')
-
-    @app.command()
-    def fill(
-        run: Run,
-        input_: Input = None,
-        best: Annotated[int, typer.Option(min=1, help="So many fillings of each gap.")] = 5,
-        checkpoint: Checkpoint = None,
-        as_json: AsJson = False,
-    ) -> None:
-        """Fill the gaps of sentences, each written ___: one token, most often a word."""
-        from dragoman.languages.restoring import MaskedModel
-
-        model = MaskedModel.load(run, checkpoint)
-        for line in lines_of(input_, "mlm fill"):
-            filled = model.fill(line, best)
-            if as_json:
-                show(json.dumps({"source": line, **dataclasses.asdict(filled)}, ensure_ascii=False))
-                continue
-            show(filled.text)
-            for gap in filled.gaps:
-                say("  " + "  ".join(f"{one.piece.replace('▁', ' ').strip()} {one.probability:.1%}" for one in gap))
-
-    @app.command()
-    def classify(
-        run: Run,
-        input_: Input = None,
-        labelled: Annotated[Path | None, typer.Option(help="Sentence, tab, label: prints the accuracy.")] = None,
-        checkpoint: Checkpoint = None,
-        as_json: AsJson = False,
-    ) -> None:
-        """The class of each sentence, its probability and the sentence; or the accuracy on labelled ones."""
-        from dragoman.corpus import read_pairs
-        from dragoman.languages.restoring import Classifier
-
-        classifier = Classifier.load(run, checkpoint)
-        if labelled is not None:
-            pairs = list(read_pairs(labelled))
-            share = classifier.accuracy(pairs)
-            show(json.dumps({"accuracy": share, "lines": len(pairs)}) if as_json
-                 else f"accuracy {share:.2%} of {len(pairs):,} lines")  # fmt: skip
-            return
-        lines = list(lines_of(input_, "mlm classify"))
-        for line, judged in zip(lines, classifier.classify(lines), strict=True):
-            if as_json:
-                classes = dict(zip(judged.classes, judged.probabilities, strict=True))
-                show(json.dumps({"source": line, "classes": classes}, ensure_ascii=False))
-            else:
-                show(f"{judged.label}\t{judged.probabilities[0]:.4f}\t{line}")
-
-    return app
+    chosen = [name for name in TASKS if name in (task or TASKS)]
+    if unknown := set(task or ()) - set(TASKS):
+        raise UsageError(f"tasks: --task {sorted(unknown)[0]}; known: {', '.join(TASKS)}")
+    for source, target in task_pairs(read_pairs(pairs), chosen, source_name, target_name, seed):
+        show(f"{source}\t{target}")
 
 
-def make_tasks(show: Show) -> Callable[..., None]:
-    """The command, which shows the pairs it makes."""
-
-    def tasks(
-        pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated (.gz too).")],
-        source_name: Annotated[str, typer.Option(help="The name of the first column's language.")] = "English",
-        target_name: Annotated[str, typer.Option(help="The name of the second column's.")] = "French",
-        task: Annotated[
-            list[str] | None, typer.Option(help="forward, backward, spelling; several times for several [all three].")
-        ] = None,
-        seed: Annotated[int, typer.Option(help="Of the spelling errors.")] = 0,
-    ) -> None:
-        """Pairs for one model of several tasks.
-
-        From sentence pairs to pairs that begin with what is to be done: translate to one language, to the other,
-        restore the spelling. Train on them with `dragoman train --pairs`, and begin a line to translate likewise.
-        """
-        from dragoman.corpus import read_pairs
-        from dragoman.languages.tasks import TASKS, task_pairs
-
-        chosen = [name for name in TASKS if name in (task or TASKS)]
-        if unknown := set(task or ()) - set(TASKS):
-            raise UsageError(f"tasks: --task {sorted(unknown)[0]}; known: {', '.join(TASKS)}")
-        for source, target in task_pairs(read_pairs(pairs), chosen, source_name, target_name, seed):
-            show(f"{source}\t{target}")
-
-    return tasks
-
-
-def load_recipe(
+def _config(
     recipe: str,
+    changes: list[str] | None,
     steps: int | None,
     minutes: float | None,
     seed: int | None,
-    changes: list[str] | None,
-    tokenizer: Path | None = None,
+    tokenizer: Path | None,
 ) -> RunConfig:
-    """The recipe, then --set, then the flags that every training has."""
-    flags = {"train.steps": steps, "train.minutes": minutes, "train.seed": seed}
-    flags["data.tokenizer"] = None if tokenizer is None else str(tokenizer)  # type: ignore[assignment]
-    overrides = [configuration.parse_set(text) for text in changes or ()]
-    overrides += [(key, value, "command line") for key, value in flags.items() if value is not None]
-    return configuration.load(recipe, overrides).config
+    given = None if tokenizer is None else str(tokenizer)
+    return configuration.load(recipe, overrides_from(changes, steps, minutes, seed, data__tokenizer=given)).config
 
 
 def run_training(config: RunConfig, recipe: str, out: Path | None) -> str:
@@ -248,17 +233,5 @@ def run_training(config: RunConfig, recipe: str, out: Path | None) -> str:
     from dragoman.train import train
 
     out = out or Path("runs") / Path(recipe).stem
-    train(config, RunDirectory(out), shlex.join(["dragoman", *sys.argv[1:]]))
+    train(config, RunDirectory(out), this_command())
     return shlex.quote(str(out))
-
-
-def lines_of(path: Path | None, command: str) -> Iterator[str]:
-    from dragoman.corpus import read_lines
-
-    if path is None and sys.stdin is None:
-        raise UsageError(f"{command}: stdin is closed; give --input FILE")
-    return read_lines(sys.stdin.buffer if path is None else path)
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr)

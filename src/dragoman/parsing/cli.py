@@ -4,7 +4,7 @@ import dataclasses
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +12,8 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.errors import UsageError
-from dragoman.options import Alpha, Beam, Changes, Checkpoint, Minutes, Out, Runs, Seed, Steps
+from dragoman.options import Alpha, AsJson, Beam, Changes, Checkpoint, Minutes, Out, Runs, Seed, Steps, overrides_from
+from dragoman.terminal import lines_from, say, show, this_command
 
 if TYPE_CHECKING:
     from dragoman.parsing.parser import Parse
@@ -25,134 +26,125 @@ Unconstrained = Annotated[
 ]
 
 
-def parse_commands(show: Callable[[str], None]) -> typer.Typer:
-    """The commands, which `show` their results line by line."""
-    app = typer.Typer(help="Constituency parsing (section 6.3).", no_args_is_help=True, rich_markup_mode=None)
+parse = typer.Typer(help="Constituency parsing (section 6.3).", no_args_is_help=True, rich_markup_mode=None)
 
-    @app.command()
-    def train(
-        trees: Annotated[list[Path], typer.Option("--trees", help="Trees in Penn brackets (.gz too).")],
-        valid_trees: Annotated[Path, typer.Option(help="Trees to validate with.")],
-        recipe: Annotated[
-            str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")
-        ] = "parsing-small",
-        silver: Annotated[list[Path] | None, typer.Option(help="Trees that a parser made, by `parse run`.")] = None,
-        silver_weight: Annotated[float, typer.Option(help="How often a silver tree is seen in an epoch.")] = 1.0,
-        limit: Annotated[int | None, typer.Option(help="Train on so many of the trees, drawn at random.")] = None,
-        units: Annotated[
-            Literal["words", "subwords"], typer.Option(help="A token is a word, rare ones by class, or a part of it.")
-        ] = "words",
-        out: Out = None,
-        steps: Steps = None,
-        minutes: Minutes = None,
-        seed: Seed = None,
-        set_: Changes = None,
-    ) -> None:
-        """Train a parser. The same command goes on with a run that was stopped."""
-        flags = {"train.steps": steps, "train.minutes": minutes, "train.seed": seed}
-        overrides = [configuration.parse_set(text) for text in set_ or ()]
-        overrides += [(key, value, "command line") for key, value in flags.items() if value is not None]
-        layered = configuration.load(recipe, overrides)
-        out = out or Path("runs") / Path(recipe).stem
-        from dragoman.parsing.training import Treebanks, prepare_run
-        from dragoman.rundir import RunDirectory
-        from dragoman.train import train as run_training
 
-        banks = Treebanks(trees, valid_trees, silver or (), silver_weight, limit)
-        config = prepare_run(banks, layered.config, out, units)
-        run_training(config, RunDirectory(out), shlex.join(["dragoman", *sys.argv[1:]]))
-        print(f'try it: echo "..." | dragoman parse run {shlex.quote(str(out))}', file=sys.stderr)
+@parse.command()
+def train(
+    trees: Annotated[list[Path], typer.Option("--trees", help="Trees in Penn brackets (.gz too).")],
+    valid_trees: Annotated[Path, typer.Option(help="Trees to validate with.")],
+    recipe: Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")] = "parsing-small",
+    silver: Annotated[list[Path] | None, typer.Option(help="Trees that a parser made, by `parse run`.")] = None,
+    silver_weight: Annotated[float, typer.Option(help="How often a silver tree is seen in an epoch.")] = 1.0,
+    limit: Annotated[int | None, typer.Option(help="Train on so many of the trees, drawn at random.")] = None,
+    units: Annotated[
+        Literal["words", "subwords"], typer.Option(help="A token is a word, rare ones by class, or a part of it.")
+    ] = "words",
+    out: Out = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    seed: Seed = None,
+    set_: Changes = None,
+) -> None:
+    """Train a parser. The same command goes on with a run that was stopped."""
+    config = configuration.load(recipe, overrides_from(set_, steps, minutes, seed)).config
+    out = out or Path("runs") / Path(recipe).stem
+    from dragoman.parsing.training import Treebanks, prepare_run
+    from dragoman.rundir import RunDirectory
+    from dragoman.train import train as run_training
 
-    @app.command()
-    def run(
-        runs: Runs,
-        input_: Annotated[Path | None, typer.Option("--input", help="Sentences, one a line [default: stdin].")] = None,
-        raw: Annotated[
-            bool, typer.Option("--raw", help="Split the text into words first; else they stand apart already.")
-        ] = False,
-        form: Annotated[Form, typer.Option(help="How trees are written.")] = "line",
-        svg: Annotated[Path | None, typer.Option(help="Draw each tree into this directory, 1.svg, 2.svg ...")] = None,
-        unconstrained: Unconstrained = False,
-        beam: Beam = None,
-        alpha: Alpha = None,
-        checkpoint: Checkpoint = None,
-    ) -> None:
-        """Parse sentences.
+    banks = Treebanks(trees, valid_trees, silver or (), silver_weight, limit)
+    config = prepare_run(banks, config, out, units)
+    run_training(config, RunDirectory(out), this_command())
+    say(f'try it: echo "..." | dragoman parse run {shlex.quote(str(out))}')
 
-        The output has a tree for each line of the input, in its order; an empty line stays empty.
-        """
-        from dragoman.corpus import read_lines
-        from dragoman.parsing.draw import draw_svg
+
+@parse.command()
+def run(
+    runs: Runs,
+    input_: Annotated[Path | None, typer.Option("--input", help="Sentences, one a line [default: stdin].")] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Split the text into words first; else they stand apart already.")
+    ] = False,
+    form: Annotated[Form, typer.Option(help="How trees are written.")] = "line",
+    svg: Annotated[Path | None, typer.Option(help="Draw each tree into this directory, 1.svg, 2.svg ...")] = None,
+    unconstrained: Unconstrained = False,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    checkpoint: Checkpoint = None,
+) -> None:
+    """Parse sentences.
+
+    The output has a tree for each line of the input, in its order; an empty line stays empty.
+    """
+    from dragoman.parsing.draw import draw_svg
+    from dragoman.parsing.parser import Parser
+    from dragoman.parsing.words import split_words
+    from dragoman.rundir import write_atomically
+
+    parser = Parser.load(*runs, checkpoint=checkpoint, **_given(beam=beam, alpha=alpha))
+    lines = lines_from(input_, "parse run")
+    sentences = (split_words(line) if raw else line.split() for line in lines)
+    window = 1 if input_ is None and sys.stdin.isatty() else 500
+    for number, parse in enumerate(parser.parse_stream(sentences, not unconstrained, window), start=1):
+        for line in _written(parse, form):
+            show(line)
+        if svg is not None and parse.tree is not None:
+            write_atomically(svg / f"{number}.svg", draw_svg(parse.tree).encode())
+
+
+@parse.command()
+def evaluate(
+    trees: Annotated[Path, typer.Option("--trees", help="The right trees.")],
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="[RUN...]", help="As for `parse run`.")] = None,
+    hypotheses: Annotated[Path | None, typer.Option(help="Trees to score, one a line, in place of a run.")] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Also without the constraint, and the right-branching baseline.")
+    ] = False,
+    unconstrained: Unconstrained = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many trees.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Keep the parses here, one a line.")] = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    checkpoint: Checkpoint = None,
+    table: Annotated[bool, typer.Option("--table", help="Every sentence, as EVALB prints it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Labelled bracket F1, as EVALB computes it with COLLINS.prm."""
+    from dragoman.corpus import read_lines
+    from dragoman.parsing import evalb
+    from dragoman.parsing.trees import read_stripped, right_branching
+    from dragoman.rundir import write_atomically
+
+    if bool(runs) == (hypotheses is not None):
+        raise UsageError("parse evaluate: give RUN to parse with, or --hypotheses with trees")
+    gold = read_stripped(trees)[:limit]
+    gold_lines = list(map(str, gold))
+    systems: dict[str, list[str]] = {}
+    if hypotheses is not None:
+        systems["hypotheses"] = list(read_lines(hypotheses))[:limit]
+    else:
         from dragoman.parsing.parser import Parser
-        from dragoman.parsing.words import split_words
-        from dragoman.rundir import write_atomically
 
-        if input_ is None and sys.stdin is None:
-            raise UsageError("parse run: stdin is closed; give --input FILE")
-        parser = Parser.load(*runs, checkpoint=checkpoint, **_given(beam=beam, alpha=alpha))
-        lines = read_lines(sys.stdin.buffer if input_ is None else input_)
-        sentences = (split_words(line) if raw else line.split() for line in lines)
-        window = 1 if input_ is None and sys.stdin.isatty() else 500
-        for number, parse in enumerate(parser.parse_stream(sentences, not unconstrained, window), start=1):
-            for line in _written(parse, form):
+        parser = Parser.load(*(runs or ()), checkpoint=checkpoint, **_given(beam=beam, alpha=alpha))
+        for constrained in (True, False) if compare else (not unconstrained,):
+            parses = parser.parse([tree.words() for tree in gold], constrained)
+            name = "constrained" if constrained else "unconstrained"
+            systems[name] = [evalb.NO_TREE if p.tree is None else str(p.tree) for p in parses]
+    if output is not None:
+        write_atomically(output, "".join(f"{line}\n" for line in next(iter(systems.values()))).encode())
+    if compare:
+        systems["right-branching"] = [str(right_branching(tree.leaves())) for tree in gold]
+    scored = {name: evalb.score_lines(gold_lines, lines) for name, lines in systems.items()}
+    if as_json:
+        show(json.dumps({name: dataclasses.asdict(evalb.Summary.of(found)) for name, found in scored.items()}))
+        return
+    for name, found in scored.items():
+        if table:
+            for line in evalb.report(found):
                 show(line)
-            if svg is not None and parse.tree is not None:
-                write_atomically(svg / f"{number}.svg", draw_svg(parse.tree).encode())
-
-    @app.command()
-    def evaluate(
-        trees: Annotated[Path, typer.Option("--trees", help="The right trees.")],
-        runs: Annotated[list[Path] | None, typer.Argument(metavar="[RUN...]", help="As for `parse run`.")] = None,
-        hypotheses: Annotated[Path | None, typer.Option(help="Trees to score, one a line, in place of a run.")] = None,
-        compare: Annotated[
-            bool, typer.Option("--compare", help="Also without the constraint, and the right-branching baseline.")
-        ] = False,
-        unconstrained: Unconstrained = False,
-        limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many trees.")] = None,
-        output: Annotated[Path | None, typer.Option(help="Keep the parses here, one a line.")] = None,
-        beam: Beam = None,
-        alpha: Alpha = None,
-        checkpoint: Checkpoint = None,
-        table: Annotated[bool, typer.Option("--table", help="Every sentence, as EVALB prints it.")] = False,
-        as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")] = False,
-    ) -> None:
-        """Labelled bracket F1, as EVALB computes it with COLLINS.prm."""
-        from dragoman.corpus import read_lines
-        from dragoman.parsing import evalb
-        from dragoman.parsing.trees import read_stripped, right_branching
-        from dragoman.rundir import write_atomically
-
-        if bool(runs) == (hypotheses is not None):
-            raise UsageError("parse evaluate: give RUN to parse with, or --hypotheses with trees")
-        gold = read_stripped(trees)[:limit]
-        gold_lines = list(map(str, gold))
-        systems: dict[str, list[str]] = {}
-        if hypotheses is not None:
-            systems["hypotheses"] = list(read_lines(hypotheses))[:limit]
         else:
-            from dragoman.parsing.parser import Parser
-
-            parser = Parser.load(*(runs or ()), checkpoint=checkpoint, **_given(beam=beam, alpha=alpha))
-            for constrained in (True, False) if compare else (not unconstrained,):
-                parses = parser.parse([tree.words() for tree in gold], constrained)
-                name = "constrained" if constrained else "unconstrained"
-                systems[name] = [evalb.NO_TREE if p.tree is None else str(p.tree) for p in parses]
-        if output is not None:
-            write_atomically(output, "".join(f"{line}\n" for line in next(iter(systems.values()))).encode())
-        if compare:
-            systems["right-branching"] = [str(right_branching(tree.leaves())) for tree in gold]
-        scored = {name: evalb.score_lines(gold_lines, lines) for name, lines in systems.items()}
-        if as_json:
-            show(json.dumps({name: dataclasses.asdict(evalb.Summary.of(found)) for name, found in scored.items()}))
-            return
-        for name, found in scored.items():
-            if table:
-                for line in evalb.report(found):
-                    show(line)
-            else:
-                show(_summary_line(name, evalb.Summary.of(found)))
-
-    return app
+            show(_summary_line(name, evalb.Summary.of(found)))
 
 
 def _given(**values: float | None) -> dict[str, float]:

@@ -8,9 +8,12 @@ tagged as such and nothing else is: EVALB deletes words by their tags, and would
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dragoman.parsing.linearise import Kind, Shape
-from dragoman.search import Constrain
+
+if TYPE_CHECKING:  # the vocabulary, which needs this, is looked at where torch is not loaded
+    from dragoman.search import Constrain
 
 _PUNCTUATION_TAGS = {",", ":", "``", "''", "."}
 _ALWAYS_PUNCTUATION = re.compile(r"[,.;:?!…\"“”]+|``|''|--+|—")
@@ -50,7 +53,7 @@ class Symbols:
 
 def well_formed(
     symbols: Symbols, eos_id: int, sentences: Sequence[Sequence[str]], max_lengths: Sequence[int]
-) -> Constrain:
+) -> "Constrain":
     """For the search: output i is a tree over the words of sentences[i], of at most max_lengths[i] symbols."""
     tags = [[symbols.tags_for(word) for word in words] for words in sentences]
 

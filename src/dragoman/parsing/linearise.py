@@ -4,7 +4,7 @@ Opening and closing brackets carry their label; in the place of each word stands
 same in every tree and is left out. Why so: docs/decisions/010.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -61,9 +61,15 @@ class Shape:
     open: list[str] = field(default_factory=list)
     empty: bool = True  # the innermost open bracket (or the root) has no child yet
 
-    def may(self, kind: Kind, label: str) -> bool:
-        """Whether the symbol can stand here in some well-formed tree."""
-        return kind != "close" or (bool(self.open) and not self.empty and self.open[-1] == label)
+    def fault(self, kind: Kind, label: str) -> str | None:
+        """Why the symbol cannot stand here in any well-formed tree; None: it can."""
+        if kind != "close" or (self.open and not self.empty and self.open[-1] == label):
+            return None
+        if not self.open:
+            return "closes a bracket that was never opened"
+        if self.open[-1] != label:
+            return f"stands where ({self.open[-1]} is to be closed"
+        return "closes an empty bracket"
 
     def add(self, kind: Kind, label: str) -> None:
         match kind:
@@ -78,15 +84,32 @@ class Shape:
                 self.empty = False
 
 
-def rebuild(symbols: Iterable[str], words: Sequence[str]) -> Tree | None:
-    """The tree over these words; None where the symbols do not make exactly one: nothing is repaired."""
+def fault(symbols: Sequence[str], words: Sequence[str]) -> str | None:
+    """Why the symbols are no tree over these words, at the first place where they cannot be; None: they are one."""
     shape = Shape()
-    levels: list[list[Tree | Leaf]] = [[]]
-    for symbol in symbols:
+    for number, symbol in enumerate(symbols, start=1):
         read = read_symbol(symbol)
-        if read is None or not shape.may(*read) or (read[0] == "word" and shape.words == len(words)):
-            return None
-        kind, label = read
+        if read is None:
+            return f"symbol {number}, {symbol}, is neither a bracket nor a tag"
+        if (wrong := shape.fault(*read)) is not None:
+            return f"symbol {number}, {symbol}, {wrong}"
+        if read[0] == "word" and shape.words == len(words):
+            return f"symbol {number}, {symbol}, is the tag of one word too many: there are {len(words)}"
+        shape.add(*read)
+    if shape.open:
+        return f"never closed: {' '.join(f'({label}' for label in shape.open)}"
+    if shape.words < len(words) or not words:
+        return f"tags for {shape.words} of {len(words)} words"
+    return None
+
+
+def rebuild(symbols: Sequence[str], words: Sequence[str]) -> Tree | None:
+    """The tree over these words; None where the symbols do not make exactly one: nothing is repaired."""
+    if fault(symbols, words) is not None:
+        return None
+    levels: list[list[Tree | Leaf]] = [[]]
+    unplaced = iter(words)
+    for kind, label in filter(None, map(read_symbol, symbols)):
         match kind:
             case "open":
                 levels.append([])
@@ -94,7 +117,5 @@ def rebuild(symbols: Iterable[str], words: Sequence[str]) -> Tree | None:
                 below = levels.pop()
                 levels[-1].append(Tree(label, tuple(below)))
             case "word":
-                levels[-1].append(Leaf(label, words[shape.words]))
-        shape.add(kind, label)
-    complete = not shape.open and shape.words == len(words) > 0
-    return Tree(TOP, tuple(levels[0])) if complete else None
+                levels[-1].append(Leaf(label, next(unplaced)))
+    return Tree(TOP, tuple(levels[0]))

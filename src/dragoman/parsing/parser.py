@@ -28,6 +28,7 @@ class Parse:
 
     words: tuple[str, ...]
     symbols: tuple[str, ...]
+    ids: tuple[int, ...]  # of the symbols, in the vocabulary
     tree: Tree | None
     log_probability: float
 
@@ -74,7 +75,7 @@ class Parser:
     def _parse_window(self, sentences: Sequence[tuple[str, ...]], constrained: bool) -> list[Parse]:
         vocabulary, tokenizer = self.vocabulary, self.vocabulary.tokenizer
         sources = tokenizer.encode_batch([vocabulary.source_text(words) for words in sentences])
-        found = [Parse(words, (), None, 0.0) for words in sentences]
+        found = [Parse(words, (), (), None, 0.0) for words in sentences]
         worded = [i for i, words in enumerate(sentences) if words]
         lengths = [len(sources[i]) for i in worded]
         for numbers in batches_of_like_length(lengths, self.search.batch_tokens):
@@ -87,5 +88,5 @@ class Parser:
                 symbols = tuple(vocabulary.names(best.ids))
                 tree = rebuild(symbols, sentences[index])
                 assert tree is not None or not constrained, symbols
-                found[index] = Parse(sentences[index], symbols, tree, best.log_probability)
+                found[index] = Parse(sentences[index], symbols, best.ids, tree, best.log_probability)
         return found

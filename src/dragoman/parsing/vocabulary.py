@@ -6,7 +6,7 @@ A symbol of a tree is always one token. A word is one token too, rare words shar
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from dragoman.errors import DataError
@@ -32,8 +32,8 @@ class Vocabulary:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
-        pieces = {i: tokenizer.piece(i).removeprefix("▁") for i in range(tokenizer.vocab_size)}
-        self.symbols = Symbols.of({i: read for i, piece in pieces.items() if (read := read_symbol(piece))})
+        pieces = _pieces(tokenizer)
+        self.symbols = _symbols(pieces)
         if not self.symbols.words or not self.symbols.opens:
             raise DataError("the vocabulary has no brackets: not a parser's run; make one with `dragoman parse train`")
         self._names = {i: pieces[i] for i in self.symbols.meaning}
@@ -52,6 +52,21 @@ class Vocabulary:
     def names(self, ids: Iterable[int]) -> list[str]:
         """The symbols of an output; what is none stays as it is, and no tree can be made of it."""
         return [self._names.get(i) or self.tokenizer.piece(i) for i in ids]
+
+
+def is_of_trees(tokenizer: Tokenizer) -> bool:
+    """Whether it is a parser's: a translator's may have brackets in it, but not an end for each beginning."""
+    symbols = _symbols(_pieces(tokenizer))
+    opened = {label for kind, label in symbols.meaning.values() if kind == "open"}
+    return bool(symbols.words and opened) and opened == symbols.closes.keys()
+
+
+def _pieces(tokenizer: Tokenizer) -> dict[int, str]:
+    return {i: tokenizer.piece(i).removeprefix("▁") for i in range(tokenizer.vocab_size)}
+
+
+def _symbols(pieces: Mapping[int, str]) -> Symbols:
+    return Symbols.of({i: read for i, piece in pieces.items() if (read := read_symbol(piece))})
 
 
 def learn_vocabulary(trees: Sequence[Tree], units: Units, size: int, least_count: int = 2) -> Tokenizer:

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,8 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.errors import UsageError
-from dragoman.options import Changes
+from dragoman.options import AsJson, Changes
+from dragoman.terminal import say, show, this_command
 
 
 def quickstart(
@@ -31,7 +31,7 @@ def quickstart(
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides what is held out, and the training.")] = 1,
     set_: Changes = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """From your own sentence pairs to a translator: checked, sized to data and time, trained, scored, quantised.
 
@@ -45,8 +45,8 @@ def quickstart(
     changes = [configuration.parse_set(text) for text in set_ or ()]
     from dragoman.quickstart.run import quickstart as start
 
-    again = shlex.join(["dragoman", *sys.argv[1:]])
-    outcome = start(paths, out, minutes, wanted, seed, changes, again, lambda line: print(line, file=sys.stderr))
+    again = this_command()
+    outcome = start(paths, out, minutes, wanted, seed, changes, again, say)
     if as_json:
         values = {
             "run": str(out),
@@ -57,18 +57,18 @@ def quickstart(
             "copied_bleu": outcome.copied,
             "quantised": outcome.verdict.to_dict(),
         }
-        print(json.dumps(values, ensure_ascii=False))
+        show(json.dumps(values, ensure_ascii=False))
         return
     plan, actual = outcome.plan, outcome.actual
-    print(f"On {outcome.scores.sentences:,} test sentences, none of which is in the training text:")
-    print(f"  {outcome.scores.bleu.line()}\n  {outcome.scores.chrf.line()}")
+    show(f"On {outcome.scores.sentences:,} test sentences, none of which is in the training text:")
+    show(f"  {outcome.scores.bleu.line()}\n  {outcome.scores.chrf.line()}")
     for source, output, _ in outcome.samples[:3]:
-        print(f"  {source}\n    {output}")
-    print(
+        show(f"  {source}\n    {output}")
+    show(
         f"Estimated {plan.minutes:.1f} minutes of training for {plan.steps:,} steps; it took {actual['minutes']:.1f} "
         f"for {actual['steps']:,}, {actual['all_minutes']:.1f} with all else."
     )
     named = shlex.quote(str(out))
-    print(f'{out / "report.html"} has the rest. Now:\n  echo "..." | dragoman translate {named}')
+    show(f'{out / "report.html"} has the rest. Now:\n  echo "..." | dragoman translate {named}')
     serve = named if outcome.data.languages else f"--pair xx-yy={named}"
-    print(f"  dragoman serve {serve}")
+    show(f"  dragoman serve {serve}")

@@ -114,8 +114,15 @@ class CorrectionAnswer(ApiModel):
     stored: bool
 
 
+class ParserInfo(ApiModel):
+    name: str
+    has_model: bool
+
+
 class ServiceInfo(ApiModel):
     pairs: list[PairInfo]
+    waiting: Annotated[list[str], Field(description="Pairs whose run has no model yet; served when it has one")]
+    parser: ParserInfo | None
     key_required: bool
     character_limit: int
     alternatives_limit: int
@@ -233,7 +240,8 @@ class BeamAnswer(ApiModel):
 def pair_of(service: Service, source: str, target: str) -> Pair:
     pair = service.pair(source, target)
     if pair is None:
-        raise HTTPException(404, f"{source}-{target} is not served; served: {', '.join(service.pairs)}")
+        served = service.untranslated or f"served: {', '.join(service.pairs)}"
+        raise HTTPException(404, f"{source}-{target} is not served; {served}")
     return pair
 
 
@@ -263,8 +271,11 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     async def about() -> ServiceInfo:
         """What is served, and within which limits. A run that trained its first model since then is served now."""
         await service.admit()
+        parsing = service.parsing
         return ServiceInfo(
             pairs=[_pair_info(pair, service.translators[pair.name]) for pair in service.pairs.values()],
+            waiting=service.waiting,
+            parser=None if parsing is None else ParserInfo(name=parsing.name, has_model=service.parses),
             key_required=keys.required,
             character_limit=settings.character_limit,
             alternatives_limit=settings.alternatives_limit,

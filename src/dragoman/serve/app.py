@@ -15,7 +15,7 @@ from fastapi.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dragoman.errors import DragomanError
-from dragoman.serve import api, inside, libretranslate, pages, runs_api
+from dragoman.serve import api, inside, libretranslate, pages, parsing, runs_api
 from dragoman.serve.answers import answer_errors
 from dragoman.serve.metrics import CONTENT_TYPE
 from dragoman.serve.security import App, Guard, Keys, RateLimiter
@@ -46,6 +46,7 @@ def make_app(service: Service) -> App:
     app.include_router(libretranslate.make_router(service, keys, limiter))
     app.include_router(api.make_router(service, keys))
     app.include_router(inside.make_router(service, keys))
+    app.include_router(parsing.make_router(service, keys))
     app.include_router(runs_api.make_router(service, keys))
     app.include_router(pages.make_router(service.expect_explanations))
 
@@ -154,8 +155,12 @@ def run(service: Service, say: Callable[[str], None]) -> None:
 
 
 def _in_words(service: Service) -> str:
-    served = ", ".join(f"{pair.name} ({pair.run})" for pair in service.pairs.values())
-    others = [str(one.pair.run) for one in service.runs.watched.values() if one.pair not in service.pairs.values()]
+    working = list(service.pairs.values())
+    served = ", ".join(f"{pair.name} ({pair.run})" for pair in working)
+    if service.parsing is not None and service.parses:
+        working.append(service.parsing.pair)
+        served = ", ".join(filter(None, (served, f"a parser ({service.parsing.pair.run})")))
+    others = [str(one.pair.run) for one in service.runs.watched.values() if one.pair not in working]
     if not served:
         return f"the training of {', '.join(others)}, which has no model yet,"
     return f"{served}, with {', '.join(others)} to compare," if others else served

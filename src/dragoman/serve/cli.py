@@ -16,7 +16,7 @@ def serve(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN...]",
-            help="Run directories; of two for one language pair the first translates, Compare has both.",
+            help="Run directories, a parser's too; of two for one language pair the first translates.",
         ),
     ] = None,
     pair: Annotated[
@@ -53,7 +53,7 @@ def serve(
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
 ) -> None:
-    """Serve runs over HTTP: a page to translate on, and an API.
+    """Serve runs over HTTP: a page to translate and to parse on, and an API.
 
     Speaks LibreTranslate's API, and its own under /api/v1. Nothing is loaded from the network.
     """
@@ -62,11 +62,15 @@ def serve(
     ]
     if missing:
         raise UsageError(f"serve: {', '.join(missing)} is not installed; pip install 'dragoman[serve]'")
-    from dragoman.serve.pairs import Pair, pairs_to_serve, target_for
+    from dragoman.serve.pairs import Pair, is_parser, pairs_to_serve, target_for
     from dragoman.serve.results import check_results
     from dragoman.serve.settings import Settings, read_keys
 
-    pairs = pairs_to_serve(runs or (), pair or (), source_language, target_language)
+    parsers = [run for run in dict.fromkeys(runs or ()) if is_parser(run)]
+    translating = [run for run in runs or () if run not in parsers]
+    # With a parser alone there is nothing to be said of languages.
+    asked = bool(translating or pair or source_language or target_language or not parsers)
+    pairs = pairs_to_serve(translating, pair or (), source_language, target_language) if asked else []
     settings = Settings(
         host=host,
         port=port,
@@ -96,4 +100,4 @@ def serve(
         return Translator.load(served.run, engine=engine, compute_type=compute_type, to=target_for(served))
 
     test_set = read_test_set("serve", source, reference or ())
-    run(Service(pairs, settings, load, results or (), test_set), lambda line: print(line, file=sys.stderr))
+    run(Service(pairs, settings, load, results or (), test_set, parsers), lambda line: print(line, file=sys.stderr))

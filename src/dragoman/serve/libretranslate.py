@@ -174,6 +174,8 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
 
     @router.get("/frontend/settings", responses=_ok({"type": "object"}))
     async def frontend_settings() -> Any:
+        if service.untranslated:
+            raise HTTPException(404, service.untranslated)
         first = next(iter(service.pairs.values()))
         return {
             "charLimit": settings.character_limit,
@@ -250,6 +252,8 @@ def _pair(service: Service, source: str, target: str) -> Pair | None:
 
 
 def _require_supported(service: Service, named: str, language: str) -> None:
+    if service.untranslated:
+        _refuse(service.untranslated)
     if language not in service.languages:
         _refuse(f"{named} is not supported")
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from dragoman.errors import UsageError
 from dragoman.language_codes import checked_code, languages_of
+from dragoman.parsing.vocabulary import is_of_trees
 from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import load_tokenizer
+from dragoman.tokenizer import Tokenizer, load_tokenizer
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,16 @@ def pair_of(text: str) -> Pair:
     if not equals or not dash or not run:
         raise UsageError(f"serve: --pair {text}; write it as en-de=RUN")
     return Pair(checked_code(source), checked_code(target), Path(run))
+
+
+def parsing_pair(run: Path) -> Pair:
+    """A parser among the runs that are watched: from words to trees."""
+    return Pair("words", "trees", run)
+
+
+def is_parser(run: Path) -> bool:
+    """Whether `dragoman parse train` made it: its vocabulary tells."""
+    return is_of_trees(Tokenizer.load(RunDirectory.open(run).tokenizer_path))
 
 
 def target_for(pair: Pair) -> str | None:

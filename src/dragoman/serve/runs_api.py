@@ -27,7 +27,7 @@ class RunInfo(ApiModel):
     name: str
     source: str
     target: str
-    serves: Annotated[bool, Field(description="Whether it is what translates this pair")]
+    serves: Annotated[bool, Field(description="Whether it is what translates this pair, or parses")]
     has_model: bool
     state: str
     step: int
@@ -81,7 +81,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             name=one.name,
             source=one.pair.source,
             target=one.pair.target,
-            serves=service.pairs.get(one.pair.name) == one.pair,
+            serves=service.pairs.get(one.pair.name) == one.pair or one == service.parsing,
             has_model=one.run.has_model(),
             state=progress.state,
             step=last.get("step", 0),

@@ -19,13 +19,14 @@ from dragoman.sentences import Segment, join, segments
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
-from dragoman.serve.pairs import Pair, target_for
+from dragoman.serve.pairs import Pair, parsing_pair, target_for
 from dragoman.serve.runs import Runs, Watched
 from dragoman.serve.settings import Settings
 from dragoman.translate import Candidate, Translation, Translator
 
 if TYPE_CHECKING:
     from dragoman.explain import Explainer
+    from dragoman.parsing.parser import Parser
 
 T = TypeVar("T")
 
@@ -76,11 +77,14 @@ class Service:
         load: Callable[[Pair], Translator] = lambda pair: Translator.load(pair.run, to=target_for(pair)),
         results: Sequence[Path] = (),
         test_set: TestSet | None = None,
+        parsers: Sequence[Path] = (),
     ) -> None:
-        """The first run of each language pair translates, as soon as it has a model; all of them can be watched and
-        compared."""
+        """The first run of each language pair translates, and the first of the parsers parses, as soon as it has a
+        model; all of them can be watched and compared."""
         self.settings = settings
-        self.runs = Runs(pairs, test_set)
+        trees = list(map(parsing_pair, parsers))
+        self.runs = Runs([*pairs, *trees], test_set)
+        self.parsing = next((one for one in self.runs.watched.values() if one.pair in trees), None)
         self.results = results
         self._load = load
         first = {pair.name: pair for pair in reversed(pairs)}
@@ -95,6 +99,7 @@ class Service:
         self.memory = None if settings.corrections is None else Memory(settings.corrections)
         self._cache: BoundedCache[tuple[Kind, str], Translation] = BoundedCache(settings.cache_characters)
         self._explainers: dict[str, Explainer] = {}
+        self._parser: Parser | None = None
         # torch shares the cores with the translation of everyone else: one explanation at a time.
         self._explain_pool = ThreadPoolExecutor(1, thread_name_prefix="explain")
         # Each waits for sentences most of its time.
@@ -148,6 +153,21 @@ class Service:
     def pair(self, source: str, target: str) -> Pair | None:
         return self.pairs.get(f"{source}-{target}")
 
+    @property
+    def waiting(self) -> list[str]:
+        return list(self._waiting)
+
+    @property
+    def untranslated(self) -> str | None:
+        """Why nothing at all is translated here; None: something is."""
+        if self.pairs:
+            return None
+        if self.parsing is not None and not self._waiting:
+            return (
+                f"nothing is translated here: the run {self.parsing.name} is a parser; ask it with POST /api/v1/parse"
+            )
+        return "nothing is translated here yet: no run has a model; it has one after its first validation"
+
     def detect(self, texts: Sequence[str]) -> list[Detected]:
         return self.detector.detect(texts)
 
@@ -188,6 +208,9 @@ class Service:
     async def explain(self, pair: Pair, work: "Callable[[Explainer], T]") -> T:
         return await self.in_explain_pool(lambda: work(self._explainer(pair)))
 
+    async def parse(self, work: "Callable[[Parser], T]") -> T:
+        return await self.in_explain_pool(lambda: work(self._loaded_parser()))
+
     async def in_explain_pool(self, work: Callable[[], T]) -> T:
         """Where torch works, one thing at a time."""
         if self._explaining >= self.settings.explain_limit:
@@ -205,6 +228,21 @@ class Service:
             self._expected = True
             for pair in self.pairs.values():
                 self._explain_pool.submit(lambda pair: self._explainer(pair).alignment_heads, pair)
+            if self.parses:
+                self._explain_pool.submit(self._loaded_parser)
+
+    @property
+    def parses(self) -> bool:
+        """Whether there is a parser, and it has a model."""
+        return self.parsing is not None and RunDirectory.open(self.parsing.pair.run).has_model()
+
+    def _loaded_parser(self) -> "Parser":
+        if self._parser is None:
+            from dragoman.parsing.parser import Parser
+
+            assert self.parsing is not None
+            self._parser = Parser.load(self.parsing.pair.run)
+        return self._parser
 
     def _explainer(self, pair: Pair) -> "Explainer":
         if pair.name not in self._explainers:

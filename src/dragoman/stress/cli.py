@@ -2,18 +2,18 @@
 
 import difflib
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dragoman.errors import DataError, UsageError
-from dragoman.options import EngineChoice
+from dragoman.options import AsJson, EngineChoice, Run
+from dragoman.terminal import say, show
 
 
 def stress(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    run: Run,
     pairs: Annotated[
         Path | None, typer.Option(help="Sentence pairs, of any format [default: its validation text].")
     ] = None,
@@ -29,7 +29,7 @@ def stress(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of typos and numbers.")] = 1,
     engine: EngineChoice = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Capitals, typos, single words, long text, numbers, negation, emoji, nothing: what does the run make of them?
 
@@ -62,12 +62,12 @@ def stress(
 
     report = run_suite(text[::every][:sentences], translate, languages, limits, seed)  # type: ignore[arg-type]
     if as_json:
-        print(json.dumps({"run": str(run), "languages": languages, **report.to_dict()}, ensure_ascii=False))
+        show(json.dumps({"run": str(run), "languages": languages, **report.to_dict()}, ensure_ascii=False))
     else:
-        print("\n".join(report.lines()))
+        show("\n".join(report.lines()))
     failed = [row.name for row in report.rows if not row.passed]
     if failed:
-        print(f"below the limit: {', '.join(failed)}", file=sys.stderr)
+        say(f"below the limit: {', '.join(failed)}")
         raise typer.Exit(1)
 
 

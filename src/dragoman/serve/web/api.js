@@ -46,6 +46,7 @@ export const service = async () => (await ask("service")).json();
 export const explain = async (question, signal) => (await ask("explain", question, signal)).json();
 export const alternatives = async (question, signal) => (await ask("alternatives", question, signal)).json();
 export const correct = async (question, signal) => (await ask("corrections", question, signal)).json();
+export const parse = async (question, signal) => (await ask("parse", question, signal)).json();
 export const beam = async (question, signal) => (await ask("beam", question, signal)).json();
 
 // Below /inside, where some answers are not JSON: the response itself.

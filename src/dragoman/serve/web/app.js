@@ -1,8 +1,9 @@
 // The shell: the name, the views' tabs, the theme; the view that the address names is put inside.
 
 import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
+import { service } from "./api.js";
 import { readAddress } from "./router.js";
-import { views } from "./views.js";
+import { views, viewsFor } from "./views.js";
 
 const THEMES = { auto: "as the system", light: "light", dark: "dark" };
 
@@ -32,31 +33,34 @@ function ThemeButton() {
   </button>`;
 }
 
-function Tabs({ current }) {
-  if (views.length < 2) return null;
+function Tabs({ offered, current }) {
   return html`<nav aria-label="Views">
-    ${views.map(({ id, title }) => html`<a href=${`#/${id}`} aria-current=${id === current ? "page" : undefined}>${title}</a>`)}
+    ${offered.map(({ id, title }) => html`<a href=${`#/${id}`} aria-current=${id === current ? "page" : undefined}>${title}</a>`)}
   </nav>`;
 }
 
 function Shell() {
   const [address, setAddress] = useState(readAddress);
+  const [offered, setOffered] = useState([]);
+  useEffect(() => { // where the service says nothing of itself, the view tells why
+    service().then((about) => setOffered(viewsFor(about)), () => setOffered(viewsFor({})));
+  }, []);
   useEffect(() => {
     const changed = () => setAddress(readAddress());
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
-  const view = views.find(({ id }) => id === address.view) ?? views[0];
+  const view = views.find(({ id }) => id === address.view) ?? offered[0];
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>
-      To the translation
+      To the content
     </a>
     <header class="bar">
       <div class="name"><img src="/web/icon.svg" alt="" width="28" height="28" />Dragoman</div>
-      <${Tabs} current=${view.id} />
+      <${Tabs} offered=${offered} current=${view?.id} />
       <${ThemeButton} />
     </header>
-    <main id="main" tabindex="-1"><${view.View} key=${view.id} values=${address.values} /></main>
+    <main id="main" tabindex="-1">${view && html`<${view.View} key=${view.id} values=${address.values} />`}</main>
     <footer class="foot">Your text goes to this service and nowhere else. Nothing on this page comes from elsewhere.</footer>
   `;
 }

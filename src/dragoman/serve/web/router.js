@@ -1,9 +1,10 @@
-// The address after # says which view is shown and with what: #/translate?from=en&to=de&text=...
+// The address after # says which view is shown and with what: #/translate?from=en&to=de&text=... Without a view it is
+// the first that what is served can show.
 // It never leaves the browser, so neither does the text in it.
 
 export function readAddress() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  return { view: path || "translate", values: Object.fromEntries(new URLSearchParams(query)) };
+  return { view: path, values: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 export function addressOf(view, values) {

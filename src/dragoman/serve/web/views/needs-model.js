@@ -5,7 +5,25 @@ import * as api from "../api.js";
 
 const LOOK_AGAIN = 3000; // milliseconds
 
-export function needsModel(View) {
+const NEEDS = {
+  translator: {
+    there: ({ pairs }) => pairs.length > 0,
+    awaited: ({ waiting }) => waiting.length > 0,
+    otherwise: html`Nothing is translated here: the run that is served is a parser. <a href="#/parse">Parse</a> a
+      sentence with it.`,
+  },
+  parser: {
+    there: ({ parser }) => Boolean(parser?.has_model),
+    awaited: ({ parser }) => Boolean(parser),
+    otherwise: html`No parser is served here. Make one with <code>dragoman parse train</code>, and serve it beside the
+      others: <code>dragoman serve RUN RUN</code>.`,
+  },
+};
+
+export const needsModel = (View) => needs("translator", View);
+
+export function needs(kind, View) {
+  const { there, awaited, otherwise } = NEEDS[kind];
   return function WithModel({ values }) {
     const [about, setAbout] = useState(null);
     const [failure, setFailure] = useState("");
@@ -14,12 +32,15 @@ export function needsModel(View) {
       let timer = 0;
       api.service().then((found) => {
         setAbout(found);
-        if (!found.pairs.length) timer = setTimeout(() => setLooks(looks + 1), LOOK_AGAIN);
+        if (!there(found) && awaited(found)) timer = setTimeout(() => setLooks(looks + 1), LOOK_AGAIN);
       }, (error) => setFailure(error.message));
       return () => clearTimeout(timer);
     }, [looks]);
     if (failure) return html`<p class="problem" role="alert">${failure}</p>`;
-    if (about && !about.pairs.length) {
+    if (about && !there(about) && !awaited(about)) {
+      return html`<section class="sheet study" aria-label=${`No ${kind}`}><h1 class="unseen">No ${kind}</h1><p>${otherwise}</p></section>`;
+    }
+    if (about && !there(about)) {
       return html`<section class="sheet study" aria-label="No model yet"><h1 class="unseen">No model yet</h1>
         <p>This run has no model yet: it has its first after its first validation, and this page then appears by
           itself. <a href="#/training">Training</a> shows how far it is.</p></section>`;
