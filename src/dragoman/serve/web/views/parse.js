@@ -1,6 +1,6 @@
 // Parse: a sentence, its tree, and which words each bracket looked at when it was written.
 
-import { html, useCallback, useEffect, useMemo, useState } from "../vendor/htm-preact.js";
+import { html, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "../vendor/htm-preact.js";
 import { addressOf, replaceAddress } from "../router.js";
 import { needs } from "./needs-model.js";
 import { two } from "./numbers.js";
@@ -67,7 +67,7 @@ const number = (value) => value.toLocaleString("en");
 function Parsed({ answer, state, parsing, change }) {
   const [pointed, setPointed] = useState(null);
   const nodes = useMemo(() => (answer.tree ? flatten(answer.tree) : null), [answer]);
-  useEffect(() => setPointed(null), [answer]);
+  useLayoutEffect(() => setPointed(null), [answer]); // an effect could come after the pointer moved on and undo that
   const count = nodes ? nodes.length : answer.symbols.length;
   const at = Math.min(pointed ?? state.at, count - 1);
   const node = nodes?.[at];

@@ -1,6 +1,6 @@
 // Two panes: what is typed on the left, its translation on the right, and below it how the translation was found.
 
-import { html, useCallback, useEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
+import { html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { addressOf, readAddress, replaceAddress } from "../router.js";
 import { needsModel } from "./needs-model.js";
 import { BeamPanel } from "./translate/beam.js";
@@ -28,7 +28,7 @@ function Translator({ about, values }) {
     if (wanted.text !== undefined && wanted.text !== text) setText(wanted.text);
     if (wanted.from || wanted.to) setLanguages(chooseLanguages(about, wanted.from, wanted.to));
   }, [values.text, values.from, values.to]);
-  useEffect(() => setPointed(null), [translation.segments]);
+  useLayoutEffect(() => setPointed(null), [translation.segments]); // an effect could come after the next key and undo it
 
   const lit = useMemo(() => litWords(translation.segments, pointed), [translation.segments, pointed]);
   const swap = useCallback(() => {

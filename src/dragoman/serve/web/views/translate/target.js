@@ -1,6 +1,6 @@
 // The translation, word by word: pointing at one lights what it came from, choosing one opens its alternatives.
 
-import { html, useEffect, useRef, useState } from "../../vendor/htm-preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../../vendor/htm-preact.js";
 import * as api from "../../api.js";
 import { Alternatives } from "./alternatives.js";
 import { UNSURE, sureness } from "./trust.js";
@@ -11,7 +11,7 @@ export function TargetPane({ translation, lit, language, onPoint, legend, childr
   const [current, setCurrent] = useState({ segment: 0, word: 0 }); // the one word that Tab reaches
   const area = useRef(null);
   const { segments, state, problem } = translation;
-  useEffect(() => setOpen(null), [segments.length, state]);
+  useLayoutEffect(() => setOpen(null), [segments.length, state]); // an effect could close what was opened since
 
   const words = segments.flatMap((segment, at) =>
     (segment.explanation?.target_words ?? []).map((_, word) => ({ segment: at, word })),
