@@ -54,6 +54,15 @@ class Visit:
         return [int(element.get_attribute("data-word")) for element in found]
 
 
+def copied(page: Page, name: str) -> str:
+    """What the button of this name copies. That it did so is said for two seconds only: too short to wait for it."""
+    page.evaluate("navigator.clipboard.writeText('')")
+    page.get_by_role("button", name=name, exact=True).click()
+    while not (text := str(page.evaluate("navigator.clipboard.readText()"))):
+        page.wait_for_timeout(10)
+    return text
+
+
 def nothing_is_wider_than(page: Page) -> None:
     """The window; a picture follows when the window has become another one."""
     width = page.evaluate("document.documentElement.clientWidth")

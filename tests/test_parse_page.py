@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, quote
 
 import pytest
-from browsing import AXE, PATIENCE, Visit, open_page
+from browsing import AXE, Visit, copied, open_page
 from playwright.sync_api import Browser, expect
 from serving import Running, running
 
@@ -55,8 +56,14 @@ def check_weights(visit: Visit, seen: SeenParse, step: int, layer: int = -1, hea
         assert list(map(float, below)) == pytest.approx(expected, abs=6e-3)
 
 
-def address_of(visit: Visit) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(visit.page.url.split("?", 1)[1]).items()}
+def wait_for_address(visit: Visit, **wanted: str) -> None:
+    """It follows what is shown."""
+
+    def holds(url: str) -> bool:
+        values = {name: values[0] for name, values in parse_qs(url.partition("?")[2]).items()}
+        return values == wanted
+
+    visit.page.wait_for_url(holds)
 
 
 def test_a_tree_is_drawn_as_one_types_and_its_numbers_are_the_python_apis(visit: Visit, parser: Parser) -> None:
@@ -68,7 +75,7 @@ def test_a_tree_is_drawn_as_one_types_and_its_numbers_are_the_python_apis(visit:
     assert seen.tree is not None
     nodes = opened_first(seen.tree)
     drawn = page.get_by_role("treeitem")
-    expect(drawn).to_have_count(len(nodes), timeout=PATIENCE)
+    expect(drawn).to_have_count(len(nodes))
     assert drawn.all_text_contents() == [node.label for node in nodes]
     names = [f"{node.label}: {' '.join(seen.parse.words[node.first : node.last + 1])}" for node in nodes]
     assert [one.get_attribute("aria-label") for one in drawn.all()] == names
@@ -88,31 +95,26 @@ def test_a_tree_is_drawn_as_one_types_and_its_numbers_are_the_python_apis(visit:
     check_weights(visit, seen, nodes[bracket].closed or 0, head=1)
     page.get_by_label("Layer").select_option("0")
     check_weights(visit, seen, nodes[bracket].closed or 0, layer=0, head=1)
-    shown = {"text": SENTENCE, "at": str(bracket), "end": "closing", "layer": "0", "head": "1"}
-    assert address_of(visit) == shown
-    page.get_by_role("button", name="Copy brackets").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == str(seen.parse.tree)
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_role("button", name="Link copied")).to_be_visible()
-    link = page.evaluate("navigator.clipboard.readText()")
+    wait_for_address(visit, text=SENTENCE, at=str(bracket), end="closing", layer="0", head="1")
+    assert copied(page, "Copy brackets") == str(seen.parse.tree)
+    link = copied(page, "Copy link")
     page.goto(visit.server.url)
     expect(drawn).to_have_count(0)
     page.goto(link)
-    expect(drawn).to_have_count(len(nodes), timeout=PATIENCE)
+    expect(drawn).to_have_count(len(nodes))
     check_weights(visit, seen, nodes[bracket].closed or 0, layer=0, head=1)
 
 
 def test_what_the_constraint_buys(visit: Visit, parser: Parser) -> None:
     page = visit.page
     type_in(visit, SENTENCE)
-    expect(page.get_by_role("tree")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_role("tree")).to_be_visible()
     page.get_by_role("switch", name="Only trees").click()
     free = look(parser, SENTENCE.split(), constrained=False)
     assert free.tree is None  # of so short a training
-    expect(page.locator(".fault")).to_have_text(free.fault or "", timeout=PATIENCE)
+    expect(page.locator(".fault")).to_have_text(free.fault or "")
     tied = look(parser, SENTENCE.split()).log_probability
-    expect(page.locator(".bought")).to_contain_text(f"log P = −{-tied:.2f}", timeout=PATIENCE)
+    expect(page.locator(".bought")).to_contain_text(f"log P = −{-tied:.2f}")
     written = page.get_by_role("listbox", name="What was written").get_by_role("option")
     assert written.all_inner_texts() == list(free.parse.symbols)
     expect(page.get_by_role("button", name="Copy brackets")).to_be_disabled()
@@ -120,7 +122,7 @@ def test_what_the_constraint_buys(visit: Visit, parser: Parser) -> None:
     written.nth(1).focus()
     page.keyboard.press("ArrowRight")
     check_weights(visit, free, 2)
-    assert address_of(visit)["trees"] == "free"
+    wait_for_address(visit, text=SENTENCE, trees="free", at="2")
 
 
 def test_everything_by_keyboard(visit: Visit, parser: Parser) -> None:
@@ -130,7 +132,7 @@ def test_everything_by_keyboard(visit: Visit, parser: Parser) -> None:
     seen = look(parser, SENTENCE.split())
     assert seen.tree is not None
     nodes = opened_first(seen.tree)
-    expect(page.get_by_role("treeitem")).to_have_count(len(nodes), timeout=PATIENCE)
+    expect(page.get_by_role("treeitem")).to_have_count(len(nodes))
     for _ in range(5):  # over the buttons to the tree, which is one stop
         page.keyboard.press("Tab")
     focused = page.locator("[role=treeitem]:focus")
@@ -155,33 +157,34 @@ def test_everything_by_keyboard(visit: Visit, parser: Parser) -> None:
 
 def test_an_old_answer_never_takes_the_place_of_a_new_one(visit: Visit) -> None:
     page = visit.page
-    held = []
+    held: list[Any] = []
     page.route("**/api/v1/parse", lambda route: held.append(route), times=1)
     type_in(visit, "the dog")
-    expect(page.locator(".parse .actions .note")).to_have_text("Parsing …", timeout=PATIENCE)
+    expect(page.locator(".parse .actions .note")).to_have_text("Parsing …")
+    while not held:
+        page.wait_for_timeout(20)
     type_in(visit, "the king")
-    expect(page.locator(".words")).to_contain_text("king", timeout=PATIENCE)
-    for route in held:
-        route.abort()
     expect(page.locator(".words")).to_contain_text("king")
-    visit.errors.clear()  # the browser's own report of the request that was given up
+    held[0].continue_()
+    page.wait_for_timeout(500)
+    expect(page.locator(".words")).to_contain_text("king")
 
 
 def test_errors_are_told_where_they_belong(visit: Visit) -> None:
     page = visit.page
     type_in(visit, "a " * 300)
-    expect(page.get_by_role("alert")).to_contain_text("a sentence of 300 tokens", timeout=PATIENCE)
+    expect(page.get_by_role("alert")).to_contain_text("a sentence of 300 tokens")
     type_in(visit, "a" * 5001)
     expect(page.locator("#parse-note")).to_contain_text("leave out 1")
     expect(page.get_by_role("alert")).to_have_count(0)
     page.route("**/api/v1/parse", lambda route: route.abort())
     type_in(visit, "the <b>dog</b>")
-    expect(page.get_by_role("alert")).to_contain_text("Is “dragoman serve” still running?", timeout=PATIENCE)
+    expect(page.get_by_role("alert")).to_contain_text("Is “dragoman serve” still running?")
     page.unroute("**/api/v1/parse")
     page.get_by_role("button", name="Try again").click()
-    expect(page.locator(".words [data-word] text").nth(2)).to_have_text("<b>dog</b>", timeout=PATIENCE)
+    expect(page.locator(".words [data-word] text").nth(2)).to_have_text("<b>dog</b>")
     page.goto(f"{visit.server.url}#/translate")
-    expect(page.get_by_text("the run that is served is a parser")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("the run that is served is a parser")).to_be_visible()
     visit.errors.clear()  # the browser's own report of the answers above
 
 
@@ -193,7 +196,7 @@ def test_axe_finds_nothing(browser: Browser, served_parser: Running, scheme: str
     long = " ".join([SENTENCE] * 3)
     for visit in open_page(browser, served_parser, f"#/parse?text={quote(long)}{more}", **size):
         page = visit.page
-        expect(page.locator(".bars tbody tr").first).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(".bars tbody tr").first).to_be_visible()
         page.evaluate(AXE.read_text(encoding="utf-8"))
         violations = page.evaluate("async () => (await axe.run()).violations")
         assert [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in violations] == []
@@ -205,9 +208,9 @@ def test_beside_a_translator_both_views_are_there(browser: Browser, served_run: 
     with running(service) as server:
         for visit in open_page(browser, server):
             page = visit.page
-            expect(page.get_by_label("Text to translate")).to_be_visible(timeout=PATIENCE)
+            expect(page.get_by_label("Text to translate")).to_be_visible()
             tabs = ["Translate", "Parse", "Inside", "Learn", "Training", "Compare"]
             expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(tabs)
             page.get_by_role("link", name="Parse").click()
             type_in(visit, SENTENCE)
-            expect(page.get_by_role("tree")).to_be_visible(timeout=PATIENCE)
+            expect(page.get_by_role("tree")).to_be_visible()

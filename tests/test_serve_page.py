@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from browsing import AXE, Visit, open_page
+from browsing import AXE, Visit, copied, open_page
 from playwright.sync_api import Browser, expect
 from serving import Running, running, service_of
 
@@ -197,20 +197,15 @@ def test_copies(visit: Visit, translator: Translator) -> None:
     visit.type(awkward)
     expected = translator.translate([awkward])[0]
 
-    def copied(name: str) -> str:
-        page.evaluate("navigator.clipboard.writeText('')")
-        page.get_by_role("button", name=name, exact=True).click()
-        while not (text := str(page.evaluate("navigator.clipboard.readText()"))):  # a button does not wait for it
-            page.wait_for_timeout(10)
-        return text
-
-    assert copied("Copy") == expected.strip()
-    link = copied("Copy link")
-    curl = copied("Copy as curl")
+    assert copied(page, "Copy") == expected.strip()
+    link = copied(page, "Copy link")
+    curl = copied(page, "Copy as curl")
     assert curl.startswith(f"curl {visit.server.url}translate ")
     said = subprocess.run(["bash", "-c", f"{curl} -s"], capture_output=True, text=True, check=True)
     assert json.loads(said.stdout) == {"translatedText": expected}
-    said = subprocess.run([sys.executable, "-c", copied("Copy as Python")], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [sys.executable, "-c", copied(page, "Copy as Python")], capture_output=True, text=True, check=True
+    )
     assert said.stdout == f"{expected}\n"
     page.goto("about:blank")
     page.goto(link)
