@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import axe_playwright_python
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from serving import Running
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
-PATIENCE = 30_000  # milliseconds: a busy machine is not a failure
+PATIENCE = 120_000  # milliseconds: a busy machine is not a failure
+expect.set_options(timeout=PATIENCE)
 
 
 @contextmanager
@@ -21,7 +22,7 @@ def chromium() -> Iterator[Browser]:
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     assert found, "no Chromium to test the page in: apt-get install chromium, or CHROMIUM=/path/to/it"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -37,7 +38,7 @@ class Visit:
 
     def type(self, text: str) -> None:
         self.page.get_by_label("Text to translate").fill(text)
-        expect(self.words.first).to_be_visible(timeout=PATIENCE)
+        expect(self.words.first).to_be_visible()
 
     @property
     def words(self) -> Any:
@@ -53,9 +54,21 @@ class Visit:
         return [int(element.get_attribute("data-word")) for element in found]
 
 
+def nothing_is_wider_than(page: Page) -> None:
+    """The window; a picture follows when the window has become another one."""
+    width = page.evaluate("document.documentElement.clientWidth")
+    expect(page.locator("html")).to_have_js_property("scrollWidth", width)
+
+
+def patient_context(browser: Browser, **context: Any) -> BrowserContext:
+    within = browser.new_context(**context)
+    within.set_default_timeout(PATIENCE)
+    return within
+
+
 def open_page(browser: Browser, server: Running, address: str = "", **context: Any) -> Iterator[Visit]:
     permissions = {"permissions": ["clipboard-read", "clipboard-write"]}
-    within = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **permissions, **context})
+    within = patient_context(browser, **{"viewport": {"width": 1280, "height": 900}, **permissions, **context})
     visit = Visit(page := within.new_page(), server)
     page.on("request", lambda r: visit.elsewhere.append(r.url) if not r.url.startswith(server.url) else None)
     page.on("console", lambda m: visit.errors.append(m.text) if m.type in ("error", "warning") else None)

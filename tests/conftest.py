@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from serving import Running
 
 # A test that fails fails again: examples are drawn from the test itself, and a busy machine is not a failure.
-hypothesis.settings.register_profile("dragoman", derandomize=True, deadline=None)
+hypothesis.settings.register_profile(
+    "dragoman", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("dragoman")
 
 # Before anything reads them: libraries look at these when they are imported.

@@ -4,7 +4,9 @@ import json
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from torch import Tensor, nn
 
 from dragoman.checkpoint import load_model, save_weights, weights_of
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
-from dragoman.engines import CannotServeError, batches_of_like_length
+from dragoman.engines import CannotServeError, batches_of_like_length, conversion
 from dragoman.engines.conversion import convert, position_table
 from dragoman.engines.converted import Threads, cores, remembered_threads
 from dragoman.engines.ctranslate2 import CTranslate2Engine, thread_choices
@@ -249,6 +251,23 @@ def test_a_model_is_converted_once_and_a_changed_one_again(
     expected = ReferenceEngine([other], tokenizer).score(sources[:4], sources[4:8])
     for found, wanted in zip(engine.score(sources[:4], sources[4:8]), expected, strict=True):
         assert found == pytest.approx(wanted, abs=1e-4)
+
+
+def test_several_who_need_it_at_once_convert_it_once(
+    run: RunDirectory, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    original = conversion._specification
+
+    def noted(*given: Any) -> Any:
+        made.append(threading.current_thread().name)
+        return original(*given)
+
+    monkeypatch.setattr(conversion, "_specification", noted)
+    with ThreadPoolExecutor(4) as pool:
+        engines = [pool.submit(CTranslate2Engine, run, tokenizer, SEARCH) for _ in range(4)]
+        assert [engine.result()._model.positions for engine in engines] == [512] * 4
+    assert len(made) == 1
 
 
 def test_the_table_of_positions_is_ours_and_grows(run: RunDirectory, model: Transformer, tokenizer: Tokenizer) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, quote
 
 import pytest
-from browsing import AXE, PATIENCE, Visit, open_page
+from browsing import AXE, Visit, open_page, patient_context
 from playwright.sync_api import Browser, expect
 from serving import Running
 
@@ -42,8 +42,8 @@ def visit(browser: Browser, served: Running) -> Iterator[Visit]:
 
 
 def drawn(visit: Visit) -> None:
-    expect(visit.page.locator(".heat canvas[data-drawn]")).to_be_visible(timeout=PATIENCE)
-    expect(visit.page.locator(".head canvas:not([data-drawn])")).to_have_count(0, timeout=PATIENCE)
+    expect(visit.page.locator(".heat canvas[data-drawn]")).to_be_visible()
+    expect(visit.page.locator(".head canvas:not([data-drawn])")).to_have_count(0)
 
 
 def weights_in(visit: Visit) -> dict[int, float]:
@@ -51,8 +51,8 @@ def weights_in(visit: Visit) -> dict[int, float]:
     return {int(one.get_attribute("data-column")): float(one.locator(".share").inner_text()) for one in rows}
 
 
-def address_of(visit: Visit) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(visit.page.url.split("?", 1)[1]).items()}
+def values_in(address: str) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(address.split("?", 1)[1]).items()}
 
 
 def test_values_are_the_python_apis_for_a_sentence_typed_here(
@@ -62,7 +62,7 @@ def test_values_are_the_python_apis_for_a_sentence_typed_here(
     drawn(visit)
     page.get_by_label("Text", exact=True).fill(TYPED)
     seen = own(served_run, inspector, TYPED)
-    expect(page.get_by_label("Translation", exact=True)).to_have_value(seen.translation, timeout=PATIENCE)
+    expect(page.get_by_label("Translation", exact=True)).to_have_value(seen.translation)
     expect(page.locator(".log-probability")).to_have_text(f"log P = −{-seen.log_probability:.2f}")
     drawn(visit)
     for (site, all_heads), head in itertools.product(seen.statistics.items(), range(2)):
@@ -95,13 +95,13 @@ def test_a_head_switched_off_changes_the_output_as_in_python(
 ) -> None:
     page = visit.page
     drawn(visit)
-    before = weights_in(visit)
+    before, listed = weights_in(visit), page.locator(".weights li").all_inner_texts()
     page.get_by_role("button", name="Switch head cross 0.0 off").click()
     page.locator('[data-head="cross.0.1"]').click()
     page.get_by_role("button", name="Switch head cross 0.1 off").click()
     both = ["cross.0.0:off", "cross.0.1:off"]
     outcome = inspector.intervene(SENTENCE, both, shown.tokens)
-    expect(page.locator(".now-says")).to_have_text(outcome.translation or "", timeout=PATIENCE)
+    expect(page.locator(".now-says")).to_have_text(outcome.translation or "")
     assert outcome.translation != shown.translation
     assert float(page.locator(".delta").get_attribute("data-change") or "") == pytest.approx(outcome.change, abs=1e-4)
     assert page.get_by_role("list", name="Changes").get_by_role("listitem").count() == 3  # two, and undo all
@@ -111,14 +111,14 @@ def test_a_head_switched_off_changes_the_output_as_in_python(
     expect(page.locator(".weights li").first).to_have_attribute("data-column", "2")
     expect(page.locator(".weights .share").first).to_have_text("1.0000")
     pinned = inspector.intervene(SENTENCE, ["cross.0.1:pin@2"], shown.tokens)
-    expect(page.locator(".now-says")).to_contain_text(pinned.translation or "", timeout=PATIENCE)
+    expect(page.locator(".now-says")).to_contain_text(pinned.translation or "")
     page.get_by_role("button", name="Undo: cross").click()
     page.get_by_role("button", name="Drop the decoder’s mask").click()
     unmasked = inspector.intervene(SENTENCE, ["decoder.*:unmask"], shown.tokens)
-    expect(page.locator(".delta")).to_have_text(f"{unmasked.change:+.2f}".replace("-", "−"), timeout=PATIENCE)
+    expect(page.locator(".delta")).to_have_text(f"{unmasked.change:+.2f}".replace("-", "−"))
     page.get_by_role("button", name="Drop the decoder’s mask").click()
     page.locator('[data-head="cross.0.0"]').click()
-    drawn(visit)
+    expect(page.locator(".weights li")).to_have_text(listed, use_inner_text=True)
     assert weights_in(visit) == before
 
 
@@ -128,12 +128,12 @@ def test_heads_are_ranked_by_measured_effect(visit: Visit, inspector: Inspector,
     effects = inspector.effects(SENTENCE, shown.tokens)
     expect(page.get_by_role("heading", name="Attention is not proof of cause")).to_be_visible()
     chosen = next(effect for effect in effects if (effect.kind, effect.layer, effect.head) == ("cross", 0, 0))
-    expect(page.locator(".own-effect")).to_have_text(f"{chosen.change:+.3f}".replace("-", "−"), timeout=PATIENCE)
+    expect(page.locator(".own-effect")).to_have_text(f"{chosen.change:+.3f}".replace("-", "−"))
     page.get_by_role("button", name="Measure all 6 heads").click()
-    expect(page.locator(".ranked tbody tr")).to_have_count(6, timeout=PATIENCE)
-    assert page.locator(".ranked tbody button").all_inner_texts() == [
-        f"{effect.kind} {effect.layer}.{effect.head}" for effect in effects
-    ]
+    expect(page.locator(".ranked tbody tr")).to_have_count(6)
+    expect(page.locator(".ranked tbody button")).to_have_text(
+        [f"{effect.kind} {effect.layer}.{effect.head}" for effect in effects]
+    )
     page.locator(".ranked tbody button").last.click()
     expect(page.locator('.head[aria-checked="true"]')).to_have_attribute(
         "data-head", f"{effects[-1].kind}.{effects[-1].layer}.{effects[-1].head}"
@@ -144,18 +144,18 @@ def test_heads_are_ranked_by_measured_effect(visit: Visit, inspector: Inspector,
 def test_the_address_restores_everything(browser: Browser, served: Running, inspector: Inspector) -> None:
     values = "translation=la+kato&kind=decoder&head=1&row=2&column=1&statistic=diagonal&changes=decoder.0.1:pin@0"
     address = f"#/inside?from=en&to=eo&text={quote(SENTENCE)}&{values}"
+    wanted = {"kind": "cross", "text": SENTENCE, "row": "1", "column": "2"}
     for visit in open_page(browser, served, address):
         page = visit.page
         drawn(visit)
         expect(page.get_by_label("Translation", exact=True)).to_have_value("la kato")
         expect(page.locator('.head[aria-checked="true"]')).to_have_attribute("data-head", "decoder.0.1")
-        expect(page.locator("#heat-readout")).to_contain_text("looks at", timeout=PATIENCE)
+        expect(page.locator("#heat-readout")).to_contain_text("looks at")
         expect(page.locator("#heat-readout .number")).to_have_text("0.0000")  # it is pinned to the start symbol
         expect(page.get_by_label("Row", exact=True)).to_have_value("2")
         outcome = inspector.intervene(SENTENCE, ["decoder.0.1:pin@0"], "la kato")
-        expect(page.locator(".delta")).to_have_text(f"{outcome.change:+.2f}".replace("-", "−"), timeout=PATIENCE)
-        before = address_of(visit)
-        assert before == {name: values[0] for name, values in parse_qs(address.split("?", 1)[1]).items()}
+        expect(page.locator(".delta")).to_have_text(f"{outcome.change:+.2f}".replace("-", "−"))
+        assert values_in(page.url) == values_in(address)
         page.keyboard.press("Escape")
         page.locator('[data-head="decoder.0.1"]').focus()
         page.keyboard.press("ArrowLeft")  # arrows choose
@@ -167,8 +167,7 @@ def test_the_address_restores_everything(browser: Browser, served: Running, insp
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         expect(page.locator("#heat-readout")).to_contain_text("looks at")
-        wanted = {"kind": "cross", "text": SENTENCE, "row": "1", "column": "2"}
-        assert address_of(visit).items() >= wanted.items()
+        page.wait_for_url(lambda url: values_in(url).items() >= wanted.items())  # it follows the picture
 
 
 def check_accessible(visit: Visit, width: int) -> None:
@@ -184,8 +183,8 @@ def test_axe_finds_nothing(browser: Browser, served: Running, scheme: str, width
     address = f"#/inside?from=en&to=eo&text={quote(SENTENCE)}&changes=cross.0.0:off&ranked=1&column=2"
     for visit in open_page(browser, served, address, **size):
         drawn(visit)
-        expect(visit.page.locator(".delta")).to_be_visible(timeout=PATIENCE)
-        expect(visit.page.locator(".ranked tbody tr")).to_have_count(6, timeout=PATIENCE)
+        expect(visit.page.locator(".delta")).to_be_visible()
+        expect(visit.page.locator(".ranked tbody tr")).to_have_count(6)
         check_accessible(visit, width)
 
 
@@ -195,8 +194,8 @@ def test_saved_as_one_file_it_opens_without_a_service(
     page = visit.page
     drawn(visit)
     page.get_by_role("button", name="Switch head cross 0.0 off").click()
-    expect(page.locator(".delta")).to_be_visible(timeout=PATIENCE)
-    with page.expect_download(timeout=PATIENCE) as download:
+    expect(page.locator(".delta")).to_be_visible()
+    with page.expect_download() as download:
         page.get_by_role("button", name="Save as one HTML file").click()
     file = tmp_path / "inside.html"
     download.value.save_as(file)
@@ -206,14 +205,14 @@ def test_saved_as_one_file_it_opens_without_a_service(
 def check_file(browser: Browser, file: Path, inspector: Inspector, shown: Inspection, changes: list[str]) -> None:
     requests: list[str] = []
     errors: list[str] = []
-    within = browser.new_context(offline=True)
+    within = patient_context(browser, offline=True)
     page = within.new_page()
     page.on("request", lambda request: requests.append(request.url))
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(file.as_uri())
-    expect(page.locator(".heat canvas[data-drawn]")).to_be_visible(timeout=PATIENCE)
-    expect(page.locator(".head canvas[data-drawn]")).to_have_count(6, timeout=PATIENCE)
+    expect(page.locator(".heat canvas[data-drawn]")).to_be_visible()
+    expect(page.locator(".head canvas[data-drawn]")).to_have_count(6)
     seen = inspector.inspect(SENTENCE, shown.tokens, changes)
     page.locator('[data-head="cross.0.1"]').click()
     page.get_by_label("Row", exact=True).select_option("3")

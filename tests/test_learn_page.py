@@ -1,14 +1,16 @@
 """Learn in a real browser: every widget moves, and its numbers are the Python API's for a sentence typed here."""
 
 import itertools
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, quote
 
 import pytest
 import torch
-from browsing import AXE, PATIENCE, Visit, open_page
+from browsing import AXE, Visit, nothing_is_wider_than, open_page
 from playwright.sync_api import Browser, Locator, expect
 from serving import Running
 
@@ -35,20 +37,27 @@ def seen(served_run: Path, inspector: Inspector) -> Inspection:
 @pytest.fixture(scope="module")
 def learning(browser: Browser, served: Running) -> Iterator[Visit]:
     """One page for all tests: each looks at its own lesson. The sentence is typed."""
+
+    def is_of_all_of_it(answer: Any) -> bool:
+        """Before that, what was typed so far is looked at."""
+        return answer.url.endswith("/inside") and json.loads(answer.request.post_data)["text"] == SENTENCE
+
     for visit in open_page(browser, served, "#/learn?text="):
-        visit.page.get_by_label("Your sentence").press_sequentially(SENTENCE)
-        expect(visit.page.locator("#whole .token").first).to_be_visible(timeout=PATIENCE)
+        with visit.page.expect_response(is_of_all_of_it):
+            visit.page.get_by_label("Your sentence").press_sequentially(SENTENCE)
+        expect(visit.page.locator(".translated")).to_have_attribute("aria-busy", "false")
+        expect(visit.page.locator("#whole .token").first).to_be_visible()
         yield visit
 
 
 def shown(visit: Visit, name: str) -> float:
-    text = visit.page.locator(f'[data-shown="{name}"]').inner_text(timeout=PATIENCE)
+    text = visit.page.locator(f'[data-shown="{name}"]').inner_text()
     return float(text.replace("−", "-").replace(",", ""))
 
 
 def becomes(visit: Visit, name: str, value: float, digits: int) -> None:
     text = f"{value:.{digits}f}".replace("-", "−")
-    expect(visit.page.locator(f'[data-shown="{name}"]')).to_have_text(text, timeout=PATIENCE)
+    expect(visit.page.locator(f'[data-shown="{name}"]')).to_have_text(text)
 
 
 def bars(lesson: Locator) -> list[float]:
@@ -73,7 +82,7 @@ def test_words_have_neighbours(learning: Visit, inspector: Inspector) -> None:
     lesson = learning.page.locator("#vectors")
     for at, word in ((2, "dog"), (5, "red")):
         press(lesson, "Word", at)
-        expect(lesson.get_by_role("table", name=f"Neighbours of {word}")).to_be_visible(timeout=PATIENCE)
+        expect(lesson.get_by_role("table", name=f"Neighbours of {word}")).to_be_visible()
         expected = inspector.neighbours(word, 8)
         expect(lesson.locator(".bars [data-value]").first).to_have_text(f"{expected[0].similarity:.3f}")
         assert bars(lesson) == pytest.approx([one.similarity for one in expected], abs=1e-5)
@@ -151,7 +160,7 @@ def test_d_k_is_dragged(learning: Visit, seen: Inspection) -> None:
     )
     own = seen.scores[ENCODER][1, 3].double() / seen.scale
     expected = [entropy((own / by).softmax(dim=0)) for by in (1, math.sqrt(seen.d_k), seen.d_k)]
-    expect(lesson.locator('[data-entropy="own unscaled"]')).to_have_text(f"{expected[0]:.3f}", timeout=PATIENCE)
+    expect(lesson.locator('[data-entropy="own unscaled"]')).to_have_text(f"{expected[0]:.3f}")
     assert entropies("own") == pytest.approx(expected, abs=2e-3)
 
 
@@ -200,9 +209,7 @@ def test_the_mask_on_and_off(learning: Visit, seen: Inspection, inspector: Inspe
         expected = inspection.weights[Site("decoder", 0)][1].flatten().tolist()
         lesson.get_by_label("Head").select_option("1")
         future = 1  # the second cell of the first row
-        expect(table.locator("td[data-weight]").nth(future)).to_have_attribute(
-            "data-weight", f"{expected[future]:.4f}", timeout=PATIENCE
-        )
+        expect(table.locator("td[data-weight]").nth(future)).to_have_attribute("data-weight", f"{expected[future]:.4f}")
         found = [float(cell.get_attribute("data-weight") or "nan") for cell in table.locator("td[data-weight]").all()]
         assert found == pytest.approx(expected, abs=1e-4)
         assert (expected[future] == 0) == on
@@ -220,10 +227,23 @@ def test_the_whole_step_by_step(learning: Visit, seen: Inspection) -> None:
     assert learning.page.locator("math mfrac").first.evaluate("node => node.namespaceURI").endswith("MathML")
 
 
+def test_a_sentence_may_grow_and_shrink_while_one_looks(
+    browser: Browser, served: Running, inspector: Inspector
+) -> None:
+    for visit in open_page(browser, served, "#/learn?text="):
+        lesson = visit.page.locator("#query")
+        for typed in ("the dog", SENTENCE, "the cat"):
+            visit.page.get_by_label("Your sentence").fill(typed)
+            tokens = inspector.inspect(typed).source
+            expect(lesson.locator(".bars [data-value]")).to_have_count(len(tokens))
+            expect(lesson.locator(".token")).to_have_count(len(tokens))
+            assert sum(bars(lesson)) == pytest.approx(1, abs=1e-4)
+
+
 def test_each_widget_opens_the_same_state_in_inside(browser: Browser, served: Running, seen: Inspection) -> None:
     for visit in open_page(browser, served, f"#/learn?from=en&to=eo&text={quote(SENTENCE)}&head=1&row=4"):
         page = visit.page
-        expect(page.locator("#whole .token").first).to_be_visible(timeout=PATIENCE)
+        expect(page.locator("#whole .token").first).to_be_visible()
         page.locator("#mask").get_by_role("switch").click()
         addresses = {}
         for lesson in ("positions", "query", "scale", "heads", "paths", "mask", "whole"):
@@ -237,14 +257,12 @@ def test_each_widget_opens_the_same_state_in_inside(browser: Browser, served: Ru
         assert addresses["mask"]["changes"] == "decoder.*:unmask"
         assert addresses["paths"]["statistic"] == "distance"
         page.locator("#query .inside-link").click()
-        expect(page.get_by_role("heading", name="Encoder: self-attention, layer 0, head 1")).to_be_visible(
-            timeout=PATIENCE
-        )
+        expect(page.get_by_role("heading", name="Encoder: self-attention, layer 0, head 1")).to_be_visible()
         top = int(seen.weights[ENCODER][1, 4].argmax())
         weights = page.locator(".weights li").first
-        expect(weights).to_have_attribute("data-column", str(top), timeout=PATIENCE)
+        expect(weights).to_have_attribute("data-column", str(top))
         page.go_back()
-        expect(page.locator("#query")).to_be_visible(timeout=PATIENCE)
+        expect(page.locator("#query")).to_be_visible()
 
 
 def test_axe_finds_nothing(browser: Browser, served: Running) -> None:
@@ -255,7 +273,7 @@ def test_axe_finds_nothing(browser: Browser, served: Running) -> None:
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 800})
             for lesson in ("#vectors .bars", "#positions .clock-face", "#heads td", "#mask .by-token", "#whole .token"):
-                expect(page.locator(lesson).first).to_be_visible(timeout=PATIENCE)
+                expect(page.locator(lesson).first).to_be_visible()
+            nothing_is_wider_than(page)
             violations = page.evaluate("async () => (await axe.run()).violations")
             assert [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in violations] == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -344,9 +344,11 @@ def test_verify_names_what_was_changed(
 # Under torchrun.
 
 
-def torchrun(pairs: Path, out: Path, *more: str, **changes: float | str) -> subprocess.Popen[str]:
+def torchrun(
+    pairs: Path, out: Path, *more: str, program: Sequence[str] = ("-m", "dragoman"), **changes: float | str
+) -> subprocess.Popen[str]:
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d",
-                "--rdzv-endpoint", "localhost:0", *more, "-m", "dragoman"]  # fmt: skip
+                "--rdzv-endpoint", "localhost:0", *more, *program]  # fmt: skip
     command = [*launcher, *arguments(pairs, out, **changes)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
@@ -362,17 +364,33 @@ def wait_for_checkpoint(launcher: subprocess.Popen[str], out: Path) -> None:
         time.sleep(0.02)
 
 
+# By itself: whoever kills from outside may come when the training is over.
+A_RANK_IS_KILLED_ONCE = """
+import os, signal
+import dragoman.train as train
+from dragoman import cli
+compute, calls = train.smoothed_cross_entropy, []
+def killed_once(*given):
+    calls.append(1)
+    if (os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"], len(calls)) == ("1", "0", 12):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return compute(*given)
+train.smoothed_cross_entropy = killed_once
+cli.main()
+"""
+
+
 def test_torchrun_restarts_a_group_that_lost_a_rank(pairs: Path, tmp_path: Path) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    launcher = torchrun(pairs, whole, steps=40)
+    whole, killed, program = tmp_path / "whole", tmp_path / "killed", tmp_path / "killed.py"
+    launcher = torchrun(pairs, whole, steps=20)
     said = launcher.communicate()[1]
     assert launcher.returncode == 0, said
-    launcher = torchrun(pairs, killed, "--max-restarts", "3", steps=40)
-    wait_for_checkpoint(launcher, killed)
-    os.kill(ranks_of(launcher)[-1], signal.SIGKILL)
+    program.write_text(A_RANK_IS_KILLED_ONCE, encoding="utf-8")
+    launcher = torchrun(pairs, killed, "--max-restarts", "3", program=[str(program)], steps=20)
     said = launcher.communicate()[1]
     assert launcher.returncode == 0, said
     assert said.count("parameters") == 2, said  # it was started twice
+    assert "going on from step" in said
     assert state(killed) == state(whole)
 
 

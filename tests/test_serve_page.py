@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from browsing import AXE, PATIENCE, Visit, open_page
+from browsing import AXE, Visit, open_page
 from playwright.sync_api import Browser, expect
 from serving import Running, running, service_of
 
@@ -51,10 +51,10 @@ def test_a_translation_appears_as_one_types(visit: Visit, translator: Translator
     field = visit.page.get_by_label("Text to translate")
     expect(field).to_be_focused()
     field.press_sequentially("the dog")
-    expect(visit.output).to_have_text(translator.translate(["the dog"])[0], timeout=PATIENCE)
+    expect(visit.output).to_have_text(translator.translate(["the dog"])[0])
     field.fill("a cat\n\nthe red house")
     first, second = translator.translate(["a cat", "the red house"])
-    expect(visit.output).to_have_text(f"{first}\n\n{second}", timeout=PATIENCE, use_inner_text=True)
+    expect(visit.output).to_have_text(f"{first}\n\n{second}", use_inner_text=True)
     visit.page.get_by_role("button", name="Clear").click()
     expect(field).to_have_value("")
     expect(visit.words).to_have_count(0)
@@ -77,7 +77,7 @@ def test_an_old_answer_never_takes_the_place_of_a_new_one(visit: Visit, translat
         page.wait_for_timeout(20)
     field.fill("the river")
     expected = translator.translate(["the river"])[0]
-    expect(visit.output).to_have_text(expected, timeout=PATIENCE)
+    expect(visit.output).to_have_text(expected)
     late[0].continue_()
     page.wait_for_timeout(500)
     expect(visit.output).to_have_text(expected)
@@ -106,18 +106,18 @@ def test_another_word_is_chosen_and_the_rest_follows(visit: Visit, explainer: Ex
     expected = explainer.alternatives(SENTENCE, before)
     visit.words.nth(2).click()
     options = visit.page.locator(".option")
-    expect(options).to_have_count(len(expected), timeout=PATIENCE)
+    expect(options).to_have_count(len(expected))
     assert [text.split(" · ")[0] for text in visit.page.locator(".option .said").all_inner_texts()] == [
         choice.text for choice in expected
     ]
     other = next(index for index, choice in enumerate(expected) if choice.text != word.text)
     options.nth(other).click()
     wanted = explainer.explain(SENTENCE, prefix=[*before, *expected[other].tokens])
-    expect(visit.output).to_have_text(wanted.target, timeout=PATIENCE)
+    expect(visit.output).to_have_text(wanted.target)
     assert wanted.target != first
     visit.page.get_by_role("button", name="Undo choice").click()
     expect(visit.output).to_have_text(first)
-    expect(visit.words.first).to_be_visible(timeout=PATIENCE)  # and it is explained again
+    expect(visit.words.first).to_be_visible()  # and it is explained again
 
 
 def test_the_beam_step_by_step(visit: Visit, explainer: Explainer) -> None:
@@ -125,8 +125,8 @@ def test_the_beam_step_by_step(visit: Visit, explainer: Explainer) -> None:
     visit.page.get_by_text("How it was found").click()
     record = explainer.beam(SENTENCE)
     rows = visit.page.locator("table.steps tbody tr")
-    expect(visit.page.get_by_role("heading", name=f"Step 1 of {len(record.steps)}")).to_be_visible(timeout=PATIENCE)
-    for step in record.steps[:3]:
+    for number, step in enumerate(record.steps[:3], start=1):
+        expect(visit.page.get_by_role("heading", name=f"Step {number} of {len(record.steps)}")).to_be_visible()
         fates = [text.split()[-1] for text in visit.page.locator("table.steps .fate").all_inner_texts()]
         assert fates == [{"finished": "ended"}.get(candidate.fate, candidate.fate) for candidate in step]
         assert all(rows.locator(".why").all_inner_texts())
@@ -138,21 +138,25 @@ def test_the_beam_step_by_step(visit: Visit, explainer: Explainer) -> None:
 
         return [c.text for c in sorted(record.finished, key=score, reverse=True)]
 
-    # At once: the service is not asked before the ranking changes.
-    visit.page.route("**/api/v1/beam", lambda route: route.abort())
+    # At once: the ranking changes before the service answers.
+    unanswered: list[Any] = []
+    visit.page.route("**/api/v1/beam", lambda route: unanswered.append(route))
     finished = visit.page.get_by_role("region", name="What ended").locator("tbody .said")
     for alpha in (0.0, 2.0):
         visit.page.get_by_role("slider", name="Length penalty").fill(str(alpha))
         expect(finished).to_have_text([text or "nothing" for text in ranked(alpha)])
-    visit.page.unroute("**/api/v1/beam")
-    visit.page.wait_for_timeout(400)
-    visit.errors.clear()  # the requests that were kept from it
 
 
 def test_everything_by_keyboard(visit: Visit, explainer: Explainer, shown: Explanation) -> None:
     page = visit.page
-    page.get_by_label("Text to translate").press_sequentially(SENTENCE)
-    expect(visit.words.first).to_be_visible(timeout=PATIENCE)
+
+    def is_of_all_of_it(answer: Any) -> bool:
+        """Who types slowly sees what was typed so far translated and explained, too."""
+        return answer.url.endswith("/explain") and json.loads(answer.request.post_data)["text"] == SENTENCE
+
+    with page.expect_response(is_of_all_of_it):
+        page.get_by_label("Text to translate").press_sequentially(SENTENCE)
+    expect(visit.words).to_have_text([word.text for word in shown.target_words])
     page.keyboard.press("Home")  # the caret lights what the first word became
     page.wait_for_selector(".behind .own[data-word='0']")
     page.keyboard.press("Tab")
@@ -165,12 +169,12 @@ def test_everything_by_keyboard(visit: Visit, explainer: Explainer, shown: Expla
     page.wait_for_selector(".reading .own[data-word='2']")
     page.keyboard.press("Enter")
     expect(page.get_by_role("listbox")).to_be_focused()
-    expect(page.locator(".option").nth(1)).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(".option").nth(1)).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("listbox")).to_have_count(0)
     expect(visit.words.nth(2)).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator(".option").nth(1)).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(".option").nth(1)).to_be_visible()
     before = shown.tokens[: shown.target_words[2].first_token]
     choices = explainer.alternatives(SENTENCE, before)
     other = next(index for index, choice in enumerate(choices) if choice.text != shown.target_words[2].text)
@@ -178,13 +182,13 @@ def test_everything_by_keyboard(visit: Visit, explainer: Explainer, shown: Expla
         page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     wanted = explainer.explain(SENTENCE, prefix=[*before, *choices[other].tokens])
-    expect(visit.output).to_have_text(wanted.target, timeout=PATIENCE)
+    expect(visit.output).to_have_text(wanted.target)
     expect(visit.words.nth(2)).to_be_focused()
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Undo choice")).to_be_focused()
     page.locator("summary").focus()
     page.keyboard.press("Enter")
-    expect(page.locator("table.steps")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("table.steps")).to_be_visible()
 
 
 def test_copies(visit: Visit, translator: Translator) -> None:
@@ -194,20 +198,24 @@ def test_copies(visit: Visit, translator: Translator) -> None:
     expected = translator.translate([awkward])[0]
 
     def copied(name: str) -> str:
+        page.evaluate("navigator.clipboard.writeText('')")
         page.get_by_role("button", name=name, exact=True).click()
-        return str(page.evaluate("navigator.clipboard.readText()"))
+        while not (text := str(page.evaluate("navigator.clipboard.readText()"))):  # a button does not wait for it
+            page.wait_for_timeout(10)
+        return text
 
     assert copied("Copy") == expected.strip()
     link = copied("Copy link")
-    assert copied("Copy as curl").startswith(f"curl {visit.server.url}translate ")
-    said = subprocess.run(["bash", "-c", copied("Copy as curl") + " -s"], capture_output=True, text=True, check=True)
+    curl = copied("Copy as curl")
+    assert curl.startswith(f"curl {visit.server.url}translate ")
+    said = subprocess.run(["bash", "-c", f"{curl} -s"], capture_output=True, text=True, check=True)
     assert json.loads(said.stdout) == {"translatedText": expected}
     said = subprocess.run([sys.executable, "-c", copied("Copy as Python")], capture_output=True, text=True, check=True)
     assert said.stdout == f"{expected}\n"
     page.goto("about:blank")
     page.goto(link)
     expect(page.get_by_label("Text to translate")).to_have_value(awkward)
-    expect(visit.output).to_have_text(expected, timeout=PATIENCE)
+    expect(visit.output).to_have_text(expected)
     visit.elsewhere.clear()  # about:blank
 
 
@@ -217,25 +225,25 @@ def test_languages_and_swap(browser: Browser, served_run: Path, translator: Tran
         for visit in open_page(browser, server):
             visit.type("the dog")
             there = translator.translate(["the dog"])[0]
-            expect(visit.output).to_have_text(there, timeout=PATIENCE)
+            expect(visit.output).to_have_text(there)
             visit.page.get_by_role("button", name="Swap languages").click()
             expect(visit.page.get_by_role("combobox", name="From")).to_have_value("eo")
             expect(visit.page.get_by_role("combobox", name="To", exact=True)).to_have_value("en")
             expect(visit.page.get_by_label("Text to translate")).to_have_value(there)
-            expect(visit.output).to_have_text(translator.translate([there])[0], timeout=PATIENCE)
+            expect(visit.output).to_have_text(translator.translate([there])[0])
             visit.page.get_by_role("combobox", name="From").select_option("en")
             visit.page.get_by_role("combobox", name="To", exact=True).select_option("fr")
             expect(visit.page.get_by_role("button", name="Swap languages")).to_be_disabled()
             visit.page.get_by_role("combobox", name="From").select_option("auto")
             visit.page.get_by_label("Text to translate").fill("the cat is sleeping on the sofa")
-            expect(visit.page.get_by_role("option", name="Detected: English")).to_be_attached(timeout=PATIENCE)
+            expect(visit.page.get_by_role("option", name="Detected: English")).to_be_attached()
 
 
 def answer_busy(route: Any) -> None:
     route.fulfill(status=503, json={"error": "Too busy"}, headers={"retry-after": "1"})
 
 
-def test_errors_are_told_where_they_belong(browser: Browser, served_run: Path) -> None:
+def test_errors_are_told_where_they_belong(browser: Browser, served_run: Path, translator: Translator) -> None:
     key = "0123456789abcdef"
     with running(service_of(served_run, api_keys=(key,), character_limit=40)) as server:
         for visit in open_page(browser, server):
@@ -248,25 +256,26 @@ def test_errors_are_told_where_they_belong(browser: Browser, served_run: Path) -
             assert field.get_attribute("aria-invalid") == "true"
             field.fill("the dog")
             asked = page.get_by_label("This service asks for a key.")
-            expect(asked).to_be_visible(timeout=PATIENCE)
+            expect(asked).to_be_visible()
             asked.fill("wrong-key-of-16-characters")
             page.get_by_role("button", name="Use it").click()
             again = page.get_by_label("The service does not know this key.")
-            expect(again).to_be_visible(timeout=PATIENCE)
+            expect(again).to_be_visible()
             again.fill(key)
             page.get_by_role("button", name="Use it").click()
-            expect(visit.words.first).to_be_visible(timeout=PATIENCE)
+            expect(visit.words.first).to_be_visible()
             page.route("**/api/v1/translate/stream", lambda route: route.abort())
             field.fill("a cat")
-            expect(page.get_by_role("alert")).to_contain_text("Is “dragoman serve” still running?", timeout=PATIENCE)
+            expect(page.get_by_role("alert")).to_contain_text("Is “dragoman serve” still running?")
             page.unroute("**/api/v1/translate/stream")
             page.get_by_role("button", name="Try again").click()
-            expect(page.get_by_role("alert")).to_have_count(0, timeout=PATIENCE)
-            page.route("**/api/v1/translate/stream", answer_busy, times=1)
+            expect(page.get_by_role("alert")).to_have_count(0)
+            page.route("**/api/v1/translate/stream", answer_busy)  # until it was seen: for a second each time
             field.fill("the river")
             expect(page.get_by_role("alert")).to_contain_text("The service is busy. It is tried again in 1 s.")
-            expect(page.get_by_role("alert")).to_have_count(0, timeout=PATIENCE)
-            expect(visit.words.first).to_be_visible(timeout=PATIENCE)
+            page.unroute("**/api/v1/translate/stream")
+            expect(visit.output).to_have_text(translator.translate(["the river"])[0])
+            expect(page.get_by_role("alert")).to_have_count(0)
             visit.errors.clear()  # the browser's own report of the answers above
 
 
@@ -288,11 +297,11 @@ def test_axe_finds_nothing(browser: Browser, served: Running, scheme: str, width
         check()
         visit.type(f"{SENTENCE}. A cat.")
         visit.page.get_by_text("How it was found").click()
-        expect(page.locator("table.steps")).to_be_visible(timeout=PATIENCE)
+        expect(page.locator("table.steps")).to_be_visible()
         visit.words.nth(1).hover()
         check()
         visit.words.nth(1).click()
-        expect(page.locator(".option").nth(2)).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(".option").nth(2)).to_be_visible()
         check()
 
 
@@ -300,7 +309,7 @@ def test_a_link_holds_the_text_and_markup_in_it_is_text(browser: Browser, served
     text = "<img src=x onerror=alert(1)> & dog"
     for visit in open_page(browser, served, f"#/translate?from=en&to=eo&text={quote(text)}"):
         expect(visit.page.get_by_label("Text to translate")).to_have_value(text)
-        expect(visit.words.first).to_be_visible(timeout=PATIENCE)
+        expect(visit.words.first).to_be_visible()
         assert visit.page.locator("main img").count() == 0
 
 

@@ -1,9 +1,11 @@
 """Attempts to get in: by another name, from another page, with the wrong key, with paths, floods and slowness."""
 
+import contextlib
+import json
 import socket
 import threading
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from serving import Running, running, service_of
@@ -119,7 +121,7 @@ def test_a_key_is_the_whole_key() -> None:
 
 
 def raw(server: Running, request: bytes) -> bytes:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(request)
         answer = b""
         while part := connection.recv(65536):
@@ -150,7 +152,13 @@ def test_a_body_that_never_comes(served_run: Path) -> None:
         slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(50)]
         for connection in slow:
             connection.sendall(head)
-        assert server.post("/translate", GOOD).status == 200
+        body = json.dumps(GOOD).encode()
+        whole = (
+            b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        )
+        # In one piece, or a busy machine could come between head and body.
+        answer = raw(server, whole + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        assert answer.split()[1] == b"200"
         for connection in slow:
             connection.close()
 
@@ -160,7 +168,11 @@ def test_headers_that_never_come(served_run: Path) -> None:
     with running(service) as server:
         assert raw(server, b"") == b""  # closed by us, without a word
         assert raw(server, b"GET /health HTTP/1.1\r\nHost: loc") == b""
-        assert server.ask("GET", "/health").status == 200
+        answer = b""
+        while not answer:  # who is held up between connecting and asking is closed, too, and asks again
+            with contextlib.suppress(ConnectionError):
+                answer = raw(server, b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert answer.split()[1] == b"200"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +182,7 @@ def test_headers_that_never_come(served_run: Path) -> None:
 def test_what_is_not_http(served: Running, request_: bytes) -> None:
     try:
         answer = raw(served, request_ + b"\r\n\r\n")
-    except ConnectionResetError:
+    except (ConnectionResetError, BrokenPipeError):
         answer = b""
     assert answer == b"" or answer.split()[1] in (b"400", b"421")
     assert served.ask("GET", "/health").status == 200
@@ -218,7 +230,8 @@ def test_metrics_are_opt_in_and_of_few_labels(served: Running, served_run: Path)
 
 def test_an_allowance_grows_back_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    # Not the clock of all: servers of other tests live by it.
+    monkeypatch.setattr("dragoman.serve.security.time", SimpleNamespace(monotonic=lambda: now))
     limiter = RateLimiter(60)
     limiter.charge("a", 59)
     limiter.charge("a")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browsing import AXE, PATIENCE, open_page
+from browsing import AXE, open_page
 from conftest import lexicon_pairs
 from playwright.sync_api import Browser, expect
 from serving import Running, running, service_of
@@ -41,7 +41,7 @@ def test_a_legend_says_how_sure_and_what_that_means(browser: Browser, trusting: 
         answer = trusting.post("/api/v1/translate", {"text": text, "source": "en", "target": "eo"})
         legend = visit.page.get_by_role("note", name="How sure")
         figures = legend.locator("strong")
-        expect(figures).to_have_count(2, timeout=PATIENCE)
+        expect(figures).to_have_count(2)
         for shown, segment in zip(figures.all_inner_texts(), answer.json["segments"], strict=True):
             assert abs(float(shown.strip("<\xa0%")) - 100 * segment["confidence"]) < 1
         legend.get_by_text("what that means").click()
@@ -62,7 +62,7 @@ def test_a_correction_is_kept_used_and_offered(browser: Browser, trusting: Runni
         expect(visit.page.get_by_text("from now on this sentence is translated so")).to_be_visible()
         expect(visit.output).to_contain_text("Tute bone dirite.")
         visit.page.reload()
-        expect(visit.output).to_contain_text("Tute bone dirite.", timeout=PATIENCE)
+        expect(visit.output).to_contain_text("Tute bone dirite.")
         expect(visit.page.get_by_text("A sentence is as corrected before")).to_be_visible()
         visit.type(f"{SENTENCE} near")
         visit.page.get_by_role("button", name="Correct this translation (1 similar").click()

@@ -25,6 +25,8 @@ from dragoman.model import Transformer
 
 Item = TypeVar("Item")
 
+STARTING_SECONDS = 600.0  # by which one may come later to the first step than another, who had less to import and read
+
 
 class LostRankError(DragomanError):
     """Another process of this training ended or hangs."""
@@ -43,8 +45,9 @@ class Ranks:
         if torch.cuda.is_available():
             self.device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
             torch.cuda.set_device(self.device)
+        self._patience = max(answer_seconds, STARTING_SECONDS)
         if self.size > 1 and not dist.is_initialized():
-            self._join(timedelta(seconds=answer_seconds))
+            self._join(timedelta(seconds=self._patience))
 
     def _join(self, timeout: timedelta) -> None:
         """A group that torchrun starts again meets in a place of its own: the old one has the addresses of the dead."""
@@ -86,7 +89,15 @@ class Ranks:
         if self.size > 1:
             with self.together(f"step {step}"):
                 dist.all_reduce(values)
+            self._all_have_started()
         return values
+
+    def _all_have_started(self) -> None:
+        """And do the same from here on: whoever lets the others wait now hangs."""
+        if self._patience > self.answer_seconds:
+            self._patience = self.answer_seconds
+            # No public name: a timeout that changes is foreseen for the launchers of others only.
+            dist.distributed_c10d._set_pg_timeout(timedelta(seconds=self._patience), dist.group.WORLD)
 
     def gather(self, value: Any) -> list[Any]:
         """What each rank holds, in their order, on every rank."""
@@ -120,7 +131,7 @@ class Ranks:
             missing = [0]
         who = ", ".join(map(str, missing)) or "unknown"
         hung = "timed out" in str(error).lower() or "timeout" in str(error).lower()
-        what = f"did not answer within {self.answer_seconds:g} s" if hung else "ended"
+        what = f"did not answer within {self._patience:g} s" if hung else "ended"
         return f"{when}: rank {who} of {self.size} {what}; {again}"
 
 

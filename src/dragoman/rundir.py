@@ -23,7 +23,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +257,20 @@ def replacing(path: Path) -> Iterator[Path]:
     except BaseException:
         _remove(temporary)
         raise
+
+
+@contextmanager
+def one_at_a_time(directory: Path) -> Iterator[None]:
+    """Of all processes and threads that ask for it; the others wait. The lock is on the directory itself: no file is
+    left behind."""
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):  # no such locks on Windows, nor on every file system
+            import fcntl
+
+            descriptor = os.open(directory, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def write_atomically(path: Path, content: bytes) -> None:

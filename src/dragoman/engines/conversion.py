@@ -26,7 +26,7 @@ from dragoman.config import ModelConfig
 from dragoman.engines import CannotServeError, ComputeType
 from dragoman.engines.converted import VOCABULARY_MAP, Converted, converted_path, find_converted
 from dragoman.errors import ConfigError, DataError, DragomanError
-from dragoman.rundir import RunDirectory, replacing
+from dragoman.rundir import RunDirectory, one_at_a_time, replacing
 from dragoman.tokenizer import Tokenizer
 
 LEAST_POSITIONS = 512
@@ -62,12 +62,28 @@ def convert(
             f"a run keeps the tokenizer it was trained with"
         )
     path = converted_path(run, compute_type, digest)
-    found = find_converted(path)
-    if found is not None and (found.positions >= positions or config.positions == "learned"):
-        return found
+
+    def found() -> Converted | None:
+        kept = find_converted(path)
+        return kept if kept is not None and (kept.positions >= positions or config.positions == "learned") else None
+
+    if kept := found():
+        return kept
     if not os.access(run.path, os.W_OK):
         raise CannotServeError(f"{run.path}: cannot be written, and ctranslate2 keeps its own form of the model there")
-    rows = config.max_positions
+    with one_at_a_time(run.path):  # another one may be at it, and have done it when it is our turn
+        return found() or _convert(run, config, tokenizer, compute_type, digest, positions)
+
+
+def _convert(
+    run: RunDirectory,
+    config: ModelConfig,
+    tokenizer: Tokenizer,
+    compute_type: ComputeType,
+    digest: str,
+    positions: int,
+) -> Converted:
+    path, rows = converted_path(run, compute_type, digest), config.max_positions
     if config.positions != "learned":  # powers of two, so that a longer sentence does not convert again each time
         rows = max(LEAST_POSITIONS, 1 << (positions - 1).bit_length())
     weights = Weights(run.model_path, config)
@@ -85,7 +101,7 @@ def convert(
             spec.optimize(quantization=None if compute_type == "float32" else compute_type)
             spec.save(str(directory))
     except DragomanError:
-        # Another process may have converted the same weights at the same time, and been quicker.
+        # Where there are no locks, another process may have converted the same weights and been quicker.
         found = find_converted(path)
         if found is None or found.positions < rows:
             raise

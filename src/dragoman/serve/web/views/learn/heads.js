@@ -6,7 +6,7 @@ import { insideAddress, Lesson, TokenRow } from "./lesson.js";
 import { entropy, erased, mean, mostDifferent, useFetched } from "./model.js";
 
 export function Heads({ number, seen, more, spot, onSpot }) {
-  const { value } = useFetched(() => more.attention("encoder", spot.layer), [more, spot.layer]);
+  const { value } = useFetched(() => more.attention("encoder", spot.layer), [more, spot.layer], more);
   const fits = value && value.shape[1] === seen.source.length;
   const rows = fits ? Array.from({ length: seen.num_heads }, (_, head) => value.row(head, spot.row)) : [];
   const chosen = fits ? mostDifferent(rows, 4) : [];

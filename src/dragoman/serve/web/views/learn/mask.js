@@ -14,8 +14,8 @@ export function Mask({ number, seen, more }) {
   const [place, setPlace] = useState({ layer: 0, head: 0 });
   const layer = Math.min(place.layer, seen.decoder_layers - 1);
   const head = Math.min(place.head, seen.num_heads - 1);
-  const { value } = useFetched(() => more.attention("decoder", layer, "weights", on ? [] : [UNMASK]), [more, layer, on]);
-  const outcome = useFetched(() => more.withoutMask(), [more]);
+  const { value } = useFetched(() => more.attention("decoder", layer, "weights", on ? [] : [UNMASK]), [more, layer, on], more);
+  const outcome = useFetched(() => more.withoutMask(), [more], more);
   const fits = value && value.shape[1] === seen.fed.length;
   const both = outcome.value && outcome.value.before.length === seen.produced.length ? outcome.value : null;
   return html`<${Lesson} number=${number} id="mask" title="No looking ahead" equation="mask"

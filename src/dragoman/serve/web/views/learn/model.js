@@ -60,20 +60,23 @@ function onceEach(question) {
   };
 }
 
-// Something that is fetched for a widget; the last that was asked for wins, and what was there stays until then.
-export function useFetched(work, inputs) {
-  const [found, setFound] = useState({ value: null, problem: "" });
+const NOTHING = { value: null, problem: "" };
+
+// Something that is fetched for a widget; the last that was asked for wins, and what was there stays until then, unless
+// it is `of` something else, another sentence for one: the tokens that are shown are not those it has numbers for.
+export function useFetched(work, inputs, of = null) {
+  const [found, setFound] = useState({ ...NOTHING, of });
   useEffect(() => {
     let wanted = true;
     const promise = work();
     if (!promise) return undefined;
     promise.then(
-      (value) => wanted && setFound({ value, problem: "" }),
-      (error) => wanted && setFound({ value: null, problem: error.message }),
+      (value) => wanted && setFound({ value, problem: "", of }),
+      (error) => wanted && setFound({ value: null, problem: error.message, of }),
     );
     return () => { wanted = false; };
   }, inputs);
-  return found;
+  return found.of === of ? found : NOTHING;
 }
 
 export function softmax(scores) {

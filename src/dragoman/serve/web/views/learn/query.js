@@ -7,7 +7,7 @@ import { entropy, useFetched } from "./model.js";
 
 export function Query({ number, seen, more, spot, onSpot }) {
   const both = useFetched(
-    () => Promise.all([more.attention("encoder", spot.layer), more.attention("encoder", spot.layer, "scores")]), [more, spot.layer],
+    () => Promise.all([more.attention("encoder", spot.layer), more.attention("encoder", spot.layer, "scores")]), [more, spot.layer], more,
   );
   const [weights, scores] = (both.value ?? []).map((values) => values.row(spot.head, spot.row));
   return html`<${Lesson} number=${number} id="query" title="A word asks, the others answer" equation="attention"

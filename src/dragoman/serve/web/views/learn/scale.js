@@ -19,7 +19,7 @@ export function Scale({ number, seen, more, spot }) {
   const [seed, setSeed] = useState(1);
   const size = 2 ** power;
   const products = useMemo(() => dotProducts(seed, size), [seed, size]);
-  const { value } = useFetched(() => more.attention("encoder", spot.layer, "scores"), [more, spot.layer]);
+  const { value } = useFetched(() => more.attention("encoder", spot.layer, "scores"), [more, spot.layer], more);
   const own = value && value.shape[1] === seen.source.length ? value.row(spot.head, spot.row).map((score) => score / seen.scale) : null;
   return html`<${Lesson} number=${number} id="scale" title=${html`Why divide by √${DK}?`} equation="variance"
     link=${insideAddress(seen.question, { kind: "encoder", ...spot })}

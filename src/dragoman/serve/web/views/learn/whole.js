@@ -11,7 +11,7 @@ export function Whole({ number, seen, more }) {
   const last = seen.produced.length - 1;
   const at = Math.min(asked, last);
   const layer = seen.decoder_layers - 1;
-  const { value } = useFetched(() => more.attention("cross", layer), [more, layer]);
+  const { value } = useFetched(() => more.attention("cross", layer), [more, layer], more);
   const fits = value && value.shape[1] === seen.fed.length;
   const weights = fits ? mean(Array.from({ length: seen.num_heads }, (_, head) => value.row(head, at))) : null;
   const box = (kind, layers, text) => html`<a class="box" href=${insideAddress(seen.question, { kind, layer: layers - 1, row: kind === "encoder" ? "" : at })}>${text}</a>`;
