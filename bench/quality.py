@@ -24,7 +24,7 @@ from dragoman.engines.reference import ReferenceEngine
 from dragoman.model import Transformer
 from dragoman.safeguards import keep_freed_memory
 from dragoman.schedule import linear_rate
-from dragoman.train import make_optimizer
+from dragoman.starting import make_optimizer
 from dragoman.translate import Translator
 from shapes import SHAPES, WORK, multi30k
 

@@ -68,6 +68,7 @@ ORDER = [
     "quantize",
     "validation",
     "safeguards",
+    "starting",
     "train",
     "verify",
     # further uses of the same blocks

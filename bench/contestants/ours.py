@@ -11,7 +11,8 @@ from dragoman.dataset import Prepared
 from dragoman.loss import smoothed_cross_entropy
 from dragoman.model import Transformer
 from dragoman.ranks import Gradients, Ranks
-from dragoman.train import make_optimizer, seed_of
+from dragoman.starting import make_optimizer
+from dragoman.train import seed_of
 from shapes import Shape
 
 
