@@ -66,7 +66,8 @@ def main() -> None:
 
 
 def demo_data() -> Path:
-    from dragoman.tatoeba import default_cache, prepare_demo
+    from dragoman.rundir import default_cache
+    from dragoman.tatoeba import prepare_demo
 
     return prepare_demo(default_cache()).directory
 

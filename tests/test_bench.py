@@ -1,5 +1,6 @@
 """The bench's own arithmetic. The bench itself is run by `make bench`, in its own environment."""
 
+import ast
 import importlib.util
 import random
 import sys
@@ -116,3 +117,18 @@ def test_words_that_change_places_are_inside_and_small() -> None:
         assert changed.startswith("Tom ")
         assert changed.endswith(" Monday.")
     assert languages.exchanged("I am here.", random.Random(0)) is None
+
+
+def test_every_bench_asks_for_names_that_are_there() -> None:
+    """They run for hours and rarely, so that nobody sees at once when a name has moved."""
+    missing = []
+    for path in sorted(BENCH.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "dragoman":
+                module = importlib.import_module(node.module or "")
+                for alias in node.names:
+                    if hasattr(module, "__path__") and importlib.util.find_spec(f"{node.module}.{alias.name}"):
+                        continue
+                    if not hasattr(module, alias.name):
+                        missing.append(f"{path.name}:{node.lineno} {node.module}.{alias.name}")
+    assert not missing
