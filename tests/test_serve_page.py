@@ -162,6 +162,8 @@ def test_everything_by_keyboard(visit: Visit, explainer: Explainer, shown: Expla
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Clear")).to_be_focused()
     page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Translate a file")).to_be_focused()
+    page.keyboard.press("Tab")
     expect(visit.words.nth(0)).to_be_focused()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
@@ -232,6 +234,78 @@ def test_languages_and_swap(browser: Browser, served_run: Path, translator: Tran
             visit.page.get_by_role("combobox", name="From").select_option("auto")
             visit.page.get_by_label("Text to translate").fill("the cat is sleeping on the sofa")
             expect(visit.page.get_by_role("option", name="Detected: English")).to_be_attached()
+
+
+def test_the_tabs_keep_the_sentence(visit: Visit) -> None:
+    page = visit.page
+
+    def go(name: str) -> None:
+        page.get_by_role("navigation").get_by_role("link", name=name).click()
+        expect(page).to_have_title(f"{name} · Dragoman")
+
+    visit.type(SENTENCE)
+    go("Inside")
+    expect(page.get_by_label("Text", exact=True)).to_have_value(SENTENCE)
+    page.get_by_label("Text", exact=True).fill("the dog")
+    go("Learn")
+    expect(page.get_by_label("Your sentence")).to_have_value(SENTENCE)
+    go("Training")
+    go("Translate")
+    expect(page.get_by_label("Text to translate")).to_have_value(SENTENCE)
+    go("Inside")  # which was given another sentence since
+    expect(page.get_by_label("Text", exact=True)).to_have_value("the dog")
+    go("Translate")
+    visit.type("a cat")
+    go("Inside")
+    expect(page.get_by_label("Text", exact=True)).to_have_value("a cat")
+    page.go_back()
+    expect(page.get_by_label("Text to translate")).to_have_value("a cat")
+    go("Translate")  # the tab one is on changes nothing
+    expect(page.get_by_label("Text to translate")).to_have_value("a cat")
+    page.wait_for_url("**text=a+cat")
+
+
+DROP = """([name, text]) => {
+  const carried = new DataTransfer();
+  carried.items.add(new File([text], name));
+  const drop = new DragEvent("drop", { dataTransfer: carried, bubbles: true, cancelable: true });
+  document.querySelector("textarea").dispatchEvent(drop);
+}"""
+
+
+def test_a_file_is_translated_and_saved(
+    browser: Browser, served_run: Path, translator: Translator, tmp_path: Path
+) -> None:
+    letter = tmp_path / "my letter.txt"
+    letter.write_text("the dog\n\na cat\n")
+    key = "0123456789abcdef"
+    with running(service_of(served_run, api_keys=(key,), body_limit=6000)) as server:
+        for visit in open_page(browser, server):
+            page, panel = visit.page, visit.page.get_by_role("region", name="File")
+            with page.expect_file_chooser() as chooser:
+                page.get_by_role("button", name="Translate a file").click()
+            chooser.value.set_files(letter)
+            panel.get_by_label("This service asks for a key.").fill(key)
+            panel.get_by_role("button", name="Use it").click()
+
+            def saved(name: str) -> str:
+                with page.expect_download() as download:  # noqa: B023
+                    panel.get_by_role("link", name=name).click()  # noqa: B023
+                assert download.value.suggested_filename == name
+                return Path(download.value.path()).read_text()
+
+            dog, cat, river = translator.translate(["the dog", "a cat", "the river"])
+            assert saved("my letter.eo.txt") == f"{dog}\n\n{cat}\n"
+            page.evaluate(DROP, ["notes.md", "# the river\n"])
+            assert saved("notes.eo.md") == f"# {river}\n"
+            page.evaluate(DROP, ["picture.png", "x"])
+            expect(panel.get_by_role("alert")).to_contain_text("Files of this kind are not translated")
+            page.evaluate(DROP, ["long.txt", "x" * 6000])
+            expect(panel.get_by_role("alert")).to_contain_text("It has 6 KiB, and this service takes 2")
+            panel.get_by_role("button", name="Close").click()
+            expect(panel).to_have_count(0)
+            visit.elsewhere.clear()  # blob: addresses, which are the page's own
+            visit.errors.clear()  # the browser's own report of the answers above
 
 
 def answer_busy(route: Any) -> None:

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from dragoman.documents.formats import SUFFIXES
 from dragoman.faults import Fault
 from dragoman.glossary import Glossary, Kept
 from dragoman.language_codes import language_name
@@ -127,6 +128,8 @@ class ServiceInfo(ApiModel):
     character_limit: int
     alternatives_limit: int
     beam_limit: int
+    body_limit: int
+    file_formats: Annotated[list[str], Field(description="Endings of the files that /translate_file takes")]
     corrections: bool  # whether they are kept here
 
 
@@ -280,6 +283,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             character_limit=settings.character_limit,
             alternatives_limit=settings.alternatives_limit,
             beam_limit=settings.beam_limit,
+            body_limit=settings.body_limit,
+            file_formats=list(SUFFIXES),
             corrections=service.memory is not None,
         )
 

@@ -22,17 +22,22 @@ export async function ask(path, body, signal) {
     headers["content-type"] = "application/json";
     Object.assign(options, { method: "POST", body: JSON.stringify(body) });
   }
-  let response;
+  const response = await reach(`/api/v1/${path}`, options);
+  if (response.ok) return response;
+  const { error } = await response.json().catch(() => ({}));
+  throw failed(response, inWords(response.status, error));
+}
+
+async function reach(address, options) {
   try {
-    response = await fetch(`/api/v1/${path}`, options);
+    return await fetch(address, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError("The service does not answer. Is “dragoman serve” still running?");
   }
-  if (response.ok) return response;
-  const answer = await response.json().catch(() => ({}));
-  throw new ApiError(inWords(response.status, answer.error), response.status, Number(response.headers.get("retry-after")));
 }
+
+const failed = ({ status, headers }, words) => new ApiError(words, status, Number(headers.get("retry-after")));
 
 function inWords(status, error) {
   if (status === 401) return "This service asks for a key.";
@@ -48,6 +53,18 @@ export const alternatives = async (question, signal) => (await ask("alternatives
 export const correct = async (question, signal) => (await ask("corrections", question, signal)).json();
 export const parse = async (question, signal) => (await ask("parse", question, signal)).json();
 export const beam = async (question, signal) => (await ask("beam", question, signal)).json();
+
+// LibreTranslate's way, which has its key among the values. Fetched at once: the service keeps the file for minutes only.
+export async function translateFile(file, source, target, signal) {
+  const body = new FormData();
+  for (const [name, value] of Object.entries({ file, source, target, api_key: key.get() })) body.append(name, value);
+  const response = await reach("/translate_file", { method: "POST", body, signal });
+  const { error, translatedFileUrl } = await response.json().catch(() => ({}));
+  if (response.ok) return (await reach(new URL(translatedFileUrl).pathname, { signal })).blob();
+  if (error?.endsWith("to get an API key")) throw failed(response, inWords(401));
+  if (error?.endsWith("file format not supported")) throw failed(response, "Files of this kind are not translated, or it is not of the kind that its name says.");
+  throw failed(response, inWords(response.status, error));
+}
 
 // Below /inside, where some answers are not JSON: the response itself.
 export const inside = (path, question, signal) => ask(`inside${path}`, question, signal);

@@ -2,7 +2,7 @@
 
 import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
 import { service } from "./api.js";
-import { readAddress } from "./router.js";
+import { readAddress, tabAddress } from "./router.js";
 import { views, viewsFor } from "./views.js";
 
 const THEMES = { auto: "as the system", light: "light", dark: "dark" };
@@ -35,7 +35,8 @@ function ThemeButton() {
 
 function Tabs({ offered, current }) {
   return html`<nav aria-label="Views">
-    ${offered.map(({ id, title }) => html`<a href=${`#/${id}`} aria-current=${id === current ? "page" : undefined}>${title}</a>`)}
+    ${offered.map(({ id, title }) => html`<a key=${id} href=${`#/${id}`} aria-current=${id === current ? "page" : undefined}
+      onClick=${(event) => { event.currentTarget.href = tabAddress(id); }}>${title}</a>`)}
   </nav>`;
 }
 
@@ -51,6 +52,7 @@ function Shell() {
     return () => removeEventListener("hashchange", changed);
   }, []);
   const view = views.find(({ id }) => id === address.view) ?? offered[0];
+  useEffect(() => { document.title = view ? `${view.title} · Dragoman` : "Dragoman"; }, [view]);
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>
       To the content

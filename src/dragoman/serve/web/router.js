@@ -13,6 +13,20 @@ export function addressOf(view, values) {
   return `#/${view}${query ? `?${query}` : ""}`;
 }
 
+const left = new Map(); // view: the values that it last had
+const followed = new Map(); // view: the text of Translate that it was last opened with
+
 export function replaceAddress(view, values) {
+  left.set(view, values);
   history.replaceState(null, "", addressOf(view, values));
+}
+
+// Where a tab leads: to the view as it was left; those that look into a sentence, to one that was typed since.
+export function tabAddress(view) {
+  const own = left.get(view) ?? {};
+  const { from, to, text } = left.get("translate") ?? {};
+  const looks = view === "inside" || view === "learn";
+  if (!looks || !text?.trim() || own.text === text || followed.get(view) === text) return addressOf(view, own);
+  followed.set(view, text);
+  return addressOf(view, { from, to, text });
 }

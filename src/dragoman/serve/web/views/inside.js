@@ -2,6 +2,7 @@
 
 import { html, useCallback, useEffect, useMemo, useState } from "../vendor/htm-preact.js";
 import { replaceAddress } from "../router.js";
+import { exampleOf } from "./examples.js";
 import { Changes } from "./inside/changes.js";
 import { live } from "./inside/data.js";
 import { useColours } from "./inside/drawing.js";
@@ -53,7 +54,7 @@ export function Inside({ about, data, values }) {
 function withLanguages(state, about) {
   if (!about) return state;
   const { source, target } = chooseLanguages(about, state.from === "auto" ? "" : state.from, state.to);
-  return { ...state, from: source, to: target };
+  return { ...state, from: source, to: target, text: state.text || exampleOf(source) };
 }
 
 function Sentence({ about, data, state, seen, working, change }) {

@@ -1,7 +1,8 @@
 // Learn: from words as vectors to the whole encoder-decoder, each step live on the loaded model and one's own sentence.
 
 import { html, useEffect, useState } from "../vendor/htm-preact.js";
-import { replaceAddress } from "../router.js";
+import { addressOf, replaceAddress } from "../router.js";
+import { exampleOf } from "./examples.js";
 import { Embeddings } from "./learn/embeddings.js";
 import { Heads } from "./learn/heads.js";
 import { Mask } from "./learn/mask.js";
@@ -12,18 +13,16 @@ import { Query } from "./learn/query.js";
 import { Scale } from "./learn/scale.js";
 import { Whole } from "./learn/whole.js";
 import { needsModel } from "./needs-model.js";
+import { chooseLanguages } from "./translate/languages.js";
 
 export const LearnView = needsModel(Learn);
 
-const EXAMPLES = {
-  de: "Der alte Mann setzte sich an den Fluss.", en: "The old man sat down near the river.",
-  es: "El viejo se sentó junto al río.", fr: "Le vieil homme s’est assis près de la rivière.",
-};
 const LESSONS = [Embeddings, Positions, Query, Scale, Heads, Paths, Mask, Whole];
 
 function Learn({ about, values }) {
-  const pair = about.pairs.find(({ source, target }) => source === values.from && target === values.to) ?? about.pairs[0];
-  const [text, setText] = useState(values.text ?? EXAMPLES[pair.source] ?? "");
+  const wanted = chooseLanguages(about, values.from === "auto" ? "" : values.from, values.to);
+  const pair = about.pairs.find(({ source, target }) => source === wanted.source && target === wanted.target);
+  const [text, setText] = useState(values.text ?? exampleOf(pair.source));
   const [wish, setWish] = useState(() => spotIn(values)); // the head and the token that several lessons look at
   const { seen, more, problem, working } = useSentence({ text, source: pair.source, target: pair.target });
   useEffect(() => { // the address was changed by hand, or by the browser's way back
@@ -47,7 +46,7 @@ function Learn({ about, values }) {
         <label class="field">Your sentence <input type="text" dir="auto" lang=${pair.source} maxlength="200" spellcheck=${false} value=${text}
           placeholder="Type one sentence" onInput=${(event) => setText(event.target.value)} /></label>
         ${about.pairs.length > 1 && html`<label class="run-choice">Languages <select value=${`${pair.source} ${pair.target}`}
-          onChange=${(event) => { const [from, to] = event.target.value.split(" "); location.hash = `#/learn?from=${from}&to=${to}`; }}>
+          onChange=${(event) => { const [from, to] = event.target.value.split(" "); location.hash = addressOf("learn", { from, to, text: from === pair.source ? text : exampleOf(from) }); }}>
           ${about.pairs.map((one) => html`<option key=${`${one.source}${one.target}`} value=${`${one.source} ${one.target}`}>${one.source_name} to ${one.target_name}</option>`)}
         </select></label>`}
       </div>

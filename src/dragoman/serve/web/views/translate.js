@@ -6,6 +6,7 @@ import { needsModel } from "./needs-model.js";
 import { BeamPanel } from "./translate/beam.js";
 import { chooseLanguages, Languages } from "./translate/languages.js";
 import { CopyButton, Snippets } from "./translate/copying.js";
+import { FileButton, FilePanel, useFile } from "./translate/file.js";
 import { SourcePane } from "./translate/source.js";
 import { TargetPane } from "./translate/target.js";
 import { Corrections, Legend } from "./translate/trust.js";
@@ -18,6 +19,7 @@ function Translator({ about, values }) {
   const [languages, setLanguages] = useState(() => chooseLanguages(about, values.from, values.to));
   const [pointed, setPointed] = useState(null); // {side, segment, word}: what the pointer, focus or caret is on
   const translation = useTranslation(about, text, languages);
+  const file = useFile(about, languages);
   const source = useRef(null);
 
   useEffect(() => {
@@ -40,17 +42,24 @@ function Translator({ about, values }) {
     setText("");
     source.current?.focus();
   };
+  const dropped = (event) => { // else the browser would show the file in place of this page
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault();
+    file.start(event.dataTransfer.files[0]);
+  };
   const link = () => location.origin + location.pathname + addressOf("translate", { from: languages.source, to: languages.target, text });
   const asked = { text, source: languages.source, target: languages.target };
 
   return html`
     <h1 class="unseen">Translate</h1>
-    <section class="sheet" aria-label="Translate">
+    <section class="sheet" aria-label="Translate" onDragOver=${(event) => event.preventDefault()} onDrop=${dropped}>
       <${Languages} about=${about} chosen=${languages} detected=${translation.detected}
         onChoose=${(from, to) => setLanguages(chooseLanguages(about, from, to))} onSwap=${swap} />
       <div class="panes">
         <${SourcePane} text=${text} limit=${about.character_limit} language=${languages.source} segments=${translation.segments}
-          lit=${lit} onText=${setText} onPoint=${setPointed} onClear=${clear} input=${source} />
+          lit=${lit} onText=${setText} onPoint=${setPointed} onClear=${clear} input=${source}>
+          <${FileButton} formats=${about.file_formats} onFile=${file.start} />
+        </${SourcePane}>
         <${TargetPane} translation=${translation} lit=${lit} language=${languages.target} onPoint=${setPointed}
           legend=${html`<${Legend} about=${about} translation=${translation} />`}>
           <${CopyButton} what="Copy" done="Copied" content=${() => translation.text} disabled=${!translation.text} />
@@ -60,6 +69,7 @@ function Translator({ about, values }) {
         </${TargetPane}>
       </div>
     </section>
+    <${FilePanel} ...${file} />
     <${Corrections} about=${about} translation=${translation} />
     <${BeamPanel} about=${about} translation=${translation} />
   `;

@@ -7,6 +7,7 @@ import { short } from "../numbers.js";
 const plain = (value) => value !== null && value !== undefined && typeof value !== "object";
 const list = (value) => (Array.isArray(value) ? value : []);
 const shown = (value) => (typeof value === "number" ? (Number.isInteger(value) ? value.toLocaleString("en") : short(value)) : String(value));
+const FEW = 12; // more arms are shown when they are asked for: the figures say it shorter
 const PARTS = [["claim", "Claim"], ["method", "Method"], ["rule", "Rule"], ["verdict", "Verdict"]];
 
 export function Experiment({ content }) {
@@ -16,12 +17,15 @@ export function Experiment({ content }) {
       <header><h2>${plain(title) ? title : experiment}</h2></header>
       ${PARTS.filter(([name]) => plain(content[name])).map(([name, label]) => html`<p key=${name}><b>${label}:</b> ${content[name]}</p>`)}
       <${Rows} label="Findings" rows=${list(content.findings).filter((one) => one && typeof one === "object")} />
-      <${Rows} label="Arms" rows=${arms} />
       ${list(content.notes).filter(plain).map((note) => html`<p class="note" key=${note}>${note}</p>`)}
     </section>
     ${figures.length > 0 && html`<section class="sheet study" aria-label="Figures">
       <header><h2>Figures</h2></header>
       <div class="charts">${figures.map((figure, at) => html`<${Figure} key=${at} figure=${figure} />`)}</div>
+    </section>`}
+    ${arms.length > 0 && html`<section class="sheet study" aria-label="Measurements">
+      <details open=${arms.length <= FEW}><summary><h2>Measurements</h2> <span class="hint">${arms.length === 1 ? "one arm" : `${arms.length} arms`}</span></summary>
+        <${Rows} label="Arms" rows=${arms} /></details>
     </section>`}`;
 }
 

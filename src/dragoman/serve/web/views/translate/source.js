@@ -3,7 +3,7 @@
 import { html, useRef } from "../../vendor/htm-preact.js";
 import { lightOf } from "./words.js";
 
-export function SourcePane({ text, limit, language, segments, lit, onText, onPoint, onClear, input }) {
+export function SourcePane({ text, limit, language, segments, lit, onText, onPoint, onClear, input, children }) {
   const behind = useRef(null);
   const over = text.length - limit;
 
@@ -31,6 +31,7 @@ export function SourcePane({ text, limit, language, segments, lit, onText, onPoi
     </div>
     <div class="actions">
       <button type="button" class="quiet" onClick=${onClear} disabled=${!text}>Clear</button>
+      ${children}
       <span id="source-note" class=${over > 0 ? "count problem" : "count"} aria-live=${over > 0 ? "polite" : "off"}>
         ${over > 0
           ? `${number(text.length)} characters; at most ${number(limit)} are translated at once: leave out ${number(over)}`

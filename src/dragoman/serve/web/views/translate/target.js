@@ -92,7 +92,8 @@ function gapsBetween({ segments, original }) {
   });
 }
 
-export function Failure({ problem, retry }) {
+// `waits`: whoever shows it tries again by itself when the service was busy.
+export function Failure({ problem, retry, waits = true }) {
   const [given, setGiven] = useState("");
   if (problem.status === 401 || problem.message.includes("key")) {
     const save = (event) => {
@@ -105,7 +106,7 @@ export function Failure({ problem, retry }) {
       <button type="submit">Use it</button>
     </form>`;
   }
-  const again = problem.status === 503 || problem.status === 429;
+  const again = waits && (problem.status === 503 || problem.status === 429);
   return html`<p class="problem" role="alert">
     ${problem.message} ${again ? `It is tried again in ${problem.retryAfter || 2} s.` : ""}
     <button type="button" onClick=${retry}>Try again</button>

@@ -37,7 +37,7 @@ export function Legend({ about, translation }) {
       </details>
     </p>`}
     ${!rated.length && explained && !corrected.length && html`<p><span class="unsure">Underlined</span>: the model gave the word less than
-      50${"\u00a0"}%. How often such words are right was not measured: “dragoman calibrate” does.</p>`}
+      50${"\u00a0"}%. How often such words are right was not measured; “dragoman calibrate” measures it.</p>`}
     ${repaired.length > 0 && html`<p>${told(repaired, "repaired")} and was translated again.</p>`}
     ${faulty.length > 0 && html`<p class="doubtful">${told(faulty, "faults")}: do not rely on it.</p>`}
     ${corrected.length > 0 && html`<p>${corrected.length === 1 ? "A sentence is" : `${corrected.length} sentences are`} as corrected before.</p>`}
