@@ -88,9 +88,20 @@ def test_a_detected_language_is_told(served: Running) -> None:
     assert two["detectedLanguage"] == [two["detectedLanguage"][0]] * 2
 
 
+@pytest.mark.parametrize("path", ["/translate", "/detect"])
+def test_a_form_that_is_not_percent_encoded_is_utf_8(served: Running, path: str) -> None:
+    """As `curl -d` sends it."""
+    typed, form = "ĉu ĝi estas ŝi? 🙂", {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = served.ask("POST", path, f"q={typed}&source=eo&target=eo".encode(), form)
+    assert answer.status == 200
+    assert answer.json == ({"translatedText": typed} if path == "/translate" else served.post(path, {"q": typed}).json)
+
+
 def test_what_needs_no_translation_comes_back(served: Running) -> None:
     digits = served.post("/translate", {"q": "12 + 3 = 15", "source": "auto", "target": "eo"}).json
     assert digits == {"translatedText": "12 + 3 = 15", "detectedLanguage": {"confidence": 0.0, "language": "en"}}
+    marks = served.post("/translate", {"q": ["12.5 %", "🙂 ..."], "source": "en", "target": "eo", "alternatives": 2})
+    assert marks.json == {"translatedText": ["12.5 %", "🙂 ..."], "alternatives": [[], []]}
     same = served.post("/translate", {"q": "la hundo", "source": "eo", "target": "eo"})
     assert same.json == {"translatedText": "la hundo"}
 

@@ -55,6 +55,8 @@ def test_a_translation_appears_as_one_types(visit: Visit, translator: Translator
     field.fill("a cat\n\nthe red house")
     first, second = translator.translate(["a cat", "the red house"])
     expect(visit.output).to_have_text(f"{first}\n\n{second}", use_inner_text=True)
+    field.fill("12.5 % 🙂\n\na cat")  # what is no language is left as it is
+    expect(visit.output).to_have_text(f"12.5 % 🙂\n\n{first}", use_inner_text=True)
     visit.page.get_by_role("button", name="Clear").click()
     expect(field).to_have_value("")
     expect(visit.words).to_have_count(0)
@@ -96,6 +98,22 @@ def test_highlights_are_the_alignment_of_the_python_api(visit: Visit, shown: Exp
         visit.page.wait_for_selector(f".behind .own[data-word='{source}']")
         assert visit.lit("target") == [word for word, linked in shown.links if linked == source]
     assert visit.page.locator(".behind [data-word]").all_inner_texts() == [word.text for word in shown.source_words]
+
+
+def test_characters_of_two_units_shift_nothing(visit: Visit, translator: Translator, explainer: Explainer) -> None:
+    """A string of a browser counts an emoji as two, one of Python as one."""
+    text = f"🙂 🙂🙂\n\n🙂 {SENTENCE}"
+    visit.type(text)
+    smiling = explainer.explain(f"🙂 {SENTENCE}", translation=translator_tokens(translator, f"🙂 {SENTENCE}"))
+    expect(visit.output).to_have_text(f"🙂 🙂🙂\n\n{smiling.target}", use_inner_text=True)
+    assert visit.words.all_inner_texts() == [word.text for word in smiling.target_words]
+    behind = visit.page.locator(".behind [data-word]").all_inner_texts()
+    assert behind == [word.text for word in smiling.source_words]
+
+
+def translator_tokens(translator: Translator, text: str) -> tuple[str, ...]:
+    (translation,) = translator.translate_stream([text])
+    return translation.candidates[0].tokens
 
 
 def test_another_word_is_chosen_and_the_rest_follows(visit: Visit, explainer: Explainer, shown: Explanation) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, NoReturn
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
@@ -209,11 +209,16 @@ async def _values(request: Request) -> Mapping[str, Any]:
         if not isinstance(values, dict):
             _refuse("Invalid JSON format")
         return values
-    async with request.form() as form:
-        read = {
-            name: value if isinstance(value, str) else Upload(value.filename or "", await value.read())
-            for name, value in form.items()
-        }
+    read: dict[str, Any]
+    if kind == "application/x-www-form-urlencoded":
+        # Not by request.form(), which takes what was not percent-encoded for Latin-1: `curl -d q=...` sends UTF-8.
+        read = dict(parse_qsl((await request.body()).decode(errors="replace"), keep_blank_values=True))
+    else:
+        async with request.form() as form:
+            read = {
+                name: value if isinstance(value, str) else Upload(value.filename or "", await value.read())
+                for name, value in form.items()
+            }
     merged: dict[str, Any] = {**read, **request.query_params}
     if isinstance(merged.get("q"), str):
         merged["q"] = "\n".join(merged["q"].splitlines())  # forms end their lines in two ways

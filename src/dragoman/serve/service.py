@@ -255,9 +255,9 @@ class Service:
         return self._explainers[pair.name]
 
     async def sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
-        """What was corrected as it was corrected; of the rest each different sentence once, and only those that were
-        not translated of late."""
-        found = self._corrected(kind, texts)
+        """What was corrected as it was corrected, what has no letters as it is; of the rest each different sentence
+        once, and only those that were not translated of late."""
+        found = self._as_it_is(kind, texts) | self._corrected(kind, texts)
         cached = {text: known for text in texts if (known := self._cache.get((kind, text))) and text not in found}
         self.metrics.counters["cache_hits"] += len(cached)
         found |= cached
@@ -278,13 +278,19 @@ class Service:
         known = {
             text: said for text in dict.fromkeys(texts) if (said := self.memory.exact(kind.pair, text)) is not None
         }
-        tokenizer = self.translators[kind.pair].tokenizer
         return {
-            text: Translation(
-                text, (Candidate(said, 0.0, 0.0, tuple(map(tokenizer.piece, ids)), None),), corrected=True
-            )
-            for (text, said), ids in zip(known.items(), tokenizer.encode_batch(list(known.values())), strict=True)
+            text: Translation(text, (self._unsearched(kind, said),), corrected=True) for text, said in known.items()
         }
+
+    def _as_it_is(self, kind: Kind, texts: Sequence[str]) -> dict[str, Translation]:
+        """Of numbers and marks alone a model makes words that nobody wrote. A request's own terms may hold them."""
+        if kind.wishes.terms:
+            return {}
+        return {text: Translation(text, (self._unsearched(kind, text),)) for text in texts if not is_translatable(text)}
+
+    def _unsearched(self, kind: Kind, said: str) -> Candidate:
+        tokenizer = self.translators[kind.pair].tokenizer
+        return Candidate(said, 0.0, 0.0, tuple(map(tokenizer.piece, tokenizer.encode(said))), None)
 
     def suggestion(self, pair: Pair, text: str) -> Suggestion | None:
         """The correction of a similar sentence."""

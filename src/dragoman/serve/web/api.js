@@ -47,8 +47,18 @@ function inWords(status, error) {
   return (error ?? "Something went wrong in the service.").replace(/^Invalid request: /, "");
 }
 
+// The service counts characters; a string here counts an emoji, and whatever else is beyond the first 65,536, as two.
+function placed(text, spans) {
+  const at = [0];
+  for (const character of text) at.push(at[at.length - 1] + character.length);
+  return spans.map((span) => ({ ...span, start: at[span.start], end: at[span.end] }));
+}
+
 export const service = async () => (await ask("service")).json();
-export const explain = async (question, signal) => (await ask("explain", question, signal)).json();
+export async function explain(question, signal) {
+  const found = await (await ask("explain", question, signal)).json();
+  return { ...found, source_words: placed(found.source, found.source_words), target_words: placed(found.target, found.target_words) };
+}
 export const alternatives = async (question, signal) => (await ask("alternatives", question, signal)).json();
 export const correct = async (question, signal) => (await ask("corrections", question, signal)).json();
 export const parse = async (question, signal) => (await ask("parse", question, signal)).json();
@@ -89,7 +99,7 @@ export async function* eventsOf(response) {
 // Sentence by sentence, as they are done: `onSegment` for each, and the last event as the result.
 export async function translate(question, signal, onSegment) {
   for await (const [name, values] of eventsOf(await ask("translate/stream", question, signal))) {
-    if (name === "segment") onSegment(values);
+    if (name === "segment") onSegment({ ...placed(question.text, [values])[0], words: placed(values.candidates[0].text, values.words) });
     else if (name === "error") throw new ApiError(inWords(503), 503, values.retry_after);
     else if (name === "done") return values;
   }

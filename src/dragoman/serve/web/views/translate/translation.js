@@ -63,6 +63,7 @@ export function useTranslation(about, text, languages) {
   }
 
   async function explainOne(segment, index, from, signal) {
+    if (!/\p{L}/u.test(segment.source)) return null; // numbers and marks came back as they are
     const question = { text: segment.source, source: from, target: languages.target, translation: segment.tokens };
     const explanation = await api.explain(question, signal).catch((error) => {
       if (error.name === "AbortError") throw error;
