@@ -55,6 +55,8 @@ def test_a_translation_appears_as_one_types(visit: Visit, translator: Translator
     field.fill("a cat\n\nthe red house")
     first, second = translator.translate(["a cat", "the red house"])
     expect(visit.output).to_have_text(f"{first}\n\n{second}", use_inner_text=True)
+    field.fill("\n- a cat\n- the red house\n***\n")
+    expect(visit.output).to_have_text(f"- {first}\n- {second}\n***", use_inner_text=True)
     field.fill("12.5 % 🙂\n\na cat")  # what is no language is left as it is
     expect(visit.output).to_have_text(f"12.5 % 🙂\n\n{first}", use_inner_text=True)
     visit.page.get_by_role("button", name="Clear").click()

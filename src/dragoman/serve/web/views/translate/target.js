@@ -58,11 +58,12 @@ export function TargetPane({ translation, lit, language, onPoint, legend, childr
     return [...pieces, segment.text.slice(position)];
   };
 
-  const gaps = gapsBetween(translation);
+  // As it was; only where nothing stood between two sentences there is a space, so that one sees where they end.
+  const gap = (at) => (at ? translation.before[at] || " " : translation.before[at].trimStart());
   return html`<div class="pane target">
     <div class=${state === "working" ? "reading working" : "reading"} ref=${area} lang=${language} dir="auto"
       role="group" aria-label="Translation" aria-busy=${state === "working" ? "true" : "false"}>
-      ${segments.map((segment, at) => [gaps[at], sentence(segment, at)])}
+      ${segments.map((segment, at) => [gap(at), sentence(segment, at)])}${translation.after.trimEnd()}
       ${!segments.length && state !== "failed" && html`<span class="placeholder">${state === "working" ? "Translating …" : "Translation"}</span>`}
       ${open && html`<${Alternatives} key=${`${open.segment}.${open.word}`} area=${area} open=${open} translation=${translation} onClose=${close} />`}
     </div>
@@ -80,16 +81,6 @@ const same = (one, other) => Boolean(one && other && one.segment === other.segme
 
 function elementOf(area, { segment, word }) {
   return area?.querySelector(`[role=button][data-segment="${segment}"][data-word="${word}"]`);
-}
-
-// What stood between the sentences of the source, to stand between their translations.
-function gapsBetween({ segments, original }) {
-  let position = segments[0]?.start ?? 0;
-  return segments.map((segment) => {
-    const gap = original.slice(position, segment.start);
-    position = segment.end;
-    return /^\s*$/.test(gap) ? gap || (segment === segments[0] ? "" : " ") : ` ${gap.trim()} `;
-  });
 }
 
 // `waits`: whoever shows it tries again by itself when the service was busy.

@@ -42,10 +42,11 @@ export function useTranslation(about, text, languages) {
     try {
       const last = await api.translate(question, control.signal, (segment) => {
         found.push({ ...segment, ...chosen(segment.candidates[0]), explanation: null, changed: false });
-        if (!control.signal.aborted) setSegments([...found]);
+        if (control.signal.aborted) return;
+        asked.current = text; // whose sentences stand there from now on
+        setSegments([...found]);
       });
       if (control.signal.aborted) return;
-      asked.current = text;
       if (!found.length) setSegments([]);
       setDetected(last.detected && { ...last.detected, source: last.source });
       setState("done");
@@ -133,10 +134,12 @@ export function useTranslation(about, text, languages) {
     segments.forEach((segment, index) => segment.prefix && !segment.changed && !segment.explanation && look(index));
   }, [segments, state]);
 
+  const { before, after } = around(asked.current, segments, state === "done");
   return {
     segments,
-    text: joined(text, asked.current, segments),
-    original: asked.current,
+    before,
+    after,
+    text: (segments.map((segment, at) => before[at] + segment.text).join("") + after).trim(),
     state,
     problem,
     detected,
@@ -153,14 +156,13 @@ export function useTranslation(about, text, languages) {
 
 const chosen = (candidate) => ({ text: candidate.text, tokens: candidate.tokens });
 
-// The translations in their places; what stood between the sentences stays.
-function joined(text, asked, segments) {
-  const whole = segments.length && text.slice(segments[0].start, segments[0].end) === segments[0].source ? text : asked;
-  let said = "";
+// What stood around the sentences: before each of them, and after the last, which is known when all are there.
+function around(asked, segments, complete) {
   let position = 0;
-  for (const segment of segments) {
-    said += whole.slice(position, segment.start) + segment.text;
+  const before = segments.map((segment) => {
+    const gap = asked.slice(position, segment.start);
     position = segment.end;
-  }
-  return said.trim();
+    return gap;
+  });
+  return { before, after: complete && segments.length ? asked.slice(position) : "" };
 }
