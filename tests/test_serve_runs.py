@@ -18,6 +18,7 @@ from dragoman.serve.pairs import Pair
 from dragoman.serve.results import read_results
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
+from dragoman.translate import Translator
 
 SENTENCE = "the old dog sees the red house"
 
@@ -148,6 +149,36 @@ def test_a_run_without_a_model_is_watched_and_served_when_it_has_one(tiny_run: P
         shutil.move(away / "model.safetensors", model)
         assert [pair["source"] for pair in server.ask("GET", "/api/v1/service").json["pairs"]] == ["en"]
         assert server.post("/api/v1/translate", asked).json["text"]
+
+
+def test_a_newer_model_is_served_when_the_page_is_opened_again(tiny_run: Path, tmp_path: Path) -> None:
+    run = copy_of(tiny_run, tmp_path / "run")
+    first, *_, last = sorted((run / "checkpoints").iterdir())
+    shutil.copy(first / "model.safetensors", run / "model.safetensors")
+    asked = {"text": SENTENCE, "source": "en", "target": "eo"}
+
+    def said(server: Running) -> tuple[str, float]:
+        text = server.post("/api/v1/translate", asked).json["text"]
+        return text, server.post("/api/v1/inside", {**asked, "translation": "la hundo"}).json["log_probability"]
+
+    with running(service_of(run)) as server:
+        before = said(server)
+        server.ask("GET", "/api/v1/service")
+        assert said(server) == before
+        shutil.copy(last / "model.safetensors", tmp_path / "newer")
+        (tmp_path / "newer").rename(run / "model.safetensors")
+        assert said(server) == before  # from the cache, and from what is loaded
+        while said(server)[1] == before[1]:
+            server.ask("GET", "/api/v1/service")
+        newer = Inspector.load(run)
+        after = Translator.load(run).translate([SENTENCE])[0]
+        assert after != before[0]
+        assert said(server) == (after, pytest.approx(newer.inspect(SENTENCE, "la hundo").log_probability, abs=1e-4))
+        (run / "model.safetensors").write_bytes(b"not a model")
+        server.ask("GET", "/api/v1/service")
+        while server.service._renewing:
+            server.ask("GET", "/api/v1/service")
+        assert said(server)[0] == after
 
 
 def test_results_are_read_with_tolerance(tmp_path: Path) -> None:

@@ -156,7 +156,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         from dragoman.inspection.inspector import Inspector
 
         def looked(explainer: object) -> T:
-            if pair.name not in inspectors:
+            known = inspectors.get(pair.name)
+            if known is None or known.explainer is not explainer:  # the run has a newer model
                 inspectors[pair.name] = Inspector(explainer)  # type: ignore[arg-type]
             return work(inspectors[pair.name])
 

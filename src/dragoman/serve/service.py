@@ -1,6 +1,7 @@
 """What the two APIs stand on: runs by language pair, texts translated through the batcher, explanations one by one."""
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dragoman.comparison import TestSet
-from dragoman.errors import UsageError
+from dragoman.errors import DragomanError, UsageError
 from dragoman.glossary import Glossary, Kept, requirements
 from dragoman.identify import Detected, LanguageDetector
 from dragoman.memory import Memory, Suggestion
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dragoman.parsing.parser import Parser
 
 T = TypeVar("T")
+Stamp = tuple[int, int] | None
 
 
 class Wishes(NamedTuple):
@@ -91,13 +93,16 @@ class Service:
         self._waiting = {name: pair for name, pair in first.items() if not RunDirectory.open(pair.run).has_model()}
         self.pairs = {pair.name: pair for pair in pairs if pair == first[pair.name] and pair.name not in self._waiting}
         self.languages = sorted({code for pair in pairs for code in (pair.source, pair.target)})
+        self._stamps = {pair.name: _stamp(pair) for pair in self.pairs.values()}  # of the models that are loaded
         self.translators = {pair.name: load(pair) for pair in self.pairs.values()}
-        self._beside: dict[str, Translator] = {}  # of runs that do not translate, by the name they are watched under
+        self._renewing: dict[str, asyncio.Task[None]] = {}
+        # Of runs that do not translate, by the name they are watched under.
+        self._beside: dict[str, tuple[Stamp, Translator]] = {}
         self.detector = LanguageDetector(self.languages)
         self.metrics = Metrics()
         self.files = FileStore(settings.file_bytes, settings.file_seconds)
         self.memory = None if settings.corrections is None else Memory(settings.corrections)
-        self._cache: BoundedCache[tuple[Kind, str], Translation] = BoundedCache(settings.cache_characters)
+        self._cache: BoundedCache[tuple[Stamp, Kind, str], Translation] = BoundedCache(settings.cache_characters)
         self._explainers: dict[str, Explainer] = {}
         self._parser: Parser | None = None
         # torch shares the cores with the translation of everyone else: one explanation at a time.
@@ -120,30 +125,60 @@ class Service:
     def warm_up(self) -> None:
         """Both ways of an engine, for one sentence and for many, are loaded before the first request."""
         for translator in self.translators.values():
-            for texts in (["a"], ["a", "b"]):
-                list(translator.translate_stream(texts, scores=False, repair=False))
+            _warm(translator)
 
     async def admit(self) -> None:
-        """Serve the runs that had no model when this began and have one now."""
+        """Serve the runs that had no model when this began and have one now; and where a run has a newer one, that, as
+        soon as it is loaded."""
         for name, pair in list(self._waiting.items()):
             if RunDirectory(pair.run).has_model():
+                stamp = _stamp(pair)
                 translator = await asyncio.to_thread(self._load, pair)
                 if self._waiting.pop(name, None) is not None:
                     self.translators[name] = translator
+                    self._stamps[name] = stamp
                     self.pairs[name] = pair
+        for name, pair in self.pairs.items():
+            if name not in self._renewing and (stamp := _stamp(pair)) not in (None, self._stamps[name]):
+                self._renewing[name] = asyncio.create_task(self._renew(pair, stamp))
+
+    async def _renew(self, pair: Pair, stamp: Stamp) -> None:
+        def load() -> Translator:
+            translator = self._load(pair)
+            _warm(translator)
+            return translator
+
+        def take() -> None:
+            self.translators[pair.name] = translator
+            self._explainers.pop(pair.name, None)
+            self._stamps[pair.name] = stamp
+
+        try:
+            translator = await asyncio.to_thread(load)
+            # Where explanations are made, so that none is begun with one model and kept for the other.
+            await asyncio.get_running_loop().run_in_executor(self._explain_pool, take)
+        except DragomanError as error:  # what is loaded goes on translating
+            print(f"dragoman: {error}", file=sys.stderr)
+            self._stamps[pair.name] = stamp  # not tried again before there is another
+        finally:
+            del self._renewing[pair.name]
 
     def translator_of(self, watched: Watched) -> Translator:
         """Of a run that is watched, whether it serves or not."""
         if self.pairs.get(watched.pair.name) == watched.pair:
             return self.translators[watched.pair.name]
-        if watched.name not in self._beside:
-            self._beside[watched.name] = self._load(watched.pair)
-        return self._beside[watched.name]
+        stamp = _stamp(watched.pair)
+        if watched.name not in self._beside or self._beside[watched.name][0] != stamp:
+            self._beside[watched.name] = stamp, self._load(watched.pair)
+        return self._beside[watched.name][1]
 
     async def start(self) -> None:
         self.batcher.start()
 
     async def close(self) -> None:
+        for task in self._renewing.values():
+            task.cancel()
+        await asyncio.gather(*self._renewing.values(), return_exceptions=True)
         await self.batcher.close()
         self.document_pool.shutdown(wait=False, cancel_futures=True)
         self._explain_pool.shutdown()
@@ -258,7 +293,10 @@ class Service:
         """What was corrected as it was corrected, what has no letters as it is; of the rest each different sentence
         once, and only those that were not translated of late."""
         found = self._as_it_is(kind, texts) | self._corrected(kind, texts)
-        cached = {text: known for text in texts if (known := self._cache.get((kind, text))) and text not in found}
+        stamp = self._stamps[kind.pair]
+        cached = {
+            text: known for text in texts if text not in found and (known := self._cache.get((stamp, kind, text)))
+        }
         self.metrics.counters["cache_hits"] += len(cached)
         found |= cached
         missing = list(dict.fromkeys(text for text in texts if text not in found))
@@ -268,7 +306,7 @@ class Service:
             for text, translation in zip(missing, done, strict=True):
                 found[text] = translation
                 size = len(text) + sum(len(candidate.text) for candidate in translation.candidates)
-                self._cache.put((kind, text), translation, size)
+                self._cache.put((stamp, kind, text), translation, size)
         return [found[text] for text in texts]
 
     def _corrected(self, kind: Kind, texts: Sequence[str]) -> dict[str, Translation]:
@@ -307,6 +345,20 @@ class Service:
         return list(
             translator.translate_stream(texts, kind.n_best, warn=lambda _: None, required=required, rate=wishes.rate)
         )
+
+
+def _stamp(pair: Pair) -> Stamp:
+    """Another one where the run has another model. None: it translates with a checkpoint."""
+    try:
+        found = RunDirectory(pair.run).model_path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _warm(translator: Translator) -> None:
+    for texts in (["a"], ["a", "b"]):
+        list(translator.translate_stream(texts, scores=False, repair=False))
 
 
 def is_translatable(text: str) -> bool:
