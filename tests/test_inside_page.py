@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote
 import pytest
 from browsing import AXE, Visit, open_page, patient_context
 from playwright.sync_api import Browser, expect
-from serving import Running
+from serving import Running, running, service_of
 
 from dragoman.inspection.inspector import Inspection, Inspector
 from dragoman.inspection.page import page_of
@@ -168,6 +168,18 @@ def test_the_address_restores_everything(browser: Browser, served: Running, insp
         page.keyboard.press("ArrowRight")
         expect(page.locator("#heat-readout")).to_contain_text("looks at")
         page.wait_for_url(lambda url: values_in(url).items() >= wanted.items())  # it follows the picture
+
+
+@pytest.mark.parametrize("view", ["inside", "learn"])
+def test_a_key_can_be_given_here(browser: Browser, served_run: Path, view: str) -> None:
+    key = "0123456789abcdef"
+    with running(service_of(served_run, api_keys=(key,))) as server:
+        for visit in open_page(browser, server, f"#/{view}?from=en&to=eo&text={quote(SENTENCE)}"):
+            visit.page.get_by_label("This service asks for a key.").fill(key)
+            visit.page.get_by_role("button", name="Use it").click()
+            expect(visit.page.locator(".heat canvas[data-drawn], .lesson").first).to_be_visible()
+            expect(visit.page.get_by_role("alert")).to_have_count(0)
+            visit.errors.clear()  # the browser's own report of the answer that asked for it
 
 
 def check_accessible(visit: Visit, width: int) -> None:

@@ -127,6 +127,9 @@ def test_another_word_is_chosen_and_the_rest_follows(visit: Visit, explainer: Ex
     visit.words.nth(2).click()
     options = visit.page.locator(".option")
     expect(options).to_have_count(len(expected))
+    options.last.hover()
+    visit.page.wait_for_selector(".reading .own[data-word='2']")  # what is chosen for stays lit
+    assert visit.lit("source") == [source for target, source in shown.links if target == 2]
     assert [text.split(" · ")[0] for text in visit.page.locator(".option .said").all_inner_texts()] == [
         choice.text for choice in expected
     ]

@@ -3,10 +3,10 @@
 import { html, useEffect, useState } from "../vendor/htm-preact.js";
 import { addressOf } from "../router.js";
 import { allResults, allRuns, differences, oneResult, useRunLog } from "../runs.js";
+import { Failure } from "./failure.js";
 import { Experiment } from "./compare/experiment.js";
 import { Measurement, Report } from "./compare/report.js";
 import { Curves } from "./training/curves.js";
-import { Failure } from "./translate/target.js";
 
 export function CompareView({ values }) {
   const [known, setKnown] = useState(null); // {runs, results}

@@ -3,6 +3,7 @@
 import { html, useCallback, useEffect, useMemo, useState } from "../vendor/htm-preact.js";
 import { replaceAddress } from "../router.js";
 import { exampleOf } from "./examples.js";
+import { Failure } from "./failure.js";
 import { Changes } from "./inside/changes.js";
 import { live } from "./inside/data.js";
 import { useColours } from "./inside/drawing.js";
@@ -29,7 +30,7 @@ export function Inside({ about, data, values }) {
   }, [address]);
   useEffect(() => replaceAddress("inside", writeState(state)), [state]);
 
-  const { seen, outcome: found, attention, effects, progress, problem, working, measureAll } = useLooking(data, state);
+  const { seen, outcome: found, attention, effects, progress, problem, working, measureAll, retry } = useLooking(data, state);
   const outcome = found?.changes.join() === state.changes.join() ? found : null; // not of the changes before
   useEffect(() => { // an address may ask for what this run does not have
     if (!seen) return;
@@ -46,7 +47,7 @@ export function Inside({ about, data, values }) {
   return html`<div class="inside">
     <h1 class="unseen">Inside</h1>
     <${Sentence} about=${about} data=${data} state=${state} seen=${seen} working=${working} change=${change} />
-    ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+    ${problem && html`<${Failure} problem=${problem} retry=${retry} waits=${false} />`}
     ${seen && html`<${Pictures} ...${{ data, state, seen, outcome, attention, effects, progress, problem, measureAll, change }} />`}
   </div>`;
 }

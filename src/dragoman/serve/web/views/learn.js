@@ -3,6 +3,7 @@
 import { html, useEffect, useState } from "../vendor/htm-preact.js";
 import { addressOf, replaceAddress } from "../router.js";
 import { exampleOf } from "./examples.js";
+import { Failure } from "./failure.js";
 import { Embeddings } from "./learn/embeddings.js";
 import { Heads } from "./learn/heads.js";
 import { Mask } from "./learn/mask.js";
@@ -24,7 +25,7 @@ function Learn({ about, values }) {
   const pair = about.pairs.find(({ source, target }) => source === wanted.source && target === wanted.target);
   const [text, setText] = useState(values.text ?? exampleOf(pair.source));
   const [wish, setWish] = useState(() => spotIn(values)); // the head and the token that several lessons look at
-  const { seen, more, problem, working } = useSentence({ text, source: pair.source, target: pair.target });
+  const { seen, more, problem, working, retry } = useSentence({ text, source: pair.source, target: pair.target });
   useEffect(() => { // the address was changed by hand, or by the browser's way back
     if (values.text !== undefined && values.text !== text) setText(values.text);
     setWish(spotIn(values));
@@ -52,7 +53,7 @@ function Learn({ about, values }) {
       </div>
       <p class="translated" dir="auto" lang=${pair.target} aria-live="polite" aria-busy=${working ? "true" : "false"}>${seen ? seen.translation || "(nothing)" : working ? "…" : ""}</p>
       ${seen && seen.sentences.length > 1 && html`<p class="note">The lessons look at the first sentence: ${seen.sentences[0]}</p>`}
-      ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+      ${problem && html`<${Failure} problem=${problem} retry=${retry} waits=${false} />`}
     </section>
     ${seen && LESSONS.map((One, at) => html`<${One} key=${One.name} number=${at + 1} seen=${seen} more=${more} spot=${spot}
       onSpot=${(changes) => setWish({ ...spot, ...changes })} />`)}

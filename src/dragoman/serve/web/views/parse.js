@@ -2,6 +2,7 @@
 
 import { html, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "../vendor/htm-preact.js";
 import { addressOf, replaceAddress } from "../router.js";
+import { Failure } from "./failure.js";
 import { needs } from "./needs-model.js";
 import { two } from "./numbers.js";
 import { Looked } from "./parse/looked.js";
@@ -10,7 +11,6 @@ import { readState, writeState } from "./parse/state.js";
 import { Symbols } from "./parse/symbols.js";
 import { flatten, TreeDrawing } from "./parse/tree.js";
 import { CopyButton } from "./translate/copying.js";
-import { Failure } from "./translate/target.js";
 
 export const ParseView = needs("parser", Parser);
 

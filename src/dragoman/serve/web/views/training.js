@@ -3,11 +3,11 @@
 import { html, useEffect, useState } from "../vendor/htm-preact.js";
 import { replaceAddress } from "../router.js";
 import { allRuns, useRunLog } from "../runs.js";
+import { Failure } from "./failure.js";
 import { Alerts } from "./training/alerts.js";
 import { Curves } from "./training/curves.js";
 import { Replay } from "./training/replay.js";
 import { Samples } from "./training/samples.js";
-import { Failure } from "./translate/target.js";
 import { clock, one, whole } from "./numbers.js";
 
 export function TrainingView({ values }) {

@@ -12,15 +12,16 @@ export function useLooking(data, state) {
   const [attention, setAttention] = useState(new Map()); // "kind.layer": all its heads
   const [effects, setEffects] = useState(new Map()); // "kind.layer.head": what switching it off changes
   const [progress, setProgress] = useState(null);
-  const [problem, setProblem] = useState("");
+  const [problem, setProblem] = useState(null);
+  const [attempt, setAttempt] = useState(0);
   const [working, setWorking] = useState(false);
   const begun = useRef(false);
   const measuring = useRef(null);
   const asked = { text: state.text, source: state.from, target: state.to, sentence: state.sentence };
-  const told = (error) => error.name !== "AbortError" && setProblem(error.message);
+  const told = (error) => error.name !== "AbortError" && setProblem(error);
 
   useEffect(() => {
-    setProblem("");
+    setProblem(null);
     measuring.current?.abort();
     setProgress(null);
     if (!data.saved && !state.text.trim()) {
@@ -45,7 +46,7 @@ export function useLooking(data, state) {
     const timer = setTimeout(ask, begun.current ? PAUSE : 0);
     begun.current = true;
     return () => { clearTimeout(timer); control.abort(); };
-  }, [state.text, state.from, state.to, state.sentence, state.translation]);
+  }, [state.text, state.from, state.to, state.sentence, state.translation, attempt]);
 
   const changes = state.changes.join(",");
   useEffect(() => { // pictures, and what the changes do
@@ -105,5 +106,5 @@ export function useLooking(data, state) {
     measure(seen, sites, control.signal).catch((error) => { setProgress(null); told(error); });
   }, [seen, effects]);
 
-  return { seen, outcome, attention, effects, progress, problem, working, measureAll };
+  return { seen, outcome, attention, effects, progress, problem, working, measureAll, retry: () => setAttempt((n) => n + 1) };
 }

@@ -15,11 +15,12 @@ export const positions = (question, signal) => numbers("/positions", question, s
 // What is seen of a sentence: null until it is there. `ask` fetches more about it, each thing once.
 export function useSentence({ text, source, target }) {
   const [seen, setSeen] = useState(null);
-  const [problem, setProblem] = useState("");
+  const [problem, setProblem] = useState(null);
+  const [attempt, setAttempt] = useState(0);
   const [working, setWorking] = useState(false);
   useEffect(() => {
     const control = new AbortController();
-    setProblem("");
+    setProblem(null);
     setWorking(Boolean(text.trim()));
     if (!text.trim()) {
       setSeen(null);
@@ -31,15 +32,15 @@ export function useSentence({ text, source, target }) {
         setSeen({ ...found, question: { text: text.trim(), source, target, translation: found.tokens } });
       } catch (error) {
         if (control.signal.aborted) return;
-        setProblem(error.message);
+        setProblem(error);
         setSeen(null);
       }
       setWorking(false);
     }, seen ? PAUSE : 0);
     return () => { clearTimeout(timer); control.abort(); };
-  }, [text, source, target]);
+  }, [text, source, target, attempt]);
   const more = useMemo(() => (seen ? onceEach(seen.question) : null), [seen]);
-  return { seen, more, problem, working };
+  return { seen, more, problem, working, retry: () => setAttempt((n) => n + 1) };
 }
 
 function onceEach(question) {

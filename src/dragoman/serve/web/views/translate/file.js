@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../../vendor/htm-preact.js";
 import * as api from "../../api.js";
-import { Failure } from "./target.js";
+import { Failure } from "../failure.js";
 
 const AROUND = 4096; // bytes, at the most, that a request has around a file
 

@@ -1,7 +1,7 @@
 // The translation, word by word: pointing at one lights what it came from, choosing one opens its alternatives.
 
 import { html, useLayoutEffect, useRef, useState } from "../../vendor/htm-preact.js";
-import * as api from "../../api.js";
+import { Failure } from "../failure.js";
 import { Alternatives } from "./alternatives.js";
 import { UNSURE, sureness } from "./trust.js";
 import { lightOf } from "./words.js";
@@ -32,8 +32,10 @@ export function TargetPane({ translation, lit, language, onPoint, legend, childr
   };
   const close = (back = true) => {
     if (open && back) elementOf(area.current, open)?.focus();
+    else onPoint(null);
     setOpen(null);
   };
+  const leave = () => onPoint(open && { side: "target", ...open }); // what is being chosen for stays lit
 
   const word = (segment, at, entry, index) => {
     const one = { segment: at, word: index };
@@ -42,8 +44,8 @@ export function TargetPane({ translation, lit, language, onPoint, legend, childr
     return html`<span role="button" class=${classes.filter(Boolean).join(" ")} tabindex=${same(one, reached) ? 0 : -1}
       data-segment=${at} data-word=${index} aria-haspopup="listbox" aria-expanded=${same(one, open) ? "true" : "false"}
       title=${`${sure.said}; choose another`}
-      onMouseEnter=${() => onPoint({ side: "target", ...one })} onMouseLeave=${() => onPoint(null)}
-      onFocus=${() => { setCurrent(one); onPoint({ side: "target", ...one }); }} onBlur=${() => onPoint(null)}
+      onMouseEnter=${() => onPoint({ side: "target", ...one })} onMouseLeave=${leave}
+      onFocus=${() => { setCurrent(one); onPoint({ side: "target", ...one }); }} onBlur=${leave}
       onClick=${() => setOpen(same(one, open) ? null : one)} onKeyDown=${(event) => onKey(event, one)}
       >${entry.text}</span>`;
   };
@@ -81,25 +83,4 @@ const same = (one, other) => Boolean(one && other && one.segment === other.segme
 
 function elementOf(area, { segment, word }) {
   return area?.querySelector(`[role=button][data-segment="${segment}"][data-word="${word}"]`);
-}
-
-// `waits`: whoever shows it tries again by itself when the service was busy.
-export function Failure({ problem, retry, waits = true }) {
-  const [given, setGiven] = useState("");
-  if (problem.status === 401 || problem.message.includes("key")) {
-    const save = (event) => {
-      event.preventDefault();
-      api.key.set(given.trim());
-      retry();
-    };
-    return html`<form class="problem" role="alert" onSubmit=${save}>
-      <label>${problem.message} <input type="password" autocomplete="off" value=${given} onInput=${(event) => setGiven(event.target.value)} /></label>
-      <button type="submit">Use it</button>
-    </form>`;
-  }
-  const again = waits && (problem.status === 503 || problem.status === 429);
-  return html`<p class="problem" role="alert">
-    ${problem.message} ${again ? `It is tried again in ${problem.retryAfter || 2} s.` : ""}
-    <button type="button" onClick=${retry}>Try again</button>
-  </p>`;
 }
