@@ -6,7 +6,7 @@ import { exampleOf } from "./examples.js";
 import { Failure } from "./failure.js";
 import { Changes } from "./inside/changes.js";
 import { live } from "./inside/data.js";
-import { useColours } from "./inside/drawing.js";
+import { isRooted, useColours } from "./inside/drawing.js";
 import { HeatMap, RowDetail } from "./inside/heat.js";
 import { Lines } from "./inside/lines.js";
 import { useLooking } from "./inside/looking.js";
@@ -134,7 +134,7 @@ function Pictures({ data, state, seen, outcome, attention, effects, progress, pr
       <div class="large">
         <${HeatMap} ...${{ ...shared, head: fits ? head : null, name }} onChoose=${choose} />
         <div class="beside-heat">
-          <${Scale} />
+          <${Scale} rooted=${isRooted(columns.length)} />
           ${fits && html`<${RowDetail} ...${shared} masked=${state.kind === "decoder" && !state.changes.some((one) => one.endsWith(":unmask"))} onChoose=${choose} onRow=${(at) => change({ row: at })} />`}
         </div>
       </div>
@@ -147,8 +147,10 @@ function Pictures({ data, state, seen, outcome, attention, effects, progress, pr
     </div>`;
 }
 
-function Scale() {
-  return html`<p class="heat-scale"><span>0</span><span class="ramp" aria-hidden="true"></span><span>1</span><span class="unseen"> is the scale of weights</span></p>`;
+function Scale({ rooted }) {
+  return html`<p class="heat-scale"><span>0</span><span class="ramp" aria-hidden="true"></span>
+    ${rooted && html`<span title="In a long sentence the colour grows with the root of the weight">0.25</span><span class="ramp upper" aria-hidden="true"></span>`}
+    <span>1</span><span class="unseen"> is the scale of weights</span></p>`;
 }
 
 function sharpestOf(head, rows, columns) {

@@ -2,17 +2,21 @@
 
 import { useEffect, useRef, useState } from "../../vendor/htm-preact.js";
 
+const STEPS = 1024;
+const LONG = 40; // columns, beyond which weights are spread so thin that only their roots can be told from nothing
+
+export const isRooted = (columns) => columns > LONG;
+
 function readColours() {
   const style = getComputedStyle(document.documentElement);
   const named = (name) => style.getPropertyValue(name).trim();
   const rgb = (name) => [1, 3, 5].map((at) => parseInt(named(name).slice(at, at + 2), 16));
   const [low, high] = [rgb("--heat-low"), rgb("--heat-high")];
-  const scale = new Uint32Array(256);
-  for (let step = 0; step < 256; step += 1) {
-    const [red, green, blue] = low.map((from, at) => Math.round(from + ((high[at] - from) * step) / 255));
-    scale[step] = (255 << 24) | (blue << 16) | (green << 8) | red;
-  }
-  return { scale, line: named("--heat-high"), ink: named("--ink"), faint: named("--faint"), mark: named("--lit-line"), edge: named("--line") };
+  const scaled = (share) => Uint32Array.from({ length: STEPS }, (_, step) => {
+    const [red, green, blue] = low.map((from, at) => Math.round(from + (high[at] - from) * share(step / (STEPS - 1))));
+    return (255 << 24) | (blue << 16) | (green << 8) | red;
+  });
+  return { scale: scaled((weight) => weight), rooted: scaled(Math.sqrt), line: named("--heat-high"), ink: named("--ink"), faint: named("--faint"), mark: named("--lit-line"), edge: named("--line") };
 }
 
 export function useColours() {
@@ -61,7 +65,8 @@ export function pixels(head, colours) {
   canvas.height = head.rows;
   const image = new ImageData(head.columns, head.rows);
   const cells = new Uint32Array(image.data.buffer);
-  for (let at = 0; at < cells.length; at += 1) cells[at] = colours.scale[head.steps[at] >> 8];
+  const scale = isRooted(head.columns) ? colours.rooted : colours.scale;
+  for (let at = 0; at < cells.length; at += 1) cells[at] = scale[head.steps[at] >> 6];
   canvas.getContext("2d").putImageData(image, 0, 0);
   return canvas;
 }
