@@ -103,6 +103,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if content is not None:
             (directory / name).write_bytes(content)
     (directory / "good").write_text("one\n", encoding="utf-8")
+    (directory / "text.txt").write_text("one\n", encoding="utf-8")
     (directory / "folder").mkdir()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.relpath(directory / "socket"))
@@ -131,6 +132,62 @@ def test_a_faulty_file_is_one_line(
     assert ran.stdout == "" or command.startswith("translate RUN")  # a stream: what came before the fault is translated
     assert len(ran.stderr.splitlines()) <= 2  # `train` says what it reads
     assert everything_below(faulty) == before
+
+
+# The rest of the commands, each with all faults: what it says may be of the kind of file, and its code is any of those
+# that are documented.
+FURTHER_COMMANDS: dict[str, set[str]] = {
+    "quickstart {} --out out": set(),
+    "quickstart good {} --out out": set(),
+    "doctor {}": {"nul", "columns"},
+    "finetune RUN --pairs {} --out out": set(),
+    "finetune {} --pairs TRAIN --out out": set(),
+    "backtranslate RUN --mono {} --pairs TRAIN --out out": {"empty", "nul", "columns"},
+    "backtranslate RUN --mono good --pairs {} --out out": {"latin1", "surrogates", "nul", "columns"},
+    "parse train --trees {} --valid-trees TREES --out out": set(),
+    "parse train --trees TREES --valid-trees {} --out out": set(),
+    "parse run {}": set(),
+    "parse evaluate --trees {} --hypotheses TREES": set(),
+    "lm train --text {} --out out": {"columns"},
+    "lm generate {}": set(),
+    "mlm train --labelled {} --out out": set(),
+    "mlm fill {}": set(),
+    "vit evaluate {}": set(),
+    "serve {}": set(),
+    "serve RUN --source-language en --target-language eo --api-key-file {}": set(),
+    "translate RUN --glossary {}": {"nul"},
+    "translate-file {} text.txt --out out.txt": set(),
+    "export {} --to onnx --out out": set(),
+    "import {} --out out": set(),
+    "bundle {} --out out.zip": set(),
+    "unbundle {} --out out": set(),
+    "reproduce {} --out out": set(),
+    "calibrate {} --source good --reference good": set(),
+    "compare RUN {}": set(),
+    "inspect {} hello": set(),
+    "stress {}": set(),
+    "stress RUN --pairs {}": set(),
+    "tasks --pairs {}": {"nul"},
+    "corrections list {}": {"empty"},
+    "verify {}": set(),
+}
+
+
+@pytest.mark.parametrize("command", FURTHER_COMMANDS)
+def test_a_faulty_file_is_one_line_to_every_other_command(
+    command: str, faulty: Path, run: Path, tiny_parser: Path, tiny_text: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {"RUN": run.resolve(), "TRAIN": tiny_text / "train.tsv", "TREES": tiny_parser.parent / "valid.mrg"}
+    monkeypatch.chdir(faulty)
+    before = everything_below(faulty)
+    for fault in {*FAULTS, *MADE_OTHERWISE} - FURTHER_COMMANDS[command]:
+        words = [places.get(word, word) for word in command.format(fault).split()]
+        with without_the_right_to_ignore_permissions():
+            ran = cli(*words, stdin="dog\n")
+        assert ran.code in (1, 2, 3), (fault, ran)
+        said = the_complaint(ran, ran.code)
+        assert fault in said or "gold trees" in said
+        assert everything_below(faulty) == before, fault
 
 
 @contextlib.contextmanager

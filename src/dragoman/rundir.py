@@ -246,14 +246,14 @@ def replacing(path: Path) -> Iterator[Path]:
             _remove(outdated)
             try:
                 yield temporary
-                _sync(temporary)
+                _sync(temporary, *(temporary.iterdir() if temporary.is_dir() else ()))
                 if temporary.is_dir() and path.is_dir():
                     path.replace(outdated)  # one directory replaces another in two steps, with nothing between them
                 temporary.replace(path)
             except BaseException:
                 _remove(temporary)
                 raise
-            _sync(path.parent)
+            _sync(path.parent)  # its own entries, not what others have in it
             _remove(outdated)
     except OSError as error:
         raise DragomanError(
@@ -294,10 +294,9 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def _sync(path: Path) -> None:
-    targets = [path, *path.iterdir()] if path.is_dir() else [path]
-    for target in targets:
-        descriptor = os.open(target, os.O_RDONLY)
+def _sync(*paths: Path) -> None:
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
