@@ -154,8 +154,8 @@ FURTHER_COMMANDS: dict[str, set[str]] = {
     "mlm fill {}": set(),
     "vit evaluate {}": set(),
     "serve {}": set(),
-    "serve RUN --source-language en --target-language eo --api-key-file {}": set(),
-    "translate RUN --glossary {}": {"nul"},
+    "serve RUN --source-language en --target-language eo --api-key-file {}": {"huge"},  # a long key is a key
+    "translate RUN --glossary {}": {"empty", "nul"},
     "translate-file {} text.txt --out out.txt": set(),
     "export {} --to onnx --out out": set(),
     "import {} --out out": set(),
@@ -167,7 +167,7 @@ FURTHER_COMMANDS: dict[str, set[str]] = {
     "inspect {} hello": set(),
     "stress {}": set(),
     "stress RUN --pairs {}": set(),
-    "tasks --pairs {}": {"nul"},
+    "tasks --pairs {}": {"empty", "nul"},
     "corrections list {}": {"empty"},
     "verify {}": set(),
 }
@@ -273,15 +273,20 @@ def with_a_tampered_header(run: Path) -> None:
 
 
 USES = ["translate run", "score run --pairs pairs.tsv", "evaluate run --source source --reference target"]
+PACKS = ["bundle run --out run.zip", "export run --to marian-hf --out out", "inspect run dog"]
 DAMAGED_RUNS: list[tuple[Damage, list[str], str]] = [
     (rewritten("config.json", lambda v: v.update(format=2)), [*USES, "config show run"], "run/config.json: written by"),
     (rewritten("config.json", lambda v: v.pop("format")), USES, "run/config.json: written by another version"),
     (rewritten("config.json", lambda v: v["model"].update(new=1)), USES, 'run/config.json: unknown key "new"'),
     (written("config.json", b"[]"), [*USES, "config show run"], "run/config.json: expected a JSON object"),
     (a_directory("config.json"), [*USES, "average run"], "run: not a run directory (config.json is missing)"),
-    (with_a_tampered_header, USES, "run/model.safetensors: not a readable safetensors file ("),
-    (cut("model.safetensors"), USES, "run/model.safetensors: not a readable safetensors file ("),
-    (another_tokenizer_of_the_same_size, [*USES, "TRAIN"], "run/tokenizer.model: not the tokenizer that this run"),
+    (with_a_tampered_header, [*USES, *PACKS], "run/model.safetensors: not a readable safetensors file ("),
+    (cut("model.safetensors"), [*USES, *PACKS], "run/model.safetensors: not a readable safetensors file ("),
+    (
+        another_tokenizer_of_the_same_size,
+        [*USES, *PACKS, "TRAIN"],
+        "run/tokenizer.model: not the tokenizer that this run",
+    ),
     (written("tokenizer.model", b"\0" * 99), [*USES, "TRAIN"], "run/tokenizer.model: not a sentencepiece model"),
     (a_directory("tokenizer.model"), [*USES, "TRAIN"], "run: not a run directory (tokenizer.model is missing)"),
     (written("cleaning.json", b"{}"), [*USES, "TRAIN"], "run/cleaning.json: damaged; restore it"),
