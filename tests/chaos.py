@@ -80,6 +80,7 @@ def wait_for_a_moment(training: subprocess.Popen[bytes], out: Path, draw: random
 
 def kill_all(training: subprocess.Popen[bytes]) -> None:
     """The whole group at once, as a power cut would."""
+    training.send_signal(signal.SIGSTOP)  # or it might start another while these are listed
     children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(training.pid)], capture_output=True, text=True)
     for pid in (training.pid, *map(int, children.stdout.split())):
         with contextlib.suppress(ProcessLookupError):

@@ -103,6 +103,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if content is not None:
             (directory / name).write_bytes(content)
     (directory / "good").write_text("one\n", encoding="utf-8")
+    (directory / "text.txt").write_text("one\n", encoding="utf-8")
     (directory / "folder").mkdir()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.relpath(directory / "socket"))
@@ -131,6 +132,62 @@ def test_a_faulty_file_is_one_line(
     assert ran.stdout == "" or command.startswith("translate RUN")  # a stream: what came before the fault is translated
     assert len(ran.stderr.splitlines()) <= 2  # `train` says what it reads
     assert everything_below(faulty) == before
+
+
+# The rest of the commands, each with all faults: what it says may be of the kind of file, and its code is any of those
+# that are documented.
+FURTHER_COMMANDS: dict[str, set[str]] = {
+    "quickstart {} --out out": set(),
+    "quickstart good {} --out out": set(),
+    "doctor {}": {"nul", "columns"},
+    "finetune RUN --pairs {} --out out": set(),
+    "finetune {} --pairs TRAIN --out out": set(),
+    "backtranslate RUN --mono {} --pairs TRAIN --out out": {"empty", "nul", "columns"},
+    "backtranslate RUN --mono good --pairs {} --out out": {"latin1", "surrogates", "nul", "columns"},
+    "parse train --trees {} --valid-trees TREES --out out": set(),
+    "parse train --trees TREES --valid-trees {} --out out": set(),
+    "parse run {}": set(),
+    "parse evaluate --trees {} --hypotheses TREES": set(),
+    "lm train --text {} --out out": {"columns"},
+    "lm generate {}": set(),
+    "mlm train --labelled {} --out out": set(),
+    "mlm fill {}": set(),
+    "vit evaluate {}": set(),
+    "serve {}": set(),
+    "serve RUN --source-language en --target-language eo --api-key-file {}": {"huge"},  # a long key is a key
+    "translate RUN --glossary {}": {"empty", "nul"},
+    "translate-file {} text.txt --out out.txt": set(),
+    "export {} --to onnx --out out": set(),
+    "import {} --out out": set(),
+    "bundle {} --out out.zip": set(),
+    "unbundle {} --out out": set(),
+    "reproduce {} --out out": set(),
+    "calibrate {} --source good --reference good": set(),
+    "compare RUN {}": set(),
+    "inspect {} hello": set(),
+    "stress {}": set(),
+    "stress RUN --pairs {}": set(),
+    "tasks --pairs {}": {"empty", "nul"},
+    "corrections list {}": {"empty"},
+    "verify {}": set(),
+}
+
+
+@pytest.mark.parametrize("command", FURTHER_COMMANDS)
+def test_a_faulty_file_is_one_line_to_every_other_command(
+    command: str, faulty: Path, run: Path, tiny_parser: Path, tiny_text: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {"RUN": run.resolve(), "TRAIN": tiny_text / "train.tsv", "TREES": tiny_parser.parent / "valid.mrg"}
+    monkeypatch.chdir(faulty)
+    before = everything_below(faulty)
+    for fault in {*FAULTS, *MADE_OTHERWISE} - FURTHER_COMMANDS[command]:
+        words = [places.get(word, word) for word in command.format(fault).split()]
+        with without_the_right_to_ignore_permissions():
+            ran = cli(*words, stdin="dog\n")
+        assert ran.code in (1, 2, 3), (fault, ran)
+        said = the_complaint(ran, ran.code)
+        assert fault in said or "gold trees" in said
+        assert everything_below(faulty) == before, fault
 
 
 @contextlib.contextmanager
@@ -216,15 +273,20 @@ def with_a_tampered_header(run: Path) -> None:
 
 
 USES = ["translate run", "score run --pairs pairs.tsv", "evaluate run --source source --reference target"]
+PACKS = ["bundle run --out run.zip", "export run --to marian-hf --out out", "inspect run dog"]
 DAMAGED_RUNS: list[tuple[Damage, list[str], str]] = [
     (rewritten("config.json", lambda v: v.update(format=2)), [*USES, "config show run"], "run/config.json: written by"),
     (rewritten("config.json", lambda v: v.pop("format")), USES, "run/config.json: written by another version"),
     (rewritten("config.json", lambda v: v["model"].update(new=1)), USES, 'run/config.json: unknown key "new"'),
     (written("config.json", b"[]"), [*USES, "config show run"], "run/config.json: expected a JSON object"),
     (a_directory("config.json"), [*USES, "average run"], "run: not a run directory (config.json is missing)"),
-    (with_a_tampered_header, USES, "run/model.safetensors: not a readable safetensors file ("),
-    (cut("model.safetensors"), USES, "run/model.safetensors: not a readable safetensors file ("),
-    (another_tokenizer_of_the_same_size, [*USES, "TRAIN"], "run/tokenizer.model: not the tokenizer that this run"),
+    (with_a_tampered_header, [*USES, *PACKS], "run/model.safetensors: not a readable safetensors file ("),
+    (cut("model.safetensors"), [*USES, *PACKS], "run/model.safetensors: not a readable safetensors file ("),
+    (
+        another_tokenizer_of_the_same_size,
+        [*USES, *PACKS, "TRAIN"],
+        "run/tokenizer.model: not the tokenizer that this run",
+    ),
     (written("tokenizer.model", b"\0" * 99), [*USES, "TRAIN"], "run/tokenizer.model: not a sentencepiece model"),
     (a_directory("tokenizer.model"), [*USES, "TRAIN"], "run: not a run directory (tokenizer.model is missing)"),
     (written("cleaning.json", b"{}"), [*USES, "TRAIN"], "run/cleaning.json: damaged; restore it"),

@@ -31,7 +31,7 @@ def process(*arguments: str | Path, **options: Any) -> subprocess.CompletedProce
     settings: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
     if "input" not in options:
         settings["stdin"] = subprocess.DEVNULL
-    return subprocess.run(command, check=False, timeout=600, **{**settings, **options})
+    return subprocess.run(command, check=False, **{**settings, **options})
 
 
 def the_complaint(ran: Any, code: int) -> str:

@@ -21,6 +21,7 @@ from odf.opendocument import load as load_odt
 from odf.style import Style, TextProperties
 
 from dragoman.documents.formats import Format, format_of, uncompressed_size
+from dragoman.documents.lexer import scan
 from dragoman.documents.report import Report
 from dragoman.documents.translating import translate_bytes
 from dragoman.errors import DataError, UsageError
@@ -567,3 +568,14 @@ def test_boxes_in_boxes_without_end_are_refused() -> None:
     box = "<w:p><w:r><w:pict>" * depth + "</w:pict></w:r></w:p>" * depth
     with pytest.raises(DataError, match="is damaged"):
         through(docx_with(box), "docx")
+
+
+def test_a_token_without_end_is_looked_through_a_few_times_and_not_for_each_chunk() -> None:
+    looks: list[int] = []
+
+    def pattern() -> re.Pattern[str]:
+        looks.append(1)
+        return re.compile("[^<]+|<")
+
+    assert [found[0] for found in scan(["x" * 10] * 1000 + ["<"], pattern)] == ["x" * 10_000, "<"]
+    assert len(looks) < 20

@@ -11,7 +11,8 @@ from conftest import lexicon_pairs
 from safetensors.torch import load_file
 from torch import nn
 
-from dragoman.ranks import Gradients, Ranks, processes_for
+from dragoman import ranks as ranks_module
+from dragoman.ranks import Gradients, LostRankError, Ranks, processes_for
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +116,82 @@ def test_the_share_of_each_rank() -> None:
     assert {len(share) for share in even} == {4}
     assert sorted(item for share in even for _, item, weight in share if weight) == list(range(10))
     assert all(number == item for share in even for number, item, weight in share if weight)
+
+
+def three_ranks(monkeypatch: pytest.MonkeyPatch) -> Ranks:
+    """Rank 0 of three, at its fifth meeting when it next meets the others, who stand nowhere yet."""
+    monkeypatch.setattr(ranks_module, "SETTLING_SECONDS", 0.3)
+    ranks = Ranks(answer_seconds=7)
+    ranks.size, ranks._store, ranks._meetings, ranks._patience = 3, torch.distributed.HashStore(), 4, 7
+    return ranks
+
+
+GLOO = "[/pytorch/third_party/gloo/gloo/transport/tcp/"
+TIMED_OUT = [
+    f"{GLOO}unbound_buffer.cc:81] Timed out waiting 7000ms for recv operation to complete",
+    f"{GLOO}unbound_buffer.cc:119] Timed out waiting 7000ms for send operation to complete",
+    f"{GLOO}pair.cc:520] Application timeout caused pair closure",
+    "Operation timed out!",
+]
+CLOSED = [
+    f"{GLOO}pair.cc:553] Connection closed by peer [127.0.0.1]:4711",
+    f"{GLOO}pair.cc:534] Read error [127.0.0.1]:4711: Connection reset by peer",
+    f"{GLOO}pair.cc:281] writev [127.0.0.1]:4711: Broken pipe",
+    "Gloo connectFullMesh failed with [127.0.0.1]:4711 SO_ERROR: Connection refused",
+]
+
+
+@pytest.mark.parametrize("message", [*TIMED_OUT, *CLOSED])
+def test_whatever_gloo_says_the_error_names_the_rank(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but rank 2 came; rank 1 has noticed something, too."""
+    ranks = three_ranks(monkeypatch)
+    ranks._store.set("arrived/1", "5 0.0")
+    ranks._store.set("arrived/2", "4 0.0")
+    ranks._store.set("gives up/1", "ended")
+    what = "did not answer within 7 s" if message in TIMED_OUT else "ended"
+    expected = f"^step 3: rank 2 of 3 {what}; the same command goes on"
+    with pytest.raises(LostRankError, match=expected), ranks.together("step 3"):
+        raise RuntimeError(message)
+
+
+@pytest.mark.parametrize(
+    ("others", "who"),
+    [
+        ({"arrived/1": "5 0.0"}, "2"),  # it never came, and rank 1 is still waiting for it
+        ({"arrived/1": "5 0.0", "arrived/2": "5 1.0", "gives up/1": "ended"}, "2"),  # it came, and says nothing more
+        ({"arrived/1": "5 0.0", "arrived/2": "5 9e9", "gives up/1": "ended", "gives up/2": "ended"}, "2"),  # too late
+        ({"arrived/1": "5 0.0", "arrived/2": "5 1.0"}, "1, 2"),
+    ],
+)
+def test_who_hangs(others: dict[str, str], who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks = three_ranks(monkeypatch)
+    for key, value in others.items():
+        ranks._store.set(key, value)
+    expected = f"^step 3: rank {who} of 3 did not answer within 7 s"
+    with pytest.raises(LostRankError, match=expected) as lost, ranks.together("step 3"):
+        raise RuntimeError(TIMED_OUT[0])
+    assert lost.value.hung
+    assert lost.value.noticed_first
+    with pytest.raises(LostRankError, match=expected) as lost, ranks.together("later"):
+        raise RuntimeError(CLOSED[0])  # whoever comes after says the same
+    assert not lost.value.noticed_first
+
+
+def test_a_store_that_went_with_the_first_rank_and_an_error_of_the_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone:
+        def set(self, key: str, _: str) -> None:
+            if key.startswith("gives"):
+                raise torch.distributed.DistNetworkError("failed to recv, got 0 bytes")
+
+        def set_timeout(self, _: object) -> None:
+            pass
+
+    ranks = three_ranks(monkeypatch)
+    ranks._store = Gone()  # type: ignore[assignment]
+    with pytest.raises(LostRankError, match="rank 0 of 3 ended"), ranks.together("step 3"):
+        raise torch.distributed.DistNetworkError("failed to recv, got 0 bytes")
+    with pytest.raises(RuntimeError, match="mat1"), ranks.together("step 3"):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
 
 def test_processes_are_as_many_as_cores_and_work(monkeypatch: pytest.MonkeyPatch) -> None:

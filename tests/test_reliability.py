@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import re
 import resource
 import shutil
 import signal
@@ -262,6 +261,8 @@ def test_out_of_memory_splits_the_batch_and_changes_nothing_else(
     assert events(split, "memory")
     losses = [[event["loss"] for event in events(run, "train")] for run in (plain, split)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    monkeypatch.undo()
+    assert cli("verify", split).code == 0  # with memory enough: what was split is split again
 
 
 def test_a_pair_that_no_memory_holds_is_one_line(
@@ -353,17 +354,6 @@ def torchrun(
     return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
 
-def ranks_of(launcher: subprocess.Popen[str]) -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(launcher.pid)], capture_output=True, text=True)
-    return sorted(map(int, listed.stdout.split()))
-
-
-def wait_for_checkpoint(launcher: subprocess.Popen[str], out: Path) -> None:
-    while not RunDirectory(out).checkpoints():
-        assert launcher.poll() is None, launcher.stderr.read() if launcher.stderr else ""
-        time.sleep(0.02)
-
-
 # By itself: whoever kills from outside may come when the training is over.
 A_RANK_IS_KILLED_ONCE = """
 import os, signal
@@ -376,6 +366,21 @@ def killed_once(*given):
         os.kill(os.getpid(), signal.SIGKILL)
     return compute(*given)
 train.smoothed_cross_entropy = killed_once
+cli.main()
+"""
+
+
+SHORT_OF_MEMORY_ONCE = """
+import os
+import dragoman.train as train
+from dragoman import cli
+compute, calls = train.smoothed_cross_entropy, []
+def short_once(*given):
+    calls.append(1)
+    if (os.environ["RANK"], len(calls)) == ("1", 18):  # the largest batch, then one a step
+        raise MemoryError
+    return compute(*given)
+train.smoothed_cross_entropy = short_once
 cli.main()
 """
 
@@ -394,30 +399,74 @@ def test_torchrun_restarts_a_group_that_lost_a_rank(pairs: Path, tmp_path: Path)
     assert state(killed) == state(whole)
 
 
+# By itself, at a place that all ranks come to: nothing depends on how fast anyone is.
+A_RANK_HANGS = """
+import importlib, os, signal, sys
+from pathlib import Path
+from dragoman import cli
+rank, place, times = {hangs!r}
+*module, owner, name = place.split(".")
+owner = getattr(importlib.import_module("dragoman." + module[0]), owner) if module else importlib.import_module(
+    "dragoman." + owner)
+original, calls = getattr(owner, name), []
+def hangs(*given, **named):
+    calls.append(1)
+    if os.environ["RANK"] == rank and len(calls) == times:
+        Path({pid!r}).write_text(str(os.getpid()))
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return original(*given, **named)
+setattr(owner, name, hangs)
+if __name__ == "__main__":
+    cli.main()
+"""
+
+
 @pytest.mark.parametrize(
-    "more",
+    ("rank", "place", "times", "more"),
     [
-        pytest.param({"train__valid_steps": 99}, id="in steps"),
-        pytest.param({"train__valid_steps": 1}, id="in validation"),
-        pytest.param({"train__shard": "true"}, id="fsdp", marks=pytest.mark.full),
+        pytest.param("1", "ranks.Ranks.sum", 3, {}, id="in a step"),
+        pytest.param("0", "ranks.Ranks.sum", 3, {}, id="the first rank"),
+        pytest.param("1", "train.validate", 1, {"train__valid_steps": 2}, id="in validation"),
+        *(
+            pytest.param("1", place, 3, {"train__shard": "true"}, id=f"divided: {place}", marks=pytest.mark.full)
+            for place in ("train.smoothed_cross_entropy", "ranks.ShardedGradients.norm", "train.weights_of")
+        ),
     ],
 )
-def test_a_rank_that_hangs_is_named(pairs: Path, tmp_path: Path, more: dict[str, float | str]) -> None:
-    launcher = torchrun(pairs, tmp_path / "run", steps=100_000, train__answer_seconds=10, **more)
-    wait_for_checkpoint(launcher, tmp_path / "run")
-    hung = ranks_of(launcher)[-1]
-    os.kill(hung, signal.SIGSTOP)
+def test_a_rank_that_hangs_is_named(
+    pairs: Path, tmp_path: Path, rank: str, place: str, times: int, more: dict[str, float | str]
+) -> None:
+    program, pid = tmp_path / "hangs.py", tmp_path / "pid"
+    program.write_text(A_RANK_HANGS.format(hangs=(rank, place, times), pid=str(pid)), encoding="utf-8")
+    launcher = torchrun(pairs, tmp_path / "run", program=[str(program)], steps=100_000, train__answer_seconds=3, **more)
     assert launcher.stderr
     said = ""
     for line in launcher.stderr:
         said += line
-        if re.search("rank [01] of 2 did not answer within 10 s", line):
+        if f"rank {rank} of 2 did not answer within 3 s" in line:
             break
     else:
         pytest.fail(said)
-    os.kill(hung, signal.SIGKILL)  # or torchrun waits half a minute for it
+    os.kill(int(pid.read_text()), signal.SIGKILL)  # or torchrun waits half a minute for it
     launcher.communicate()
     assert launcher.returncode != 0
+
+
+def test_a_split_on_any_rank_is_in_the_log_and_is_done_again(
+    pairs: Path, tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    """Memory is short once, on the second rank, between the two checkpoints that verify compares."""
+    program = tmp_path / "short.py"
+    program.write_text(SHORT_OF_MEMORY_ONCE, encoding="utf-8")
+    launcher = torchrun(pairs, tmp_path / "run", program=[str(program)], steps=20)
+    said = launcher.communicate()[1]
+    assert launcher.returncode == 0, said
+    assert said.count("out of memory; from now on in passes of at most") == 1, said
+    [split] = events(tmp_path / "run", "memory")
+    assert split["step"] == 16
+    ran = cli("verify", tmp_path / "run")
+    assert ran.code == 0, ran.stderr
+    assert "steps 16 to 20 trained again: weights, optimiser and losses are the same to the bit" in ran.stdout
 
 
 def test_the_largest_batch_is_the_one_with_the_longest_pairs() -> None:

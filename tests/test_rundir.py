@@ -66,6 +66,26 @@ def test_what_a_crash_left_is_in_nobodys_way(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file"]
 
 
+def test_what_else_is_in_the_directory_is_nobodys_business(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # whoever opens it waits for a writer
+    write_atomically(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_directories_that_nothing_came_of_do_not_stay(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+
+    def write(path: Path) -> None:
+        with replacing(path) as temporary:
+            temporary.write_bytes(b"half")
+            raise BrokenError
+
+    for path in (tmp_path / "old" / "new" / "newer" / "file", tmp_path / "old" / "file"):
+        with pytest.raises(BrokenError):
+            write(path)
+    assert list(tmp_path.rglob("*")) == [tmp_path / "old"]
+
+
 def test_a_path_below_a_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     with pytest.raises(DragomanError, match="below: cannot be written"):
@@ -106,7 +126,7 @@ def test_a_directory_half_written_is_not_seen(tmp_path: Path) -> None:
 
     with pytest.raises(BrokenError):
         write()
-    assert names(run.checkpoints_path) == []
+    assert names(tmp_path) == []
 
 
 def test_discarding_removes_all_of_a_directory(tmp_path: Path) -> None:

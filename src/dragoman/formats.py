@@ -66,12 +66,12 @@ def read_any(paths: Sequence[Path], wanted: Wanted = None) -> Found:
     found = Found()
     if len(paths) == 2 and not any(map(_reader, paths)):
         _read_aligned(paths[0], paths[1], found)
-        return found
-    for path in paths:
-        if path.is_dir():
-            _read_folder(path, found, wanted)
-        else:
-            _read_file(path, found, wanted)
+    else:
+        for path in paths:
+            if path.is_dir():
+                _read_folder(path, found, wanted)
+            else:
+                _read_file(path, found, wanted)
     if not found.pairs:
         said = "; ".join(f"{count:,} {why}" for why, count in found.skipped.items()) or "no pairs"
         raise DataError(f"{', '.join(map(str, paths))}: nothing to learn from ({said}); give translated sentences")

@@ -25,11 +25,17 @@ from dragoman.model import Transformer
 
 Item = TypeVar("Item")
 
+GO_ON = "the same command goes on from the last checkpoint"
 STARTING_SECONDS = 600.0  # by which one may come later to the first step than another, who had less to import and read
+SETTLING_SECONDS = 10.0  # for the others to notice, too, that one is lost
 
 
 class LostRankError(DragomanError):
-    """Another process of this training ended or hangs."""
+    """Another process of this training ended or hangs. `noticed_first`: nobody else has said so yet."""
+
+    def __init__(self, message: str, hung: bool = False, noticed_first: bool = True) -> None:
+        super().__init__(message)
+        self.hung, self.noticed_first = hung, noticed_first
 
 
 class Ranks:
@@ -40,26 +46,35 @@ class Ranks:
         self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
         self.local_size = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
         self.leads = leads()
-        self._meetings = 0  # of all ranks, counted by each: the same number on every one
+        self._meetings, self._when = 0, ""  # of all ranks, counted by each: the same number on every one
         self.device = torch.device("cpu")
         if torch.cuda.is_available():
             self.device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
             torch.cuda.set_device(self.device)
         self._patience = max(answer_seconds, STARTING_SECONDS)
-        if self.size > 1 and not dist.is_initialized():
+        if self.size > 1 and dist.is_initialized():
+            self._store = dist.distributed_c10d._get_default_store()  # no public name
+        elif self.size > 1:
             self._join(timedelta(seconds=self._patience))
 
     def _join(self, timeout: timedelta) -> None:
         """A group that torchrun starts again meets in a place of its own: the old one has the addresses of the dead."""
-        store, rank, size = next(iter(rendezvous("env://", timeout=timeout)))
+        try:
+            store, rank, size = next(iter(rendezvous("env://", timeout=timeout)))
+        except RuntimeError:
+            where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
+            raise LostRankError(f"starting: rank 0 of {self.size} is not to be reached at {where} within "
+                                f"{self._patience:g} s; is its machine up, and the port open?") from None  # fmt: skip
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        dist.init_process_group(
-            "nccl" if self.device.type == "cuda" else "gloo",
-            store=dist.PrefixStore(f"dragoman/{attempt}", store),  # type: ignore[attr-defined]
-            rank=rank,
-            world_size=size,
-            timeout=timeout,
-        )
+        self._store = dist.PrefixStore(f"dragoman/{attempt}", store)  # type: ignore[attr-defined]
+        with self.together("starting"):
+            dist.init_process_group(
+                "nccl" if self.device.type == "cuda" else "gloo",
+                store=self._store,
+                rank=rank,
+                world_size=size,
+                timeout=timeout,
+            )
 
     def share(self, items: Sequence[Item]) -> Sequence[Item]:
         """This rank's part of what all of them have to do."""
@@ -76,12 +91,11 @@ class Ranks:
         """Rank 0 does it before the others do, who then find it done; however long that takes."""
         if self.size == 1:
             return work()
-        store = dist.distributed_c10d._get_default_store()  # no public name; a collective would run into its timeout
         if not self.leads:
-            store.wait([name], timedelta(days=7))
+            self._store.wait([name], timedelta(days=7))  # a collective would run into its timeout
             return work()
         result = work()
-        store.set(name, "done")
+        self._store.set(name, "done")
         return result
 
     def sum(self, values: Tensor, step: int) -> Tensor:
@@ -111,28 +125,56 @@ class Ranks:
     @contextmanager
     def together(self, when: str) -> Iterator[None]:
         """Around what takes all ranks: if one is not there, the error says which."""
-        self._meetings += 1
+        self._meetings, self._when = self._meetings + 1, when
         try:
+            if self.size > 1:
+                self._store.set(f"arrived/{self.rank}", f"{self._meetings} {time.time()}")
             yield
         except RuntimeError as error:
-            if not isinstance(error, dist.DistError) and "gloo" not in str(error):  # gloo's errors have no class
+            if not is_about_the_group(error):
                 raise
-            raise LostRankError(self._who_is_missing(when, error)) from None
+            raise self._lost("timed out" in str(error).lower() or "timeout" in str(error).lower()) from None
 
-    def _who_is_missing(self, when: str, error: RuntimeError) -> str:
-        """Those that are well come here at the same time and say so; whoever does not is the one."""
-        again = "the same command goes on from the last checkpoint"
+    def _lost(self, hung: bool) -> LostRankError:
+        """What the first to notice says of it, all say: of the others, many only notice that the first one left."""
         try:
-            store = dist.distributed_c10d._get_default_store()
-            store.set(f"waits/{self._meetings}/{self.rank}", "yes")
-            time.sleep(2)
-            missing = [rank for rank in range(self.size) if not store.check([f"waits/{self._meetings}/{rank}"])]
-        except (RuntimeError, AttributeError):  # the store went with the rank that held it
-            missing = [0]
-        who = ", ".join(map(str, missing)) or "unknown"
-        hung = "timed out" in str(error).lower() or "timeout" in str(error).lower()
-        what = f"did not answer within {self._patience:g} s" if hung else "ended"
-        return f"{when}: rank {who} of {self.size} {what}; {again}"
+            self._store.set_timeout(timedelta(seconds=SETTLING_SECONDS))  # the rank that is lost may be who holds it
+            self._store.set(f"gives up/{self.rank}", "hung" if hung else "ended")
+            missing = self._missing(hung)
+            notices = [f"gives up/{rank}" for rank in range(self.size)]
+            hung = any(self._store.get(key) == b"hung" for key in notices if self._store.check([key]))
+            mine = f"{self.rank} {self._that_is(missing, hung)}"
+            said = self._store.compare_set("lost", "", mine).decode()
+            return LostRankError(said.split(" ", 1)[1], hung, noticed_first=said == mine)
+        except RuntimeError:
+            return LostRankError(self._that_is([0], hung), hung)
+
+    def _that_is(self, missing: Sequence[int], hung: bool) -> str:
+        who, what = ", ".join(map(str, missing)), f"did not answer within {self._patience:g} s" if hung else "ended"
+        return f"{self._when}: rank {who} of {self.size} {what}; {GO_ON}"
+
+    def _missing(self, hung: bool) -> list[int]:
+        """Those that did not come; if all came, those that do not notice what went wrong; if all do, the last to come:
+        it was too late for the first."""
+        arrived = [
+            self._store.get(f"arrived/{rank}").split() if self._store.check([f"arrived/{rank}"]) else [b"0", b"0"]
+            for rank in range(self.size)
+        ]
+        late = [rank for rank, (meeting, _) in enumerate(arrived) if int(meeting) < self._meetings]
+        if hung and late:
+            return late
+        until = time.monotonic() + SETTLING_SECONDS
+        while True:
+            missing = [rank for rank in range(self.size) if not self._store.check([f"gives up/{rank}"])]
+            if len(missing) <= 1 or time.monotonic() > until:
+                break
+            time.sleep(0.1)
+        return missing or [max(range(self.size), key=lambda rank: float(arrived[rank][1]))]
+
+
+def is_about_the_group(error: RuntimeError) -> bool:
+    """And not about the computation. gloo's errors have no class, but begin with the name of its file."""
+    return isinstance(error, dist.DistError) or "gloo" in str(error).lower() or "Operation timed out" in str(error)
 
 
 class Gradients:
@@ -249,8 +291,7 @@ def launch(processes: int, work: Callable[..., None], *arguments: Any) -> None:
         codes = [failure.exitcode for failure in error.failures.values()]
         code = next((code for code in codes if code > 1), 1)
         if min(codes) < 0:
-            raise LostRankError(f"a process of this training was killed (signal {-min(codes)}); "
-                                f"the same command goes on from the last checkpoint") from None  # fmt: skip
+            raise LostRankError(f"a process of this training was killed (signal {-min(codes)}); {GO_ON}") from None
         raise SystemExit(code) from None
     except SignalException:
         raise KeyboardInterrupt from None
@@ -262,8 +303,8 @@ def _as_rank(work: Callable[..., None], *arguments: Any) -> None:
     try:
         work(*arguments)
     except LostRankError as error:
-        # The rank that was lost had more to say, unless it was killed.
-        if os.environ["RANK"] == "0":
+        # The rank that ended had more to say, unless it was killed.
+        if error.noticed_first if error.hung else leads():
             print(f"dragoman: {error}", file=sys.stderr)
         sys.exit(1)
     except DragomanError as error:

@@ -177,6 +177,8 @@ def unpack(bundle: Path, directory: Path) -> None:
                     shutil.copyfileobj(packed, file)
                 if sha256(temporary / name) != recorded:
                     raise DataError(f"{bundle}: {name} is not what was packed; fetch the bundle again")
+    except OSError as error:
+        raise DataError(f"{bundle}: cannot be read ({error.strerror or error}); check the path") from None
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(f"{bundle}: not a bundle of a run ({error}); make one: dragoman bundle RUN") from None
 
@@ -239,23 +241,37 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`; what is written there takes the place of `path` only when it is complete."""
     temporary, outdated = path.with_name(f".{path.name}.partial"), _outdated(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _remove(temporary)
-        _remove(outdated)
-        yield temporary
-        _sync(temporary)
-        if temporary.is_dir() and path.is_dir():
-            path.replace(outdated)  # one directory replaces another in two steps, with nothing between them
-        temporary.replace(path)
-        _sync(path.parent)
-        _remove(outdated)
+        with made(path.parent):
+            _remove(temporary)
+            _remove(outdated)
+            try:
+                yield temporary
+                _sync(temporary, *(temporary.iterdir() if temporary.is_dir() else ()))
+                if temporary.is_dir() and path.is_dir():
+                    path.replace(outdated)  # one directory replaces another in two steps, with nothing between them
+                temporary.replace(path)
+            except BaseException:
+                _remove(temporary)
+                raise
+            _sync(path.parent)  # its own entries, not what others have in it
+            _remove(outdated)
     except OSError as error:
-        _remove(temporary)
         raise DragomanError(
             f"{path}: cannot be written ({error.strerror or error}); what was there is unchanged"
         ) from None
+
+
+@contextmanager
+def made(directory: Path) -> Iterator[None]:
+    """The directory is there. If it was not before, and nothing comes of it, then neither it nor its parents stay."""
+    new = [path for path in (directory, *directory.parents) if not path.exists()]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        yield
     except BaseException:
-        _remove(temporary)
+        with suppress(OSError):  # not empty, or never made
+            for path in new:
+                path.rmdir()
         raise
 
 
@@ -278,10 +294,9 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def _sync(path: Path) -> None:
-    targets = [path, *path.iterdir()] if path.is_dir() else [path]
-    for target in targets:
-        descriptor = os.open(target, os.O_RDONLY)
+def _sync(*paths: Path) -> None:
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

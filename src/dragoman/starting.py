@@ -46,9 +46,9 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks) -> Training:
     gradients: Gradients | ShardedGradients
     if config.train.shard and ranks.size > 1:
         divide(model, optimizer, ranks)
-        gradients = ShardedGradients(model, extra=4, ranks=ranks)
+        gradients = ShardedGradients(model, extra=5, ranks=ranks)
     else:
-        gradients = Gradients(list(model.parameters()), extra=4)
+        gradients = Gradients(list(model.parameters()), extra=5)
     log = RunLog(run, progress.log_bytes) if ranks.leads else NoLog()
     at_work = Training(config, run, ranks, prepared, model, optimizer, gradients, progress, log)
     for line in said:

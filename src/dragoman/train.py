@@ -1,7 +1,6 @@
 """Training (section 5): batch, forward, loss, backward, step, log, save; one visible loop."""
 
 import math
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
@@ -62,10 +61,12 @@ LOG_EVERY = 50  # steps between two lines of measurements
 
 @dataclass(frozen=True)
 class Replay:
-    """A stretch of a run to do again as it was: up to a step, at the logged rates where time decided them."""
+    """A stretch of a run to do again as it was: up to a step, at the logged rates where time decided them, in the
+    passes that memory allowed after so many steps."""
 
     until: int
     rates: Mapping[int, float]
+    pass_tokens: Mapping[int, int]
 
 
 def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | None = None) -> None:
@@ -84,6 +85,7 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
     with ExitStack() as stack:
         if ranks.leads:
             stack.enter_context(run.lock())
+        stack.enter_context(ranks.together("starting"))  # wherever a rank is lost, the error says which
         at_work = begin(config, run, ranks)
         log, interruption = stack.enter_context(at_work.log), stack.enter_context(Interruption())
         say_start(at_work)
@@ -104,7 +106,10 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
             rate = rate_at(config, progress.step + 1, done) * progress.rate_factor
             if replay is not None:
                 rate = replay.rates.get(progress.step + 1, rate)
+                if (then := replay.pass_tokens.get(progress.step)) is not None:
+                    progress.pass_tokens = min(then, progress.pass_tokens or then)  # it never grows
             model.train()
+            short_of_memory = False
             try:
                 with ranks.together(f"step {progress.step}"):  # a divided model is put together as it is used
                     for number, rows, weight in ranks.share_evenly(step_rows):
@@ -122,14 +127,18 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
                             (loss * (weight * gradients.factor / tokens)).backward()  # type: ignore[no-untyped-call]
                             gradients.extra[:2] += weight * torch.stack((loss.detach(), nll))
             except (RuntimeError, MemoryError) as error:
-                make_room(at_work, error, data, step_rows)
-                continue  # the same step again
+                require_about_memory(at_work, error)
+                short_of_memory = True
             if ranks.leads:  # the first rank's clock is everyone's
                 gradients.extra[2] = time.monotonic() - clock_start
             gradients.extra[3] = interruption.asked
+            gradients.extra[4] = short_of_memory
             gradients.sum_over(ranks, progress.step)
-            step_loss, step_nll, seconds, asked = gradients.extra.tolist()
+            step_loss, step_nll, seconds, asked, ranks_short_of_memory = gradients.extra.tolist()
             progress.seconds, stop = seconds, asked > 0
+            if ranks_short_of_memory:
+                make_room(at_work, data, step_rows)
+                continue  # the same step again, on all ranks
             gradient_norm = gradients.norm()
             if not math.isfinite(step_loss) or not math.isfinite(gradient_norm):
                 skip(at_work, data, step_rows, step_loss, gradient_norm)
@@ -170,6 +179,7 @@ def try_largest_batch(at_work: Training) -> None:
     kept = {name: buffer.clone() for name, buffer in model.named_buffers()}  # running statistics of batch norms
     model.train()
     while True:
+        short_of_memory = False
         try:
             for part in passes(data, rows, progress.pass_tokens):
                 batch = make_batch_for(at_work.config.model, data, part, prepared.tokenizer).to(at_work.ranks.device)
@@ -178,26 +188,32 @@ def try_largest_batch(at_work: Training) -> None:
                 loss.backward()  # type: ignore[no-untyped-call]
                 break  # the others are no larger
         except (RuntimeError, MemoryError) as error:
-            make_room(at_work, error, data, [rows])
-        else:
+            require_about_memory(at_work, error)
+            short_of_memory = True
+        if not any(at_work.ranks.gather(short_of_memory)):
             break
+        make_room(at_work, data, [rows])
     at_work.gradients.clear()
     for name, buffer in model.named_buffers():
         buffer.copy_(kept[name])
 
 
-def make_room(at_work: Training, error: BaseException, data: Dataset, rows: Sequence[np.ndarray]) -> None:
-    """Memory did not suffice: smaller passes from now on. Any other error is not for us."""
+def require_about_memory(at_work: Training, error: BaseException) -> None:
+    """Any other error is not for us."""
     if not is_about_memory(error):
         raise error
     if at_work.config.train.shard:
         raise DragomanError("out of memory; lower train.micro_batch_tokens (divided models cannot split a batch)")
-    progress = at_work.progress
+
+
+def make_room(at_work: Training, data: Dataset, rows: Sequence[np.ndarray]) -> None:
+    """Memory did not suffice on some rank: smaller passes from now on, the same on all, so that one log has them."""
+    progress, log = at_work.progress, at_work.log
     at_work.gradients.clear()
     progress.pass_tokens = smaller_passes(data, rows, progress.pass_tokens)
-    at_work.log.write("memory", progress.step, pass_tokens=progress.pass_tokens)
-    print(f"step {progress.step + 1}: out of memory; from now on in passes of at most {progress.pass_tokens:,} tokens, "
-          f"more of them to a step", file=sys.stderr)  # fmt: skip
+    log.write("memory", progress.step, pass_tokens=progress.pass_tokens)
+    log.say(f"step {progress.step + 1}: out of memory; from now on in passes of at most "
+            f"{progress.pass_tokens:,} tokens, more of them to a step")  # fmt: skip
 
 
 def skip(at_work: Training, data: Dataset, rows: Sequence[np.ndarray], loss: float, gradient_norm: float) -> None:

@@ -117,12 +117,13 @@ def replay(
         for step, stretch in (*unlogged, *logged)
         for place, rate in enumerate(stretch)
     }
+    pass_tokens = {event["step"]: event["pass_tokens"] for event in events if event["event"] == "memory"}
     say(f"training steps {first + 1:,} to {until:,} again")
     with scratch_of(run) as again:
         shutil.copy(run.config_path, again.config_path)
         if start:
             shutil.copytree(start, again.checkpoints_path / start.name)
-        train(config, again, "", Replay(until, rates))
+        train(config, again, "", Replay(until, rates, pass_tokens))
         compare(run, again, first, until)
     what = "weights, optimiser and losses" if until == last or until in map(step_of, whole) else "losses"
     yield f"replay      steps {first + 1:,} to {until:,} trained again: {what} are the same to the bit"

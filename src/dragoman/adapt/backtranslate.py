@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.config import CorpusConfig, find_recipe
-from dragoman.corpus import raw_pairs, read_lines
+from dragoman.corpus import corpus_name, raw_pairs, read_lines
 from dragoman.errors import DataError, UsageError
 from dragoman.resumable import identity_of, translate_file
-from dragoman.rundir import replacing, write_atomically
+from dragoman.rundir import made, replacing, write_atomically
 from dragoman.translate import Translation, Translator
 
 SYNTHETIC = "<bt>"
@@ -80,14 +80,15 @@ def backtranslate(
     if ratio <= 0:
         raise UsageError(f"backtranslate: --ratio {ratio:g}; give a number above 0")
     corpus = real if isinstance(real, CorpusConfig) else CorpusConfig(pairs=str(real))
-    base = find_recipe(recipe)  # said now if there is none, not after hours
+    base = find_recipe(recipe)  # said now if there is none, not after hours; so are the next two
+    if (pairs := sum(len(columns) > 1 for columns in raw_pairs(corpus))) == 0:
+        raise DataError(f"{corpus_name(corpus)}: no pairs in it; give the real pairs that the synthetic ones go with")
     if sample:
         search = {**search, "sampling": True}
     raw = make(reverse, Path(monolingual), directory, to, seed, say, **search)
     lines, kept, dropped = sift(raw, directory / "synthetic.tsv", drop)
     if not kept:
         raise DataError(f"{monolingual}: nothing is left of {lines:,} lines; is {reverse} the other direction?")
-    pairs = sum(1 for _ in raw_pairs(corpus))
     weight = min(1.0, ratio * pairs * corpus.weight / kept)
     path = directory / "recipe.toml"
     synthetic = CorpusConfig(pairs=str(directory / "synthetic.tsv"), weight=weight, tag=SYNTHETIC if tagged else None)
@@ -108,7 +109,6 @@ def make(
     **search: float,
 ) -> Path:
     """Translate the lines back; a line of raw.tsv for each."""
-    directory.mkdir(parents=True, exist_ok=True)
     translator = Translator.load(
         reverse, checkpoint=None, engine="auto", compute_type=None, vocabulary_map=None, to=to, **search
     )
@@ -120,7 +120,8 @@ def make(
 
     raw = directory / "raw.tsv"
     identity = [*identity_of([Path(reverse)], None), translator.engine.name, translator.tag]
-    translate_file(translator, monolingual, raw, write, identity=identity, seed=seed, scores=True, say=say)
+    with made(directory):
+        translate_file(translator, monolingual, raw, write, identity=identity, seed=seed, scores=True, say=say)
     return raw
 
 

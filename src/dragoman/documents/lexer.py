@@ -42,9 +42,15 @@ def scan(chunks: Iterable[str], pattern: re.Pattern[str] | Callable[[], re.Patte
         found = (pattern if isinstance(pattern, re.Pattern) else pattern()).match(buffer, at)
         unsure = found is None or found.end() == len(buffer) or found[0] == "<"
         if unsure and not ended:
-            more = next(incoming, None)
-            ended = more is None
-            buffer, at = buffer[at:] + (more or ""), 0
+            # As much again as was looked through in vain: a token of 100 MB is looked through twice, not for each
+            # chunk.
+            parts, lacking = [buffer[at:]], max(1, len(buffer) - at)
+            while lacking > 0 and not ended:
+                more = next(incoming, None)
+                ended = more is None
+                parts.append(more or "")
+                lacking -= len(more or "")
+            buffer, at = "".join(parts), 0
             continue
         if found is None:
             if at < len(buffer):

@@ -38,12 +38,14 @@ _References = dict[str, dict[str, str]]
 def find_references(chunks: Iterable[str]) -> _References:
     """The names of all link definitions: whether [this] is a link is decided anywhere in the document."""
     found: _References = {}
-    rest = ""
+    begun: list[str] = []
     for chunk in chunks:
-        text = rest + chunk
-        whole, newline, rest = text.rpartition("\n")
-        found |= _names(whole + newline)
-    return found | _names(rest)
+        whole, newline, rest = chunk.rpartition("\n")
+        if newline:
+            found |= _names("".join((*begun, whole, newline)))
+            begun = []
+        begun.append(rest)
+    return found | _names("".join(begun))
 
 
 def _names(text: str) -> _References:
@@ -82,12 +84,15 @@ def _chunks(chunks: Iterable[str]) -> Iterator[str]:
 
 
 def _lines(chunks: Iterable[str]) -> Iterator[str]:
-    rest = ""
+    begun: list[str] = []
     for chunk in chunks:
-        *whole, rest = (rest + chunk).split("\n")
-        yield from (f"{line}\n" for line in whole)
-    if rest:
-        yield rest
+        *whole, rest = chunk.split("\n")
+        for line in whole:
+            yield "".join((*begun, line, "\n"))
+            begun = []
+        begun.append(rest)
+    if last := "".join(begun):
+        yield last
 
 
 def _chunk_pieces(text: str, references: _References) -> Iterator[str | Flow]:

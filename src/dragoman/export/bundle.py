@@ -21,6 +21,7 @@ from dragoman.engines.converted import processor
 from dragoman.errors import DataError, UsageError
 from dragoman.language_codes import language_name, languages_of
 from dragoman.rundir import RunDirectory, read_json, replacing, sha256
+from dragoman.tokenizer import load_tokenizer
 
 FORMAT = 1
 NEEDED = ("config.json", "tokenizer.model", "model.safetensors")
@@ -46,6 +47,10 @@ def bundle(run: str | Path, out: str | Path, about: About | None = None, with_te
     for name in NEEDED:
         if not (directory.path / name).is_file():
             raise DataError(f"{directory.path}: {name} is missing; train the run to its end first")
+    from dragoman.checkpoint import load_model
+
+    load_tokenizer(directory.path)  # who packs a damaged run hears of it, not who unpacks it
+    load_model(directory)
     card = make_card(directory, about)
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.md", "\n".join(card_lines(card)) + "\n")

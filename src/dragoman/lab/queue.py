@@ -67,8 +67,8 @@ class Queue:
     def _of_kind(self, kind: str) -> dict[str, dict[str, Any]]:
         if kind not in self._kinds:
             path = self.directory / "arms" / f"{kind}.jsonl"
-            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             try:
+                lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
                 records = [json.loads(line) for line in lines]
                 self._kinds[kind] = {record["key"]: record for record in records}
             except (ValueError, KeyError, TypeError) as error:

@@ -27,7 +27,7 @@ class Treebanks:
 def prepare_run(banks: Treebanks, config: RunConfig, out: Path, units: Units) -> RunConfig:
     """Write the pairs and the vocabulary into the run's directory; the configuration that trains on them."""
     gold = _sample(_read(banks.train), banks.limit)
-    silver = _read(banks.silver)
+    silver, valid_trees = _read(banks.silver), _read([banks.valid])
     tokenizer = learn_vocabulary([*gold, *silver], units, config.model.vocab_size or 6000)
     directory = out / "trees"
     vocabulary_path = directory / "vocabulary.model"
@@ -43,7 +43,7 @@ def prepare_run(banks: Treebanks, config: RunConfig, out: Path, units: Units) ->
     corpora = [CorpusConfig(pairs=pairs("train", gold))]
     if silver:
         corpora.append(CorpusConfig(pairs=pairs("silver", silver), weight=banks.silver_weight))
-    valid = CorpusConfig(pairs=pairs("valid", _read([banks.valid])))
+    valid = CorpusConfig(pairs=pairs("valid", valid_trees))
     data = replace(config.data, train=tuple(corpora), valid=(valid,), tokenizer=str(vocabulary_path))
     return replace(config, data=data)
 

@@ -37,4 +37,4 @@ def main(path: str) -> None:
     from dragoman.train import Replay, train
 
     config = RunConfig.from_json(sys.stdin.read(), "the probe's configuration")
-    train(config, RunDirectory(path), "", Replay(STEPS, {}))
+    train(config, RunDirectory(path), "", Replay(STEPS, {}, {}))

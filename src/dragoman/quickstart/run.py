@@ -23,7 +23,7 @@ from dragoman.identify import detect_pair
 from dragoman.quantize import Verdict, quantize
 from dragoman.quickstart import report, sizing
 from dragoman.quickstart.probe import measure
-from dragoman.rundir import RunDirectory, read_json, write_atomically
+from dragoman.rundir import RunDirectory, made, read_json, write_atomically
 from dragoman.splitting import HeldOut, Pair, split_pairs
 from dragoman.translate import Translator
 
@@ -127,20 +127,21 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
     found = read_any(paths, wanted)
     for why, count in found.skipped.items():
         say(f"  {count:,} left out: {why}")
-    directory.mkdir(parents=True, exist_ok=True)
-    pairs, dropped = clean(found, directory, seed)
-    if len(pairs) < LEAST_PAIRS:
-        raise DataError(
-            f"{', '.join(map(str, paths))}: {len(pairs):,} pairs are left after cleaning, of {len(found.pairs):,}; at "
-            f"least {LEAST_PAIRS} are needed to train, validate and test, and some thousands for a translator"
-        )
-    wanted_sentences = sizing.held_out(len(pairs))
-    split = split_pairs(pairs, wanted_sentences, wanted_sentences, seed)
-    if len(split.test) < wanted_sentences / 2 or len(split.valid) < wanted_sentences / 2:
-        raise DataError(
-            f"{', '.join(map(str, paths))}: the sentences hang together by equal sides, so that only {len(split.test)} "
-            f"could be held out for the test where {wanted_sentences} are wanted; give more different sentences"
-        )
+    files = ", ".join(map(str, paths))
+    with made(directory):
+        pairs, dropped = clean(found, directory, seed)
+        if len(pairs) < LEAST_PAIRS:
+            raise DataError(
+                f"{files}: {len(pairs):,} pairs are left after cleaning, of {len(found.pairs):,}; at "
+                f"least {LEAST_PAIRS} are needed to train, validate and test, and some thousands for a translator"
+            )
+        wanted_sentences = sizing.held_out(len(pairs))
+        split = split_pairs(pairs, wanted_sentences, wanted_sentences, seed)
+        if len(split.test) < wanted_sentences / 2 or len(split.valid) < wanted_sentences / 2:
+            raise DataError(
+                f"{files}: the sentences hang together by equal sides, so that only {len(split.test)} "
+                f"could be held out for the test where {wanted_sentences} are wanted; give more different sentences"
+            )
     languages = wanted or found.languages or detect_pair(pairs)
     causes = examine_text(found.pairs, str(found.files[0]))  # as it was read: cleaning hides some
     for cause in causes:
@@ -177,6 +178,8 @@ def clean(found: Found, directory: Path, seed: int) -> tuple[list[Pair], dict[st
         checked = check_corpora(DataConfig(train=(CorpusConfig(pairs=str(everything)),), hold_out=0), seed)
         (corpus,) = checked.report().corpora
         return list(checked.train[0].pairs()), corpus.dropped
+    except DataError as error:  # of a file that nobody has given
+        raise DataError(str(error).replace(str(everything), ", ".join(map(str, found.files)))) from None
     finally:
         everything.unlink()
 

@@ -84,6 +84,8 @@ def read_keys(path: Path | None) -> tuple[str, ...]:
         keys = tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
     except OSError as error:
         raise UsageError(f"serve: --api-key-file {path} cannot be read ({error.strerror}); check the path") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"serve: --api-key-file {path} is no text ({error.reason}); give keys, one a line") from None
     short = min(map(len, keys), default=0)
     if short < 16:
         raise UsageError(

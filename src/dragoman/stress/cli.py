@@ -46,6 +46,8 @@ def stress(
     limits = {**LEAST, **dict(_limit(text, list(LEAST)) for text in least or ())}
     directory = RunDirectory.open(run)
     text = validation_pairs(directory.path) if pairs is None else read_any([pairs]).pairs
+    if pairs is not None and len(text) < 3:
+        raise DataError(f"{pairs}: {len(text)} pairs; at least 3 are needed to test with")
     if len(text) < 3:
         raise DataError(f"{run}: has no validation text (data/) to test with; give --pairs FILE")
     if source_language and target_language:
