@@ -217,6 +217,22 @@ def test_the_projects_own_documents_come_back_with_their_structure(repository: P
         assert report.how["source"] <= 0.1 * report.sentences, path.name  # left, and listed, rather than broken
 
 
+@pytest.mark.parametrize(
+    ("document", "translated"),
+    [
+        ("> [!NOTE]\n> worth\n> knowing\n", "> [!NOTE]\n> WORTH KNOWING\n"),
+        ("term\n: what it means\n: or this\n", "TERM\n: WHAT IT MEANS\n: OR THIS\n"),
+        (":::tip\na hint\n:::\n", ":::tip\nA HINT\n:::\n"),
+        ('!!! warning "a title"\n    the text\n', '!!! warning "A TITLE"\n    THE TEXT\n'),
+        ("a time: 5\nand more\n", "A TIME: 5 AND MORE\n"),
+        ("{% include x.html %} and {{ name }}\n", "{% include x.html %} AND {{ name }}\n"),
+        ("| a |\n|---|\n| tea \\| milk |\n", "| A |\n|---|\n| TEA \\| MILK |\n"),
+    ],
+)
+def test_markdown_of_other_dialects_keeps_its_marks_and_lines(document: str, translated: str) -> None:
+    assert shouted(document, "markdown") == translated
+
+
 def test_markdown_code_is_not_escaped() -> None:
     assert shouted("see `a*b <c> _d_` and <https://x.y/a_b_>\n", "markdown") == (
         "SEE `a*b <c> _d_` AND <https://x.y/a_b_>\n"
@@ -512,7 +528,8 @@ def test_what_cannot_be_kept_whole_stays_untranslated_in_po() -> None:
 JSON = r"""{
   "hello": "Hello {name}, <b>you</b>!",  "n": [1, -2.5e3, true, null],
   "url": "https://x.y", "id": "main_menu", "nested": {"a \"key\"": "tab\there \u00e9\n\nsecond line"},
-  "word": "Done.", "only": "{name}!",
+  "word": "Done.", "only": "{name}!", "quoted": "see <a href=\"/x\" title='\\'>here</a> now",
+  "ascii": "\u00e9 <i id=\"a\">x</i> y",
   "icu": "{n, plural, one {# dog} other {# dogs}}"
 }
 """
@@ -527,6 +544,8 @@ def test_json() -> None:
     assert (after["url"], after["id"]) == ("https://x.y", "main_menu")
     assert after["nested"] == {'a "key"': "TAB\tHERE É\n\nSECOND LINE"}
     assert (after["word"], after["only"]) == ("DONE.", "{name}!")
+    assert after["quoted"] == "SEE <a href=\"/x\" title='\\'>HERE</a> NOW"
+    assert r'"\u00c9 <i id=\"a\">X</i> Y"' in said
     assert after["icu"] == json.loads(JSON)["icu"]
     assert re.sub(r'"(?:[^"\\]|\\.)*"', "", said) == re.sub(r'"(?:[^"\\]|\\.)*"', "", JSON)
 
