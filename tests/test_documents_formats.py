@@ -94,11 +94,19 @@ def test_html_is_the_same_page_in_capitals() -> None:
         ("<b>one <i>two</b> three</i>", "<b>ONE <i>TWO</b> THREE</i>"),
         ("<svg/>dog", "<svg/>DOG"),
         ("<code>never closed dog", "<code>NEVER CLOSED DOG"),
+        ("he is 1<sup>st</sup><sup>, 2", "HE IS 1<sup>ST</sup><sup>, 2"),
+        ("a<sup>*</sup> dog.<sup><a href='#1'>[1]</a></sup> b", "A<sup>*</sup> DOG.<sup><a href='#1'>[1]</a></sup> B"),
         ("", ""),
     ],
 )
 def test_html_in_small(document: str, translated: str) -> None:
     assert shouted(document, "html") == translated
+
+
+def test_the_number_of_a_note_is_not_read_as_a_word() -> None:
+    interpreter = Scripted(careful)
+    through("a dog.<sup><a href='#1'>1</a></sup> A cat<sup>2</sup> sleeps.", "html", interpreter)
+    assert interpreter.asked == ["a dog.", "A cat sleeps."]
 
 
 def test_a_translation_cannot_bring_tags_in() -> None:
