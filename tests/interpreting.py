@@ -37,6 +37,8 @@ class Scripted:
     next_best: Callable[[str], Sequence[str]] = lambda _: ()
     obeys: bool = False  # whether required words come
     language: str | None = "en"
+    min_confidence: float | None = None
+    mark: str = ""
     asked: list[str] = field(default_factory=list)
 
     def fits(self, text: str) -> bool:

@@ -28,7 +28,9 @@ def both_ways(
     return out
 
 
-def test_a_tag_is_one_piece_and_says_the_language(both_ways: Path, tiny_text: Path, cli: Callable[..., Ran]) -> None:
+def test_a_tag_is_one_piece_and_says_the_language(
+    both_ways: Path, tiny_text: Path, tmp_path: Path, cli: Callable[..., Ran]
+) -> None:
     tokenizer = load_tokenizer(both_ways)
     ids = tokenizer.encode(">>eo<< the dog")
     assert tokenizer.piece(ids[0]) == "▁>>eo<<"
@@ -48,6 +50,9 @@ def test_a_tag_is_one_piece_and_says_the_language(both_ways: Path, tiny_text: Pa
     assert share(back.translate([target for _, target in known]), "en") > 0.9
     ran = cli("translate", both_ways, "--to", "eo", stdin="the old dog\n")
     assert (ran.code, ran.stdout) == (0, f"{there.translate(['the old dog'])[0]}\n")
+    (page := tmp_path / "page.txt").write_text("the old dog\n", encoding="utf-8")
+    assert cli("translate-file", both_ways, page, "--out", tmp_path / "out.txt", "--to", "eo").code == 0
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == ran.stdout
     unsaid = cli("translate", both_ways, stdin="the dog\n")
     assert (unsaid.code, unsaid.stderr) == (2, f"dragoman: {both_ways} translates into en, eo; say which: --to en\n")
     with pytest.raises(UsageError, match="translates into en, eo, not fr"):

@@ -117,6 +117,27 @@ def test_what_is_less_sure_than_asked_for_stays_as_it_was(calibrated: Path, cli:
     assert [json.loads(line)["withheld"] for line in ran.stdout.splitlines()] == [False, True, False]
 
 
+def test_a_document_keeps_its_doubtful_sentences_and_says_which(
+    calibrated: Path, tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    ran = cli("translate", calibrated, "--json", stdin="the dog sees the cat\nhgfe dcba\n")
+    sure, unsure = (json.loads(line) for line in ran.stdout.splitlines())
+    between = f"{(sure['confidence'] + unsure['confidence']) / 2:.6f}"
+    page, out, report = tmp_path / "page.html", tmp_path / "out.html", tmp_path / "report.json"
+    page.write_text("<p>the dog sees the cat</p><p>hgfe <b>dcba</b></p>", encoding="utf-8")
+    ran = cli("translate-file", calibrated, page, "--out", out, "--min-confidence", between, "--report", report)
+    assert ran.code == 0, ran.stderr
+    said = sure["translations"][0]["text"]
+    assert out.read_text(encoding="utf-8") == f"<p>{said}</p><p>[?] hgfe <b>dcba</b></p>"
+    (listed,) = json.loads(report.read_text(encoding="utf-8"))["sentences_listed"]
+    assert listed["how"] == "source"
+    assert listed["notes"][0] == f"confidence {unsure['confidence']:.2f}"
+    messages = tmp_path / "a.po"
+    messages.write_text('msgid "hgfe dcba"\nmsgstr ""\n', encoding="utf-8")
+    ran = cli("translate-file", calibrated, messages, "--out", tmp_path / "o.po", "--min-confidence", between)
+    assert (tmp_path / "o.po").read_text(encoding="utf-8") == messages.read_text(encoding="utf-8")
+
+
 def test_both_engines_say_the_same_and_long_lines_have_words_too(calibrated: Path) -> None:
     lines = ["the old dog sees the red house", "the cat finds the tree. " * 12]
     ratings = []

@@ -33,6 +33,8 @@ def said(document: str, interpreter: Scripted, kind: Format = "html") -> tuple[s
         ("one <img src='x'> two three", "THREE TWO <img src='x'> ONE"),
         ("one two<sup></sup> three", "THREE TWO<sup></sup> ONE"),
         ("see <a href='u'>https://a.b/c</a> now", "NOW <a href='u'>https://a.b/c</a> SEE"),
+        ("pure H<sub>2</sub>O and H<sub>2</sub>O", "H<sub>2</sub>O AND H<sub>2</sub>O PURE"),
+        ("E is m<b>c<sup>2</sup></b> here", "HERE M<b>C<sup>2</sup></b> IS E"),
     ],
 )
 def test_tags_go_with_their_words(document: str, translated: str) -> None:

@@ -107,9 +107,14 @@ def test_a_folder_is_all_that_is_in_it(tmp_path: Path) -> None:
     write(tmp_path / "deeper" / "news.en", "three\n")
     write(tmp_path / "deeper" / "news.fr", "trois\n")
     write(tmp_path / "README", "not data")
+    write(tmp_path / "notes.md", "not data")
     found = read_any([tmp_path])
     assert found.pairs == [("one", "un"), ("two", "deux"), ("three", "trois")]
     assert read_any([tmp_path], ("fr", "en")).pairs[-1] == ("trois", "three")
+    write(tmp_path / "deeper" / "alone.en", "four\n")
+    with pytest.raises(DataError, match="1 files of one name"):
+        read_any([tmp_path])
+    (tmp_path / "deeper" / "alone.en").unlink()
     write(tmp_path / "deeper" / "news.de", "drei\n")
     with pytest.raises(DataError, match=r"3 files of one name; .*--source-language"):
         read_any([tmp_path])

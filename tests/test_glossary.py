@@ -152,6 +152,18 @@ def test_a_longer_word_is_another_word(tokenizer: Tokenizer) -> None:
         assert (phrases.missing(progress) == 0) == enough, text
 
 
+def test_after_a_full_stop_a_word_is_asked_for_with_its_space(tokenizer: Tokenizer) -> None:
+    phrases = Phrases([Required(("kat",))], tokenizer, Borders.of(tokenizer))
+    spaced = tokenizer.encode("kat")[0]
+    for text, bare in (("la (", True), ("la.", False), ("la,", False)):
+        progress = phrases.start
+        for token in tokenizer.encode(text):
+            progress = phrases.advance(progress, token)
+        wanted = phrases.wanted(progress)
+        assert spaced in wanted
+        assert any(not tokenizer.piece(token).startswith("▁") for token in wanted) == bare, text
+
+
 # The search, over a model drawn at random.
 
 

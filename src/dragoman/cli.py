@@ -37,6 +37,8 @@ from dragoman.options import (
     GlossaryFile,
     Into,
     Keep,
+    MarkBefore,
+    MinConfidence,
     Minutes,
     Numbers,
     Out,
@@ -148,11 +150,8 @@ def translate(
     to: Into = None,
     glossary: GlossaryFile = None,
     keep: Keep = None,
-    min_confidence: Annotated[
-        float | None,
-        typer.Option(min=0.0, max=1.0, help="Leave the source, marked, in place of what is less sure than this."),
-    ] = None,
-    mark: Annotated[str, typer.Option(help="For --min-confidence: put before a source that is left.")] = "[?] ",
+    min_confidence: MinConfidence = None,
+    mark: MarkBefore = "[?] ",
     repair: Annotated[
         bool, typer.Option("--repair/--no-repair", help="Decode again what loops, copies, runs away or is empty.")
     ] = True,
@@ -162,6 +161,7 @@ def translate(
 
     The output has a line for each line of the input, in its order; empty lines stay empty.
     """
+    from dragoman.confidence import require_calibration
     from dragoman.glossary import Glossary, requirements
     from dragoman.translate import WINDOW, Translation, Translator
 
@@ -205,11 +205,7 @@ def translate(
             raise UsageError(
                 f"translate: --min-confidence and --n-best {n_best}; a line is one or the other: leave one"
             )
-        if translator.calibration is None:
-            raise UsageError(
-                f"translate: --min-confidence: {runs[0]} is not calibrated; run once: dragoman calibrate {runs[0]} "
-                f"--source FILE --reference FILE (of sentences it was not trained on)"
-            )
+        require_calibration(translator.calibration, runs[0])
     rate = as_json or min_confidence is not None
     if input_ is not None and output is not None:
         from dragoman.resumable import identity_of, translate_file

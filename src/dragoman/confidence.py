@@ -14,9 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from dragoman.errors import DataError
+from dragoman.errors import DataError, UsageError
 from dragoman.rundir import RunDirectory, read_json, write_atomically
 from dragoman.words import Word, split_words
 
@@ -124,6 +125,14 @@ class Calibration:
             return cls(sentence, word, float(values["good"]), str(values["digest"]))
         except (KeyError, TypeError, ValueError):
             raise DataError(f"{run.confidence_path}: damaged; make it anew with `dragoman calibrate`") from None
+
+
+def require_calibration(found: Calibration | None, run: Path) -> None:
+    if found is None:
+        raise UsageError(
+            f"--min-confidence: {run} is not calibrated; run once: dragoman calibrate {run} --source FILE "
+            f"--reference FILE (of sentences it was not trained on)"
+        )
 
 
 def sentence_features(evidence: Evidence) -> tuple[float, ...]:

@@ -104,6 +104,10 @@ def _reader(path: Path) -> Callable[[Path, Found, Wanted], None] | None:
             return None
 
 
+# Endings as short as a language's code of files that lie about in any folder.
+_NO_LANGUAGE = {".md", ".py", ".sh", ".js", ".log", ".txt", ".pdf", ".zip", ".xml", ".yml", ".rst", ".htm", ".bak"}
+
+
 def _read_folder(folder: Path, found: Found, wanted: Wanted) -> None:
     """Every file of a known kind, and plain files that are two of a name: news.en and news.de."""
     plain: dict[Path, list[Path]] = {}
@@ -121,7 +125,7 @@ def _read_folder(folder: Path, found: Found, wanted: Wanted) -> None:
         if len(files) == 2:
             source, target = _in_order(files, wanted)
             _read_aligned(source, target, found)
-        else:
+        elif len(files) > 1 or files[0].suffix.lower() not in _NO_LANGUAGE:
             raise DataError(
                 f"{name}.*: {len(files)} files of one name; give the two that are translations of each other, or name "
                 f"their languages with --source-language and --target-language"

@@ -29,6 +29,13 @@ Keep = Annotated[
     list[str] | None,
     typer.Option("--keep", metavar="KIND", help="Copied through as they are: placeholders, urls, emails or numbers."),
 ]
+MinConfidence = Annotated[
+    float | None,
+    typer.Option(
+        "--min-confidence", min=0.0, max=1.0, help="Leave the source, marked, in place of what is less sure than this."
+    ),
+]
+MarkBefore = Annotated[str, typer.Option("--mark", help="For --min-confidence: put before a source that is left.")]
 
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
 References = Annotated[

@@ -14,6 +14,7 @@ from dragoman.glossary import Required, capitalised, is_spaceless, is_word_chara
 from dragoman.tokenizer import Tokenizer
 
 _SENTENCE_ENDS = ".!?…:"
+_CLOSING = ".,;:!?…)]}»”%"
 
 
 class Spelling(NamedTuple):
@@ -42,6 +43,7 @@ class Borders:
     over_before: tuple[bool, ...]  # a word that comes before this piece is over
     open_after: tuple[bool, ...]  # a word without a space may begin after this piece
     sentence_after: tuple[bool, ...]
+    space_after: tuple[bool, ...]  # there a word belongs behind a space, though it would count without one
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Borders":
@@ -51,6 +53,7 @@ class Borders:
             tuple(bool(piece) and not is_word_character(piece[0]) for piece in plain),
             tuple(bool(piece) and not is_word_character(piece[-1]) for piece in plain),
             tuple(bool(piece) and piece[-1] in _SENTENCE_ENDS for piece in plain),
+            tuple(bool(piece) and piece[-1] in _CLOSING for piece in plain),
         )
 
 
@@ -116,9 +119,16 @@ class Phrases:
                 for term, count in enumerate(left)
                 if count
                 for spelling in self._spellings[term]
-                if self._may_begin(spelling, progress.last)
+                if self._may_begin(spelling, progress.last) and not self._runs_on(term, spelling, progress.last)
             }
         return found
+
+    def _runs_on(self, term: int, spelling: Spelling, last: int | None) -> bool:
+        """Whether it would follow a full stop without a space, and can be had with one as soon. Where it stands so it
+        is read, but nobody asks for it."""
+        if last is None or not self._borders.space_after[last] or spelling.after_any or spelling.sentence_start:
+            return False
+        return any(other.after_any and len(other.ids) <= len(spelling.ids) + 2 for other in self._spellings[term])
 
     def advance(self, progress: Progress, token: int) -> Progress:
         key = (progress, token)

@@ -95,7 +95,8 @@ def too_short(_: Sequence[str], outputs: Sequence[str], references: Sequence[str
         f"brevity penalty {score.bp:.2f}",
         f"BLEU is {score.score:.1f}; without the penalty it would be {score.score / score.bp:.1f}",
         f"dragoman evaluate {run} --alpha 1.2 --source F --reference F",
-        0.9 * (1 - score.bp),
+        # Where the words are wrong too, there is little that longer outputs would bring.
+        0.9 * (1 - score.bp) * min(1.0, score.score / score.bp / 10),
     )
 
 

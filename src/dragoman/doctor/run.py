@@ -125,7 +125,9 @@ def too_few_steps(events: Sequence[Event], config: RunConfig, name: str) -> Caus
     hardly_seen = bool(epochs) and bool(scores) and epochs[-1] < 1
     if not rising and not hardly_seen:
         return None
-    budget = f"--minutes {2 * config.train.minutes:g}" if config.train.minutes else f"--steps {2 * config.train.steps}"
+    budget = (
+        f"--minutes {2 * config.train.minutes:.3g}" if config.train.minutes else f"--steps {2 * config.train.steps}"
+    )
     return Cause(
         "too few steps",
         "validation BLEU was still rising when training ended" if rising else "training ended within its first epoch",

@@ -6,7 +6,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.options import Alpha, AsJson, Beam, EngineChoice, GlossaryFile, Numbers, Run
+from dragoman.options import (
+    Alpha,
+    AsJson,
+    Beam,
+    EngineChoice,
+    GlossaryFile,
+    Into,
+    MarkBefore,
+    MinConfidence,
+    Numbers,
+    Run,
+)
 from dragoman.terminal import say, show
 
 FormatName = Literal["auto", "text", "markdown", "html", "docx", "odt", "srt", "vtt", "po", "json"]
@@ -27,7 +38,10 @@ def translate_file(
     language: Annotated[
         str | None, typer.Option(help="Code of the document's language [default: what the run's data say].")
     ] = None,
+    to: Into = None,
     glossary: GlossaryFile = None,
+    min_confidence: MinConfidence = None,
+    mark: MarkBefore = "[?] ",
     beam: Beam = None,
     alpha: Alpha = None,
     engine: EngineChoice = "auto",
@@ -50,12 +64,23 @@ def translate_file(
     kind = format_of(document.name) if format_ == "auto" else format_
     terms = None if glossary is None else Glossary.load(glossary)
     if language is None and (known := languages_of(RunDirectory.open(run))) is not None:
-        language = known[0]
+        language = known[1] if to == known[0] else known[0]
     given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
     interpreter = RunInterpreter.load(
-        run, engine=engine, compute_type=compute_type, rules=requirements(terms), language=language, **given
+        run,
+        engine=engine,
+        compute_type=compute_type,
+        rules=requirements(terms),
+        language=language,
+        to=to,
+        min_confidence=min_confidence,
+        mark="" if kind == "po" else mark,  # there an empty msgstr says that it was left
+        **given,
     )
-    identity = [*identity_of([run], None), interpreter.translator.engine.name, terms]
+    translator = interpreter.translator
+    identity: list[object] = [*identity_of([run], None), translator.engine.name, terms, translator.tag]
+    if min_confidence is not None:
+        identity += [min_confidence, mark, translator.calibration]
     done = translate_document(
         interpreter,
         document,

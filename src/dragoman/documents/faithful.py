@@ -16,7 +16,7 @@ from dragoman.documents.keep import added, find_kept, lost
 from dragoman.documents.standins import SCHEMES, Scheme, masked
 from dragoman.documents.tags import place_marks, places_in, without_alignment
 from dragoman.glossary import Required
-from dragoman.translate import Candidate
+from dragoman.translate import Candidate, Translation
 
 # plain: the best translation; other: a next best one; stand-in: of the sentence with words in place of what must stay;
 # required: searched for with what was lost; pieces: translated around what must stay; source: not translated.
@@ -74,6 +74,9 @@ def translate_sentences(batch: Sequence[tuple[Flow, Sentence]], interpreter: Int
         # What the translator itself finds wrong (a loop, a copy) it has tried to mend already: it is said, no more.
         choice = _Choice(sentence, best, (*notes, *plain[sentence.text].faults))
         choices[key] = choice if notes else replace(choice, candidate=best)
+    left = {key: why for key in different if (why := _why_left(plain[key[0]], interpreter.min_confidence))}
+    for key in left:
+        del choices[key]
     for attempt in (_next_best, _stand_ins, _with_required):
         missing = {key: choice for key, choice in choices.items() if choice.candidate is None}
         if missing:
@@ -81,7 +84,19 @@ def translate_sentences(batch: Sequence[tuple[Flow, Sentence]], interpreter: Int
     for key, choice in choices.items():
         if choice.candidate is None and not _faults(choice.text, choice.plain.text, choice.sentence.kept).grave:
             choices[key] = replace(choice, candidate=choice.plain)
-    return [_finish(flow, one, choices[one.text, one.kept], interpreter) for flow, one in batch]
+    return [
+        Said((interpreter.mark, *untranslated(flow, one)), "source", left[one.text, one.kept])
+        if (one.text, one.kept) in left
+        else _finish(flow, one, choices[one.text, one.kept], interpreter)
+        for flow, one in batch
+    ]
+
+
+def _why_left(translation: Translation, min_confidence: float | None) -> tuple[str, ...]:
+    if min_confidence is None or not translation.is_doubtful(min_confidence):
+        return ()
+    sure = () if translation.confidence is None else (f"confidence {translation.confidence:.2f}",)
+    return (*sure, *translation.faults)
 
 
 def _next_best(choices: dict[_Key, _Choice], interpreter: Interpreter) -> dict[_Key, _Choice]:

@@ -238,7 +238,8 @@ class FlowBuilder:
         self.length += len(text)
 
     def add_point(self, raw: "Sequence[str | Flow]", breaks: bool = False, divides: bool = False) -> None:
-        self.marks.append(Mark(self.length, tuple(raw), breaks=breaks, divides=divides, glued=self._after_a_word()))
+        glued = self._after_a_word('.,;:!?)»”’"')
+        self.marks.append(Mark(self.length, tuple(raw), breaks=breaks, divides=divides, glued=glued))
         self.raw.append(raw_of(raw))
 
     def open(self, name: str, raw: "Sequence[str | Flow]") -> int:
@@ -275,8 +276,9 @@ class FlowBuilder:
             frozenset(self.verbatim),
         )
 
-    def _after_a_word(self) -> bool:
-        return next((text[-1].isalnum() for text in reversed(self.text) if text), False)
+    def _after_a_word(self, or_one_of: str = "") -> bool:
+        last = next((text[-1] for text in reversed(self.text) if text), " ")
+        return last.isalnum() or last in or_one_of
 
     @staticmethod
     def _alone(mark: Mark) -> Mark:

@@ -3,7 +3,7 @@
 import html
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.lexer import RAW_TEXT, Token, attribute, element, html_tokens
@@ -19,6 +19,7 @@ _SPOKEN = re.compile(
     r"""(\s(?:alt|title|placeholder|aria-label|summary|label)\s*=\s*)(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
 )
 _DESCRIPTION = re.compile(r"""(\scontent\s*=\s*)(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+LONGESTNOTE = 8  # tags and texts that a note's number may consist of, its end too
 LONGESTCOPIED = 60  # characters: longer code in a sentence is passed by, not read
 
 
@@ -40,6 +41,17 @@ def html_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
             yield from flow_of(builder)
             builder = FlowBuilder()
             yield from (inner.raw for inner in element(tokens, token))
+        elif token.kind == "start" and token.name == "sup" and not kept:
+            # A note's number is no word of the sentence: the model would count things with it.
+            ahead = list(islice(tokens, LONGESTNOTE))
+            last = next((i for i, one in enumerate(ahead) if one.kind == "end" and one.name == "sup"), None)
+            inner = ahead[: last or 0]
+            if inner and not any(_has_letters(one) for one in inner):
+                builder.add_point([token.raw, *(one.raw for one in ahead[: len(inner) + 1])])
+                ahead = ahead[len(inner) + 1 :]
+            else:
+                builder.open(token.name, tag_pieces(token))
+            tokens = chain(ahead, tokens)
         elif token.kind == "start" and token.name in _INLINE:
             builder.open(token.name, tag_pieces(token))
         elif token.kind == "end" and token.name in _INLINE | COPIED:
@@ -78,6 +90,13 @@ def tag_pieces(token: Token) -> list[str | Flow]:
             pieces += [token.raw[position : found.start(group)], Flow(html.unescape(value), value, escape=_in_quotes)]
             position = found.end(group)
     return [*pieces, token.raw[position:]]
+
+
+def _has_letters(token: Token) -> bool:
+    """Or is something that may hold some: a picture, a block."""
+    if token.kind == "text":
+        return any(map(str.isalpha, html.unescape(token.raw)))
+    return token.name not in _INLINE
 
 
 def escape(text: str) -> str:

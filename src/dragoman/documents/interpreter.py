@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
+from dragoman.confidence import require_calibration
 from dragoman.engines import ComputeType, EngineName
 from dragoman.glossary import Required, Requirements, all_required
 from dragoman.translate import Candidate, Translation, Translator
@@ -17,6 +18,14 @@ class Interpreter(Protocol):
     def language(self) -> str | None:
         """Code of the source language, where it is known."""
         ...
+
+    @property
+    def min_confidence(self) -> float | None:
+        """What is less sure than this is left as it was, after `mark`. None: nothing is left for that."""
+        ...
+
+    @property
+    def mark(self) -> str: ...
 
     def fits(self, text: str) -> bool:
         """Whether a sentence is short enough to be translated as one."""
@@ -44,9 +53,12 @@ class RunInterpreter:
         load_explainer: "Callable[[], Explainer | None]",
         rules: Requirements | None = None,
         language: str | None = None,
+        min_confidence: float | None = None,
+        mark: str = "",
     ) -> None:
         self.translator = translator
         self.language = language
+        self.min_confidence, self.mark = min_confidence, mark
         self.rules = rules
         self._load_explainer = load_explainer
         self._explainers: list[Explainer | None] = []
@@ -60,19 +72,29 @@ class RunInterpreter:
         compute_type: ComputeType | None = None,
         rules: Requirements | None = None,
         language: str | None = None,
+        to: str | None = None,
+        min_confidence: float | None = None,
+        mark: str = "",
         **search: float,
     ) -> Self:
         translator = Translator.load(
-            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, to=None, **search
+            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, to=to, **search
         )
-        return cls(translator, lambda: explainer_of(translator, run), rules, language)
+        if min_confidence is not None:
+            require_calibration(translator.calibration, run)
+        return cls(translator, lambda: explainer_of(translator, run), rules, language, min_confidence, mark)
 
     def fits(self, text: str) -> bool:
         return self.translator.fits(text)
 
     def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Translation]:
         found = self.translator.translate_stream(
-            texts, n_best, warn=lambda _: None, scores=n_best > 1, required=self.rules
+            texts,
+            n_best,
+            warn=lambda _: None,
+            scores=n_best > 1,
+            required=self.rules,
+            rate=self.min_confidence is not None and n_best == 1,
         )
         return list(found)
 

@@ -26,7 +26,10 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HTML_OPEN = re.compile(r" {0,3}<(script|pre|style|textarea|!--)", re.IGNORECASE)
 _HTML_CLOSE = re.compile(r"</(script|pre|style|textarea)>|-->", re.IGNORECASE)
 _NOTE = re.compile(r"\[\^[^\]\s]+\]|^\[[ xX]\](?=\s)")
-_LINE_OF_ITS_OWN = re.compile(r"\[[^\]\n]+\]:")  # a note, where notes are not known, goes on as a paragraph
+# What other dialects have at the beginning of a line: alerts, admonitions, fenced boxes, definitions of terms.
+_LINE_MARK = re.compile(r"\[!\w+\][-+]?\Z|(?:!!!|\?\?\?)\+?[ \t]+[\w-]+|:{3,}.*|:[ \t]+(?=\S)")
+# Where such things are not known they go on as a paragraph; so do notes.
+_LINE_OF_ITS_OWN = re.compile(r"\[[^\]\n]+\]:|:{3}|:[ \t]")
 _LINK_TAIL = re.compile(r"\]\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\)|\]\[(?:[^\[\]\\]|\\.)*\]|\]")
 _IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)(" + _LINK_TAIL.pattern + ")")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)")
@@ -115,7 +118,9 @@ def _chunk_pieces(text: str, references: _References) -> Iterator[str | Flow]:
             yield from html_pieces([text[starts[first] : end]])
             position = end
             continue
-        spans = list(_find(token.content, lines[first:last], starts[first:last], position))
+        # In a cell a bar is written with a backslash, which the parser takes away.
+        content = token.content.replace("|", r"\|") if kind == "cell" else token.content
+        spans = list(_find(content, lines[first:last], starts[first:last], position))
         if not spans:  # written in a way in which it is not found again: it stays
             continue
         (start, _), (_, end) = spans[0], spans[-1]
@@ -158,20 +163,26 @@ def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
     builder = FlowBuilder()
     at = 0
     links: list[str] = []
-    automatic = copied = False
+    automatic = copied = marked = False
+    begins = True  # a line
     for token in tokens:
         raw: str | None
         match token.type:
             case "text":
                 raw = token.content
-                _add_text(builder, raw, keep=automatic or copied)
+                mark = _LINE_MARK.match(raw) if begins else None
+                if mark:
+                    builder.add_point([mark[0]])
+                    marked = marked or not mark[0].startswith(": ")
+                _add_text(builder, raw[len(mark[0]) if mark else 0 :], keep=automatic or copied)
             case "text_special":
                 raw = token.markup
                 builder.add_text(token.content, raw)
             case "softbreak":
                 raw = _matched(r" *\n *", content, at)
-                if _LINE_OF_ITS_OWN.match(content, at + len(raw or "")):
+                if marked or _LINE_OF_ITS_OWN.match(content, at + len(raw or "")):
                     builder.add_point([f"\n{prefix}"], breaks=True)
+                    marked = False
                 else:
                     builder.add_text(f"\n{prefix}", raw or "")
             case "hardbreak":
@@ -224,6 +235,7 @@ def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
         if raw is None or not content.startswith(raw, at):
             return None
         at += len(raw)
+        begins = token.type in ("softbreak", "hardbreak")
     return builder if at == len(content) else None
 
 

@@ -1,7 +1,7 @@
 """Plain text: paragraphs, lists and lines; and strings, which may hold tags."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from dragoman.documents.flow import Flow, FlowBuilder
@@ -26,11 +26,11 @@ def text_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
         yield text[position:]
 
 
-def string_flow(text: str, raw: str, escape: Callable[[str], str]) -> Flow:
+def string_flow(text: str, raw: str) -> Flow:
     """A message of a program: its lines are its own, its tags are marks, its placeholders are kept anyway."""
     builder = FlowBuilder()
     add_tagged(builder, text)
-    return replace(builder.flow(escape), raw=raw, whole_lines=True)
+    return replace(builder.flow(), raw=raw, whole_lines=True)
 
 
 def add_tagged(builder: FlowBuilder, text: str) -> None:

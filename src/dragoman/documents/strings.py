@@ -29,7 +29,9 @@ def json_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
             raw = string[1:-1]
             ascii_only = "\\u" in raw and raw.isascii()
             yield '"'
-            yield string_flow(json.loads(string, strict=False), raw, _json_escape_ascii if ascii_only else _json_escape)
+            # Escaped as a whole: a tag's own quotes are as much a part of the string as its text.
+            flow = string_flow(json.loads(string, strict=False), raw)
+            yield replace(flow, finish=_json_escape_ascii if ascii_only else _json_escape)
             yield '"' + found[0][len(string) :]
     except ValueError as error:
         raise DataError(f"not JSON at {str(error)!r}; correct the file") from None
@@ -77,7 +79,7 @@ def po_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
                 continue
             yield text[position : found.start("value")]
             # What stays untranslated stays empty: programs then show the msgid, and translators see what is to do.
-            yield replace(string_flow(source, '""', str), finish=_po_string)
+            yield replace(string_flow(source, '""'), finish=_po_string)
             position = found.end("value")
         yield text[position:]
 

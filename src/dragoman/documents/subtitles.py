@@ -68,7 +68,9 @@ def _flow(
                     builder.add_point([newline], breaks=True)
                 else:
                     builder.add_text("\n", newline)
-            _add_line(builder, line, unescape)
+            if dash := re.match(r"\s*[-–—]\s*", line):  # who speaks is no part of what is said
+                builder.add_point([dash[0]], breaks=True)
+            _add_line(builder, line[dash.end() if dash else 0 :], unescape)
     flow = builder.flow(escape)
     yield replace(flow, wrap=Wrap(width, "", newline) if lines > 1 else None)
     yield cues[-1][3]

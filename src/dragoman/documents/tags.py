@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Protocol
 
 from dragoman.documents.flow import Flow, Item, Sentence, merged
@@ -68,6 +68,7 @@ def place_marks(
     """The translation with the sentence's marks in it; None: there are not words enough to part."""
     root = _tree(flow, sentence)
     target_words, rows = _whole(target, sentence, target_words, [_normalised(row) for row in weights])
+    source_words, target_words, rows = _parted(flow, sentence, target, source_words, target_words, rows)
     shares = _Shares(sentence, target, source_words, target_words, rows)
     intervals: dict[int, tuple[int, int]] = {id(root): (0, len(target_words))}
     empty = _place_children(flow, root, 0, len(target_words), shares, intervals)
@@ -89,6 +90,48 @@ def _whole(
             mean = [sum(column) / (last - first) for column in zip(*rows[first:last], strict=True)]
             words, rows = [*words[:first], span, *words[last:]], [*rows[:first], mean, *rows[last:]]
     return words, rows
+
+
+def _parted(
+    flow: Flow,
+    sentence: Sentence,
+    target: str,
+    source_words: Sequence[Placed],
+    target_words: Sequence[Placed],
+    rows: Sequence[Sequence[float]],
+) -> tuple[Sequence[Placed], Sequence[Placed], Sequence[Sequence[float]]]:
+    """A word with marks inside that is the same in both languages (H₂O, mc², 1st) is parted in both where they are."""
+    place = places_in(sentence)
+    marked = {place(flow.marks[number].at) for number in sentence.marks}
+
+    def alike(text: str, words: Sequence[Placed], word: str) -> list[int]:
+        return [i for i, one in enumerate(words) if text[one.start : one.end].lower() == word]
+
+    for source in list(source_words):
+        cuts = sorted(at - source.start for at in marked if source.start < at < source.end)
+        word = sentence.text[source.start : source.end].lower()
+        if not cuts:
+            continue
+        here, there = alike(sentence.text, source_words, word), alike(target, target_words, word)
+        if len(here) != len(there):
+            continue
+        column = source_words.index(source)
+        row = there[here.index(column)]
+        edges = [0, *cuts, source.end - source.start]
+        parts, length = list(pairwise(edges)), edges[-1]
+        wider = [
+            [*weights[:column], *(weights[column] * (end - at) / length for at, end in parts), *weights[column + 1 :]]
+            for weights in rows
+        ]
+        own = [[0.0] * len(wider[row]) for _ in parts]
+        for number, weights in enumerate(own):
+            weights[column + number] = 1.0
+        rows = [*wider[:row], *own, *wider[row + 1 :]]
+        source_words, target_words = (
+            [*words[:i], *(Span(words[i].start + at, words[i].start + end) for at, end in parts), *words[i + 1 :]]
+            for words, i in ((source_words, column), (target_words, row))
+        )
+    return source_words, target_words, rows
 
 
 def without_alignment(sentence: Sentence, target: str) -> tuple[list[Span], list[Span], list[list[float]]]:

@@ -29,6 +29,9 @@ class ServedInterpreter:
         self.translator = service.translators[pair.name]
         self.left = threading.Event()  # nobody waits any longer
 
+    min_confidence: float | None = None  # nobody can ask for it here
+    mark = ""
+
     @property
     def language(self) -> str | None:
         return self.pair.source
