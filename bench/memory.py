@@ -22,8 +22,8 @@ def step_of_the_papers_size(micro_batch_tokens: int, threads: int) -> None:
     from dragoman.config import ModelConfig, TrainConfig
     from dragoman.loss import smoothed_cross_entropy
     from dragoman.model import Transformer
+    from dragoman.optimizer import make_optimizer
     from dragoman.safeguards import keep_freed_memory
-    from dragoman.starting import make_optimizer
 
     keep_freed_memory()
     torch.set_num_threads(threads)

@@ -22,9 +22,9 @@ from dragoman.config import SearchConfig, TrainConfig
 from dragoman.dataset import Prepared
 from dragoman.engines.reference import ReferenceEngine
 from dragoman.model import Transformer
+from dragoman.optimizer import make_optimizer
 from dragoman.safeguards import keep_freed_memory
 from dragoman.schedule import linear_rate
-from dragoman.starting import make_optimizer
 from dragoman.translate import Translator
 from shapes import SHAPES, WORK, multi30k
 

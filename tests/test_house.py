@@ -37,6 +37,7 @@ ORDER = [
     "recurrent",
     "loss",
     "schedule",
+    "optimizer",
     "trace",
     # what is kept
     "rundir",

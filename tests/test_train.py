@@ -72,8 +72,11 @@ def metrics(run: Path) -> list[dict[str, object]]:
     return [{k: v for k, v in line.items() if k not in ("seconds", "tokens_per_second")} for line in lines]
 
 
-def test_resumed_equals_uninterrupted_and_seed_decides(copies: Path, tmp_path: Path) -> None:
-    settings = copy_settings(**{"model.dropout": 0.1, "train.valid_steps": 60, "train.schedule": "paper"})
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_resumed_equals_uninterrupted_and_seed_decides(optimizer: str, copies: Path, tmp_path: Path) -> None:
+    settings = copy_settings(
+        **{"model.dropout": 0.1, "train.valid_steps": 60, "train.schedule": "paper", "train.optimizer": optimizer}
+    )
 
     def run(name: str, *more: str) -> Path:
         dragoman("train", "--pairs", copies, "--out", tmp_path / name, *settings, *more)

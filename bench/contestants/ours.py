@@ -10,8 +10,8 @@ from dragoman.config import TrainConfig
 from dragoman.dataset import Prepared
 from dragoman.loss import smoothed_cross_entropy
 from dragoman.model import Transformer
+from dragoman.optimizer import make_optimizer
 from dragoman.ranks import Gradients, Ranks
-from dragoman.starting import make_optimizer
 from dragoman.train import seed_of
 from shapes import Shape
 

@@ -25,6 +25,7 @@ Positions = Literal["sinusoidal", "sinusoidal-2d", "learned", "index", "none"]
 AttentionScale = Literal["1/sqrt(d_k)", "1/d_k", "1"]
 RecurrentAttention = Literal["multiplicative", "additive", "none"]
 Schedule = Literal["paper", "linear"]
+Optimizer = Literal["adam", "muon"]
 Task = Literal["translate", "continue", "restore", "classify"]
 TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # of [data]: shares of the pairs of a view
 
@@ -214,6 +215,7 @@ class TrainConfig:
     schedule: Schedule = "paper"  # linear: the same warm-up to `peak_rate`, then straight down to zero
     warmup_steps: int = 4000
     peak_rate: float | None = None  # None: the paper's d_model^-0.5 * warmup_steps^-0.5
+    optimizer: Optimizer = "adam"  # muon learns more from each step, for trainings of minutes: docs/decisions/019
     adam_beta1: float = 0.9
     adam_beta2: float = 0.98
     adam_epsilon: float = 1e-9
@@ -239,6 +241,10 @@ class TrainConfig:
             _require(0 <= getattr(self, name) < 1, "train", name, getattr(self, name), "at least 0 and below 1")
         _require(self.answer_seconds > 0, "train", "answer_seconds", self.answer_seconds, "above 0")
         _require(self.adam_epsilon > 0, "train", "adam_epsilon", self.adam_epsilon, "above 0")
+        if self.shard and self.optimizer == "muon":
+            raise ConfigError(
+                "train.optimizer = muon with train.shard; Muon needs whole matrices: use adam, or no shard"
+            )
         _require(self.minutes is None or self.minutes > 0, "train", "minutes", self.minutes, "above 0")
         _require(self.peak_rate is None or self.peak_rate > 0, "train", "peak_rate", self.peak_rate, "above 0")
         _require(

@@ -13,6 +13,7 @@ from dragoman.config import RunConfig, TrainConfig, flatten
 from dragoman.dataset import Prepared, prepare
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.model import Transformer, count_parameters
+from dragoman.optimizer import make_optimizer
 from dragoman.ranks import Gradients, Ranks, ShardedGradients, divide, leads
 from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory, read_json
@@ -126,12 +127,6 @@ def already_finished(run: RunDirectory, config: RunConfig) -> bool:
         print(f"{run.path} is finished ({progress.step:,} steps); to go on, raise --steps or --minutes",
               file=sys.stderr)  # fmt: skip
     return True
-
-
-def make_optimizer(model: Transformer, settings: TrainConfig) -> torch.optim.Optimizer:
-    """Adam as in section 5.3; the rate is set before every step."""
-    betas = (settings.adam_beta1, settings.adam_beta2)
-    return torch.optim.Adam(model.parameters(), lr=0.0, betas=betas, eps=settings.adam_epsilon, fused=True)
 
 
 def budget_used(settings: TrainConfig, step: int, seconds: float) -> float:
