@@ -50,6 +50,13 @@ def test_every_command_takes_a_bundle_for_a_run(
     assert cli("unbundle", packed, "--out", tmp_path / "run").code == 2  # nothing is written over
 
 
+def test_what_was_calibrated_goes_along(tiny_run: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(tiny_run, tmp_path / "run")
+    (run / "confidence.json").write_text("{}")
+    unpack(bundle(run, tmp_path / "tiny.zip", About()), tmp_path / "again")
+    assert (tmp_path / "again" / "confidence.json").read_text() == "{}"
+
+
 def test_a_changed_bundle_is_refused(packed: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(packed) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}

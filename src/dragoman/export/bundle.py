@@ -25,7 +25,7 @@ from dragoman.tokenizer import load_tokenizer
 
 FORMAT = 1
 NEEDED = ("config.json", "tokenizer.model", "model.safetensors")
-USEFUL = ("model.json", "cleaning.json", "metrics.jsonl", "engine.json", "languages.json")
+USEFUL = ("model.json", "cleaning.json", "metrics.jsonl", "engine.json", "languages.json", "confidence.json")
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ NEGATIONS: Mapping[str, tuple[str, ...]] = {
 _SURE = {"en": ("not", "n't", "never", "nothing", "nobody", "cannot")}  # of a source: "no" alone may be many things
 
 LEAST: Mapping[str, float] = {
+    "plain": 0.25,
     "all capitals": 0.6,
     "no capitals": 0.85,
     "typos": 0.75,
@@ -132,6 +133,8 @@ def stress(
     long_references = [" ".join(references[i] for i in three) for three in threes]
     in_parts = _chrf([" ".join(plain[i] for i in three) for three in threes], long_references)
     rows = [
+        # What the next ones are shares of: of rubbish, all of it is easily kept.
+        Row("plain", len(pairs), base / 100, least["plain"], "chrF of the plain sentences", everything[0]),
         quality("all capitals", [source.upper() for source in sources], references, base, of_plain),
         quality("no capitals", [source.lower() for source in sources], references, base, of_plain),
         quality("typos", [with_typos(source, draw) for source in sources], references, base, of_plain),
