@@ -26,6 +26,13 @@ def test_a_name_that_is_not_ours_is_refused(served: Running, host: str, path: st
     assert "Host" in answer.json["error"]
 
 
+@pytest.mark.parametrize("path", ["/health", "/", "/languages"])
+def test_monitors_may_ask_for_the_head_alone(served: Running, path: str) -> None:
+    head = raw(served, f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    assert head.split()[1] == b"200"
+    assert head.endswith(b"\r\n\r\n")
+
+
 def test_two_hosts_are_none(served: Running) -> None:
     request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
     assert raw(served, request).split()[1] in (b"400", b"421")
