@@ -59,6 +59,18 @@ def test_two_ranks_learn_as_one_does(one_and_two: tuple[Path, Path]) -> None:
         torch.testing.assert_close(tensor, weights[1][name], rtol=1e-3, atol=1e-4)
 
 
+def test_two_ranks_share_the_work_of_muon(pairs: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
+    for processes in (1, 2):
+        ran = cli(
+            "train", "--pairs", pairs, "--out", tmp_path / str(processes), *settings(processes, 10),
+            "--set", "train.optimizer=muon",
+        )  # fmt: skip
+        assert ran.code == 0, ran.stderr
+    one, two = (load_file(tmp_path / name / "checkpoints/step-00000010/model.safetensors") for name in ("1", "2"))
+    for name, tensor in one.items():
+        torch.testing.assert_close(tensor, two[name], rtol=1e-3, atol=1e-4)
+
+
 def test_a_divided_model_learns_as_a_whole_one_does(
     pairs: Path, one_and_two: tuple[Path, Path], tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
