@@ -59,7 +59,7 @@ def test_two_ranks_learn_as_one_does(one_and_two: tuple[Path, Path]) -> None:
         torch.testing.assert_close(tensor, weights[1][name], rtol=1e-3, atol=1e-4)
 
 
-def test_two_ranks_share_the_work_of_muon(pairs: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
+def test_two_ranks_learn_as_one_does_with_muon(pairs: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
     for processes in (1, 2):
         ran = cli(
             "train", "--pairs", pairs, "--out", tmp_path / str(processes), *settings(processes, 10),

@@ -2,10 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
 from dragoman.config import TrainConfig
@@ -68,23 +66,8 @@ class Muon(torch.optim.Optimizer):
             momenta = [self.state[matrix]["momentum"] for matrix in matrices]
             torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
             ahead = torch._foreach_lerp(gradients, momenta, MOMENTUM)  # Nesterov's
-            steps = torch.stack(ahead)
-            orthogonalise_together(steps)
+            steps = orthogonal(torch.stack(ahead))
             torch._foreach_add_(matrices, list(steps), alpha=-rate * TYPICAL_ENTRY * max(shape) ** 0.5)
-
-
-def orthogonalise_together(matrices: Tensor) -> None:
-    """In place. Each rank does its share for all: quicker, and no rank rounds otherwise than the others."""
-    ranks = dist.get_world_size() if dist.is_initialized() else 1
-    rank = dist.get_rank() if ranks > 1 else 0
-    edges = [len(matrices) * number // ranks for number in range(ranks + 1)]
-    mine = slice(edges[rank], edges[rank + 1])
-    matrices[mine] = orthogonal(matrices[mine])
-    if ranks > 1:
-        shares = [matrices[first:end] for first, end in pairwise(edges)]
-        under_way = [dist.broadcast(share, number, async_op=True) for number, share in enumerate(shares) if len(share)]
-        for work in under_way:
-            work.wait()
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
