@@ -18,9 +18,6 @@ from dragoman.tokenizer import Tokenizer
 
 # Rows of a sentence with required words: 8 take half the time and lose a point of chrF (bench/terms.py).
 MOST_SHARED = 16
-# Around a word that the model would not have chosen every token is less sure, and ending early pays: without this the
-# rest of the sentence comes out a tenth shorter than without the requirement (docs/decisions/014).
-REQUIRED_ALPHA = 0.2
 
 
 class _States(NamedTuple):
@@ -143,7 +140,7 @@ class ReferenceEngine:
                 constrain=constrain,
                 recorder=recorder,
             )
-        length_penalty = paper_length_penalty(search.alpha + (0.0 if require is None else REQUIRED_ALPHA))
+        length_penalty = paper_length_penalty(search.alpha)
         if beam == 1:
             return greedy_search(
                 step,
