@@ -152,7 +152,7 @@ def log_checkpoint(at_work: Training, checkpoint: Path) -> None:
 
 def say_start(at_work: Training) -> None:
     config, ranks, settings = at_work.config, at_work.ranks, at_work.config.train
-    budget = f"{settings.steps:,} steps" if settings.minutes is None else f"{settings.minutes:.3g} minutes"
+    budget = f"{settings.steps:,} steps" if settings.minutes is None else f"{round(settings.minutes, 2):g} minutes"
     at_work.log.say(
         f"{count_parameters(at_work.model):,} parameters, {len(at_work.prepared.train):,} pairs, "
         f"vocabulary {config.model.vocab_size:,}, "

@@ -126,7 +126,9 @@ def too_few_steps(events: Sequence[Event], config: RunConfig, name: str) -> Caus
     if not rising and not hardly_seen:
         return None
     budget = (
-        f"--minutes {2 * config.train.minutes:.3g}" if config.train.minutes else f"--steps {2 * config.train.steps}"
+        f"--minutes {round(2 * config.train.minutes, 2):g}"
+        if config.train.minutes
+        else f"--steps {2 * config.train.steps}"
     )
     return Cause(
         "too few steps",
