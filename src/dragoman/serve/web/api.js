@@ -54,7 +54,20 @@ function placed(text, spans) {
   return spans.map((span) => ({ ...span, start: at[span.start], end: at[span.end] }));
 }
 
-export const service = async () => (await ask("service")).json();
+// The shell and its view ask at the same time: they share one answer.
+const FRESH = 1000; // milliseconds
+let newest = { at: -Infinity };
+
+export function service() {
+  if (performance.now() - newest.at > FRESH) {
+    const answer = ask("service").then((response) => response.json());
+    const asked = { at: performance.now(), answer };
+    answer.catch(() => { if (newest === asked) newest = { at: -Infinity }; });
+    newest = asked;
+  }
+  return newest.answer;
+}
+
 export async function explain(question, signal) {
   const found = await (await ask("explain", question, signal)).json();
   return { ...found, source_words: placed(found.source, found.source_words), target_words: placed(found.target, found.target_words) };

@@ -67,4 +67,5 @@ function Shell() {
   `;
 }
 
+service().catch(() => {}); // before the first frame; those who ask in it share the answer
 render(html`<${Shell} />`, document.getElementById("app"));

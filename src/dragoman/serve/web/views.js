@@ -7,9 +7,10 @@ function fetched(load) {
   let View = null;
   return function Fetched(props) {
     const [state, setState] = useState(View ? "there" : "");
+    const [loading] = useState(() => View || load()); // at once: an effect would wait for the first frame
     useEffect(() => {
       if (View) return;
-      load().then((found) => { View = found; setState("there"); }, () => setState("failed"));
+      loading.then((found) => { View = found; setState("there"); }, () => setState("failed"));
     }, []);
     if (state === "failed") return html`<p class="problem" role="alert">The service does not answer. Is “dragoman serve” still running?</p>`;
     return state ? html`<${View} ...${props} />` : null;
