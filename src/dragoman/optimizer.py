@@ -1,5 +1,6 @@
 """How gradients become steps: Adam as in section 5.3, or Muon, which learns more from each of few steps."""
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
@@ -72,9 +73,28 @@ class Muon(torch.optim.Optimizer):
 
 def orthogonal(matrices: Tensor) -> Tensor:
     """Of each U S V^T, roughly U V^T."""  # (N, rows, columns)
-    x = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT
+    wide = matrices.shape[1] <= matrices.shape[2]
+    x = matrices if wide else matrices.mT
     x = x / torch.linalg.matrix_norm(x, keepdim=True).clamp(min=1e-7)  # the largest is at most 1
+    x = _through_rounds_whole(x) if x.shape[2] < 2 * x.shape[1] else _through_rounds_as_square(x)
+    return x if wide else x.mT
+
+
+def _through_rounds_whole(x: Tensor) -> Tensor:
     for a, b, c in ROUNDS:
         square = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
-    return x if matrices.shape[1] <= matrices.shape[2] else x.mT
+    return x
+
+
+def _through_rounds_as_square(x: Tensor) -> Tensor:
+    """Each round multiplies x by a polynomial of its square, which is smaller where x is long: so the square alone goes
+    through the rounds, and x is multiplied once by what they come to."""
+    square = x @ x.mT
+    factors: list[Tensor] = []
+    for a, b, c in ROUNDS:
+        if factors:
+            square = factors[-1] @ square @ factors[-1]
+        factors.append(torch.baddbmm(square, square, square, beta=b, alpha=c))
+        factors[-1].diagonal(dim1=1, dim2=2).add_(a)
+    return functools.reduce(torch.matmul, factors) @ x  # they commute
