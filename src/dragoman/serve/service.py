@@ -276,6 +276,7 @@ class Service:
             from dragoman.parsing.parser import Parser
 
             assert self.parsing is not None
+            _use_one_thread()
             self._parser = Parser.load(self.parsing.pair.run)
         return self._parser
 
@@ -283,6 +284,7 @@ class Service:
         if pair.name not in self._explainers:
             from dragoman.documents.interpreter import explainer_of
 
+            _use_one_thread()
             found = explainer_of(self.translators[pair.name], pair.run)
             if found is None:
                 raise UsageError(f"{pair.run}: no Transformer, or one of several languages; others can be looked into")
@@ -374,3 +376,11 @@ def check_text(text: str) -> None:
         raise UsageError(
             f"Invalid request: character {error.start + 1} is a lone surrogate, which no Unicode text holds"
         ) from None
+
+
+def _use_one_thread() -> None:
+    """A sentence is little work for torch: a second thread gains next to nothing, and as soon as something else takes
+    its core the first one waits for it, a hundred times in a pass."""
+    import torch
+
+    torch.set_num_threads(1)

@@ -17,6 +17,7 @@ export function useLooking(data, state) {
   const [working, setWorking] = useState(false);
   const begun = useRef(false);
   const measuring = useRef(null);
+  const sooner = useRef(null); // the chosen layer's heads, asked for while the answer is still being drawn
   const asked = { text: state.text, source: state.from, target: state.to, sentence: state.sentence };
   const told = (error) => error.name !== "AbortError" && setProblem(error);
 
@@ -36,7 +37,13 @@ export function useLooking(data, state) {
         if (control.signal.aborted) return;
         setEffects(new Map(data.measured.map((one) => [headKey(one), one.change])));
         setAttention(new Map());
-        setSeen({ ...answer, question: { ...asked, translation: answer.tokens } });
+        const question = { ...asked, translation: answer.tokens };
+        if (state.layer < layersOf(answer, state.kind)) {
+          const heads = data.attention({ ...question, changes: state.changes }, state.kind, state.layer, control.signal);
+          heads.catch(() => {}); // whoever waits for it is told
+          sooner.current = { question, changes: state.changes.join(","), name: `${state.kind}.${state.layer}`, heads };
+        }
+        setSeen({ ...answer, question });
       } catch (error) {
         told(error);
       } finally {
@@ -58,9 +65,10 @@ export function useLooking(data, state) {
       const every = KINDS.flatMap((kind) => Array.from({ length: layersOf(seen, kind) }, (_, layer) => `${kind}.${layer}`));
       const order = [...new Set([...(every.includes(first) ? [first] : []), ...every])];
       const found = new Map();
+      const { name: known, heads } = sooner.current?.question === seen.question && sooner.current.changes === changes ? sooner.current : {};
       for (const [at, name] of order.entries()) {
         const [kind, layer] = name.split(".");
-        found.set(name, await data.attention(question, kind, Number(layer), control.signal));
+        found.set(name, await (name === known ? heads : data.attention(question, kind, Number(layer), control.signal)));
         if (control.signal.aborted) return;
         setAttention(new Map(found)); // each as soon as it is there
         if (at === 0) {
