@@ -25,7 +25,8 @@ def dragoman_engine(run: Path, engine: Any, compute_type: Any, extra_length: int
     translator = Translator.load(run, engine=engine, compute_type=compute_type, **changes)
 
     def translate(lines: Sequence[str]) -> tuple[list[str], int]:
-        found = list(translator.translate_stream(lines))
+        # Nobody else decodes again what loops, and the untrained base model loops in every line.
+        found = list(translator.translate_stream(lines, repair=False))
         return [translation.text for translation in found], sum(len(t.candidates[0].tokens) + 1 for t in found)
 
     return translate
