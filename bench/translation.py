@@ -114,11 +114,10 @@ def race(run: Path, lines: list[str], extra_length: int, threads: int, num_round
     same = {
         name: sum(a == b for a, b in zip(found[0]["outputs"], expected, strict=True)) for name, found in results.items()
     }
-    outputs = {name: found[0].pop("outputs") for name, found in results.items()}
     for found in results.values():
         for one in found:
-            one.pop("outputs", None)
-    return {"rounds": results, "same": same, "outputs": outputs, "lines": len(lines)}
+            del one["outputs"]
+    return {"rounds": results, "same": same, "lines": len(lines)}
 
 
 def cold_starts(run: Path, line: str, extra_length: int, threads: int, repeats: int) -> dict[str, list[float]]:
