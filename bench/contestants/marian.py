@@ -30,7 +30,7 @@ def marian_config(shape: Shape, text: Prepared) -> MarianConfig:
         static_position_embeddings=True,
         share_encoder_decoder_embeddings=True,
         tie_word_embeddings=True,
-        max_position_embeddings=512,
+        max_position_embeddings=1024,  # the longest sentences of growth.py
         pad_token_id=text.tokenizer.pad_id,
         bos_token_id=text.tokenizer.bos_id,
         eos_token_id=text.tokenizer.eos_id,
