@@ -102,8 +102,9 @@ class Tokenizer:
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """On all cores, in order, without begin or end symbols."""
-        ids: list[list[int]] = self._model.encode([_escape(text) for text in texts], num_threads=_threads(texts))
+        """In order, without begin or end symbols; many on all cores."""
+        escaped = [_escape(text) for text in texts]
+        ids: list[list[int]] = self._model.encode(escaped) if _many(escaped) else list(map(self._model.encode, escaped))
         return ids
 
     def normalised_batch(self, texts: Sequence[str]) -> list[str]:
@@ -133,7 +134,7 @@ class Tokenizer:
     def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
         """Special symbols vanish; bytes that are not UTF-8 become U+FFFD."""
         lists = [[int(i) for i in ids] for ids in batch]
-        texts = self._model.decode(lists, num_threads=_threads(lists))
+        texts = self._model.decode(lists) if _many(lists) else map(self._model.decode, lists)
         return [_unescape(text) for text in texts]
 
     @property
@@ -147,9 +148,9 @@ class Tokenizer:
         return self._pieces[token]
 
 
-def _threads(batch: Sequence[object]) -> int:
-    """All cores for many, this one for few: sentencepiece starts its threads anew for every call."""
-    return -1 if len(batch) > _FEW else 1
+def _many(batch: Sequence[object]) -> bool:
+    """For a list sentencepiece starts threads, one for each core, anew at every call; few are quicker one by one."""
+    return len(batch) > _FEW
 
 
 def train_model(lines: Iterable[str], vocab_size: int, character_coverage: float = 1.0, **settings: Any) -> bytes:
