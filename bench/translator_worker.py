@@ -16,17 +16,21 @@ BATCH = 32
 Translate = Callable[[Sequence[str]], tuple[list[str], int]]  # lines to lines, and the number of tokens in them
 
 
-def dragoman_engine(run: Path, engine: Any, compute_type: Any, extra_length: int, mean_length: float) -> Translate:
+def dragoman_engine(
+    run: Path, engine: Any, compute_type: Any, extra_length: int, mean_length: float, vocabulary_map: bool = False
+) -> Translate:
     from dragoman.translate import Translator
 
     changes: dict[str, float] = {"beam": 4, "batch_tokens": max(1, round(BATCH * mean_length))}
     if extra_length:
         changes["max_extra_length"] = extra_length
-    translator = Translator.load(run, engine=engine, compute_type=compute_type, **changes)
+    translator = Translator.load(
+        run, engine=engine, compute_type=compute_type, vocabulary_map=vocabulary_map, **changes
+    )
 
     def translate(lines: Sequence[str]) -> tuple[list[str], int]:
         # Nobody else decodes again what loops, and the untrained base model loops in every line.
-        found = list(translator.translate_stream(lines, repair=False))
+        found = list(translator.translate_stream(lines, repair=False, scores=False))
         return [translation.text for translation in found], sum(len(t.candidates[0].tokens) + 1 for t in found)
 
     return translate
@@ -97,6 +101,8 @@ def open_engine(name: str, run: Path, extra_length: int, threads: int, mean_leng
             return dragoman_engine(run, "reference", None, extra_length, mean_length)
         case ["dragoman", "ctranslate2", compute_type]:
             return dragoman_engine(run, "ctranslate2", compute_type, extra_length, mean_length)
+        case ["dragoman", "ctranslate2", compute_type, "map"]:
+            return dragoman_engine(run, "ctranslate2", compute_type, extra_length, mean_length, vocabulary_map=True)
         case ["ctranslate2", compute_type]:
             return raw_ctranslate2(run, compute_type, extra_length, threads)
         case ["hugging-face"]:

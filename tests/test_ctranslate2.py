@@ -20,7 +20,7 @@ from dragoman.config import ModelConfig, RunConfig, SearchConfig
 from dragoman.engines import CannotServeError, batches_of_like_length, conversion
 from dragoman.engines.conversion import convert, position_table
 from dragoman.engines.converted import Threads, cores, remembered_threads
-from dragoman.engines.ctranslate2 import CTranslate2Engine, thread_choices
+from dragoman.engines.ctranslate2 import CTranslate2Engine, best_threads, thread_choices
 from dragoman.engines.reference import ReferenceEngine
 from dragoman.errors import DataError, UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
@@ -388,6 +388,13 @@ def test_cores_are_those_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> No
         assert cores() == meant
 
 
+def test_a_batch_is_shared_among_threads_only_where_that_is_much_quicker() -> None:
+    apart, shared = thread_choices(2)
+    assert best_threads({apart: 100.0, shared: 115.0}) == apart
+    assert best_threads({apart: 100.0, shared: 130.0}) == shared
+    assert best_threads({apart: 100.0, shared: 40.0}) == apart
+
+
 def test_the_translations_are_the_same_whichever_threads_are_chosen(
     run: RunDirectory, tokenizer: Tokenizer, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -431,8 +438,7 @@ def test_a_damaged_note_of_threads_is_measured_again(
     (run.converted_path / "threads.json").write_text("{ half", encoding="utf-8")
     assert remembered_threads(run, engine.name) is None
     speeds = engine.measure_threads(sources[:20], SEARCH, rounds=1)
-    best = max(speeds, key=speeds.__getitem__)
-    assert remembered_threads(run, engine.name) == best
+    assert remembered_threads(run, engine.name) == best_threads(speeds)
     assert set(speeds) == set(thread_choices(2))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from dragoman import vocabulary_map
 from dragoman.engines import ComputeType
 from dragoman.engines.converted import VOCABULARY_MAP, converted_path
-from dragoman.engines.ctranslate2 import CTranslate2Engine
+from dragoman.engines.ctranslate2 import CTranslate2Engine, best_threads
 from dragoman.errors import DataError, UsageError
 from dragoman.evaluate import References, bleu
 from dragoman.rundir import RunDirectory, write_atomically
@@ -160,7 +160,7 @@ def _measure_threads(translator: Translator, sources: Sequence[str]) -> str:
     encoded = [ids for ids in translator.tokenizer.encode_batch([line.strip() for line in sources]) if ids]
     short = [ids[: translator.search.max_source_length] for ids in encoded]
     speeds = engine.measure_threads(short, translator.search)
-    best = max(speeds, key=speeds.__getitem__)
+    best = best_threads(speeds)
     return f"{best.workers} x {best.each}"
 
 

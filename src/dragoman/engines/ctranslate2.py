@@ -7,7 +7,7 @@ docs/decisions/009-vocabulary-map-and-threads.md how likely words and the number
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import median
@@ -36,6 +36,8 @@ from dragoman.tokenizer import Tokenizer
 
 # The input is large, and a measurement of threads small beside it, after so many sentences.
 LARGE = 10_000
+# Threads that share a batch wait for each other as soon as anything else runs, which a quiet measurement does not show.
+WORTH_SHARING = 1.2
 # A vocabulary map is the union of what a batch's sentences may need, so that a smaller batch has a smaller one.
 MAP_BATCH_TOKENS = 512
 
@@ -43,6 +45,13 @@ MAP_BATCH_TOKENS = 512
 def thread_choices(count: int) -> list[Threads]:
     """Every way to use all of so many cores."""
     return [Threads(count // each, each) for each in range(1, count + 1) if count % each == 0]
+
+
+def best_threads(speeds: Mapping[Threads, float]) -> Threads:
+    """The quickest, but a batch is shared among threads only where that is much quicker than a batch for each."""
+    quickest = max(speeds, key=speeds.__getitem__)
+    apart = max(speeds, key=lambda threads: threads.workers)
+    return quickest if speeds[quickest] > WORTH_SHARING * speeds[apart] else apart
 
 
 class CTranslate2Engine:
@@ -106,7 +115,7 @@ class CTranslate2Engine:
     def measure_threads(
         self, sources: Sequence[Sequence[int]], search: SearchConfig, rounds: int = 3
     ) -> dict[Threads, float]:
-        """Sentences a second with every way to use the cores; the quickest is used from now on, and remembered.
+        """Sentences a second with every way to use the cores; the best is used from now on, and remembered.
 
         The batches are the same whichever it is, so that the translations are too.
         """
@@ -124,7 +133,7 @@ class CTranslate2Engine:
             best = min(map(median, times.values()))
             choices = [threads for threads in choices if median(times[threads]) <= 2 * best]
         speeds = {threads: len(sample) / median(taken) for threads, taken in times.items()}
-        self._threads = max(choices, key=speeds.__getitem__)
+        self._threads = best_threads(speeds)
         self._loaded = {threads: loaded for threads, loaded in self._loaded.items() if threads == self._threads}
         remember_threads(self.run, self.name, self._threads, speeds)
         return speeds
