@@ -5,6 +5,7 @@ import random
 import re
 import xml.etree.ElementTree
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ from dragoman.parsing.trees import (
     write,
     write_indented,
 )
-from dragoman.parsing.vocabulary import Vocabulary, is_of_trees, learn_vocabulary, word_classes
+from dragoman.parsing.vocabulary import Vocabulary, is_of_trees, learn_vocabulary, target_text, word_classes
 from dragoman.parsing.words import split_words
 from dragoman.search import beam_search, sample
 from dragoman.tokenizer import Tokenizer
@@ -166,9 +167,13 @@ def test_no_word_is_a_symbol(text: str) -> None:
 
 # The constraint.
 
-_INVENTORY = ["(S", ")S", "(NP", ")NP", "(NN)", "(DT)", "(X"]  # (X has no end: it must never be opened
+_MARKS = ["()0", "()1", "()2"]  # after which they begin anew
+_INVENTORY = ["(S", ")S", "(NP", ")NP", "(NN)", "(DT)", "(X", *_MARKS]  # (X has no end: it must never be opened
 _EOS = len(_INVENTORY)
-SYMBOLS = Symbols.of({i: read for i, symbol in enumerate(_INVENTORY) if (read := read_symbol(symbol))})
+SYMBOLS = Symbols.of(
+    {i: read for i, symbol in enumerate(_INVENTORY) if (read := read_symbol(symbol))},
+    list(map(_INVENTORY.index, _MARKS)),
+)
 
 
 class Noise:
@@ -181,14 +186,14 @@ class Noise:
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_the_model_says_the_search_ends_in_trees_over_the_words(seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
-    sizes = [(1, 0), (1, 5), (4, 0), (4, 1), (5, 2), (6, 9)]  # words, and symbols beyond them
+    sizes = [(1, 0), (1, 5), (4, 0), (4, 1), (5, 2), (6, 9)]  # words, and symbols beyond their tags
 
     def step(ids: Tensor, state: Noise) -> tuple[Tensor, Noise]:
         logits = 4 * torch.randn(*ids.shape, _EOS + 1, generator=generator)
         return logits.log_softmax(-1), state
 
     words = [[f"w{i}" for i in range(count)] for count, _ in sizes]
-    limits = [count + extra for count, extra in sizes]
+    limits = [2 * count + extra for count, extra in sizes]
     settings = {"start_id": 0, "eos_id": _EOS, "max_lengths": limits}
     constrain = well_formed(SYMBOLS, _EOS, words, limits)
     searched = beam_search(
@@ -199,14 +204,17 @@ def test_whatever_the_model_says_the_search_ends_in_trees_over_the_words(seed: i
         for hypotheses, sentence, limit in zip(found, words, limits, strict=True):
             assert hypotheses
             for hypothesis in hypotheses:
-                tree = rebuild([_INVENTORY[i] for i in hypothesis.ids], sentence)
+                written = [_INVENTORY[i] for i in hypothesis.ids]
+                marks = [(tag[-1], mark) for tag, mark in pairwise(written) if mark in _MARKS]
+                assert marks == [(")", _MARKS[number % 3]) for number in range(len(sentence))]
+                tree = rebuild([symbol for symbol in written if symbol not in _MARKS], sentence)
                 assert tree is not None
                 assert tree.words() == sentence
                 assert len(hypothesis.ids) <= limit
 
 
 def test_the_constraint_forbids_no_tree_that_has_room() -> None:
-    symbols = ["(S", "(NP", "(NP", "(DT)", "(NN)", ")NP", "(NN)", ")NP", ")S", "(NN)"]
+    symbols = ["(S", "(NP", "(NP", "(DT)", "()0", "(NN)", "()1", ")NP", "(NN)", "()2", ")NP", ")S", "(NN)", "()0"]
     ids = [_INVENTORY.index(s) for s in symbols]
     constrain = well_formed(SYMBOLS, _EOS, [["a"] * 4], [len(ids)])
     for position, token in enumerate(ids):
@@ -217,7 +225,7 @@ def test_the_constraint_forbids_no_tree_that_has_room() -> None:
 
 
 def test_punctuation_and_nothing_else_is_tagged_as_such() -> None:
-    symbols = Symbols.of({i: ("word", tag) for i, tag in enumerate(["NN", "HYPH", ",", ".", ":", "``"])})
+    symbols = Symbols.of({i: ("word", tag) for i, tag in enumerate(["NN", "HYPH", ",", ".", ":", "``"])}, [])
     for word in ("dog", "1,000", "n't", "a.m.", "-LRB-", "[", "%"):
         assert symbols.tags_for(word) == (0, 1)
     for word in (",", "...", "?!", "``", "--", '"'):
@@ -257,10 +265,15 @@ def test_symbols_are_one_token_each_and_words_are_told_apart(units: str) -> None
     assert vocabulary.units == units
     assert is_of_trees(tokenizer)
     for tree in bank[:50]:
-        symbols = linearise(tree)
-        ids = tokenizer.encode(" ".join(symbols))
-        assert len(ids) == len(symbols)
-        assert vocabulary.names(ids) == symbols
+        symbols, count = linearise(tree), len(tree.words())
+        ids = tokenizer.encode(target_text(tree))
+        assert len(ids) == len(symbols) + count
+        read, steps = vocabulary.read(ids)
+        assert read == symbols
+        assert [tokenizer.piece(ids[step]).removeprefix("▁") for step in steps] == symbols
+        marks = [step for step in range(len(ids)) if step not in steps]
+        ids[marks[0]], ids[marks[1]] = ids[marks[1]], ids[marks[0]]  # in the wrong places, and so no tree
+        assert rebuild(vocabulary.read(ids)[0], tree.words()) is None
         assert tokenizer.unk_id not in tokenizer.encode(vocabulary.source_text(tree.words()))
     texts = {vocabulary.source_text([word]) for word in ("dog", "cat", "NN", "sees")}
     assert len({tuple(tokenizer.encode(text)) for text in texts}) == len(texts)
@@ -455,12 +468,14 @@ def test_every_bracket_knows_the_steps_that_wrote_it(cli: Callable[..., object],
     check_steps(seen)
     # The step that writes a symbol has been given what comes before it, and nothing later.
     model, tokenizer = parser.engine.models[0], parser.vocabulary.tokenizer
-    source = [*tokenizer.encode(text), tokenizer.eos_id]
+    source = [*tokenizer.encode(parser.vocabulary.source_text(text.split())), tokenizer.eos_id]
     assert seen.tree is not None
     inner = seen.tree.children[0].children[0]
     for step in (inner.opened, inner.closed):
         assert step is not None
-        alone = trace(model, source, [tokenizer.bos_id, *seen.parse.ids[: step + 1]]).weights[Site("cross", 1)][:, -1]
+        before = seen.parse.ids[: seen.parse.steps[step] + 1]
+        weights = trace(model, source, [tokenizer.bos_id, *before]).weights[Site("cross", 1)][:, -1]
+        alone = torch.cat((weights[:, :-1].unflatten(1, (-1, 2)).sum(dim=2), weights[:, -1:]), dim=1)  # mark and word
         torch.testing.assert_close(seen.weights[1][:, step], alone, atol=1e-5, rtol=0)
         assert seen.attended(step) == pytest.approx(alone.mean(dim=0).tolist(), abs=1e-5)
         assert seen.attended(step, layer=1, head=3) == pytest.approx(alone[3].tolist(), abs=1e-5)
@@ -476,12 +491,14 @@ def test_a_word_of_several_tokens_is_looked_at_as_all_of_them() -> None:
     words = ["Frabbling", "dog", "(", "▁␛"]
     seen = look(parser, words)
     check_steps(seen)
-    lengths = [len(tokenizer.encode(word)) for word in seen.parse.words]
-    assert max(lengths) > 3
-    source = tokenizer.encode(" ".join(seen.parse.words))
+    marked = parser.vocabulary.marked_words(seen.parse.words)
+    lengths = [len(tokenizer.encode(word)) for word in marked]
+    assert max(lengths) > 4
+    source = tokenizer.encode(" ".join(marked))
     whole = trace(model, [*source, tokenizer.eos_id], [tokenizer.bos_id, *seen.parse.ids, tokenizer.eos_id])
     summed = [part.sum(dim=-1) for part in whole.weights[Site("cross", 0)].split([*lengths, 1], dim=-1)]
-    torch.testing.assert_close(seen.weights[0], torch.stack(summed, dim=-1))
+    steps = [*seen.parse.steps, len(seen.parse.ids)]
+    torch.testing.assert_close(seen.weights[0], torch.stack(summed, dim=-1)[:, steps])
     free = look(parser, words, constrained=False)
     assert free.tree is None
     assert free.fault is not None

@@ -28,9 +28,10 @@ class Symbols:
     opens: tuple[int, ...]
     words: tuple[int, ...]
     closes: Mapping[str, int]  # by label
+    places: tuple[int, ...]  # the marks, in their order
 
     @classmethod
-    def of(cls, meaning: Mapping[int, tuple[Kind, str]]) -> "Symbols":
+    def of(cls, meaning: Mapping[int, tuple[Kind, str]], places: Sequence[int]) -> "Symbols":
         closes = {label: i for i, (kind, label) in meaning.items() if kind == "close"}
         return cls(
             meaning,
@@ -38,6 +39,7 @@ class Symbols:
             tuple(i for i, (kind, label) in meaning.items() if kind == "open" and label in closes),
             tuple(i for i, (kind, _) in meaning.items() if kind == "word"),
             closes,
+            tuple(places),
         )
 
     def tags_for(self, word: str) -> tuple[int, ...]:
@@ -54,15 +56,18 @@ class Symbols:
 def well_formed(
     symbols: Symbols, eos_id: int, sentences: Sequence[Sequence[str]], max_lengths: Sequence[int]
 ) -> "Constrain":
-    """For the search: output i is a tree over the words of sentences[i], of at most max_lengths[i] symbols."""
+    """For the search: output i is a tree over the words of sentences[i], of at most max_lengths[i] tokens."""
     tags = [[symbols.tags_for(word) for word in words] for words in sentences]
 
     def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int]:
         shape = Shape()
         for token in prefix:
-            shape.add(*symbols.meaning[token])
+            if token in symbols.meaning:
+                shape.add(*symbols.meaning[token])
+        if prefix and prefix[-1] in symbols.words:
+            return [symbols.places[(shape.words - 1) % len(symbols.places)]]
         words_left = len(tags[sentence]) - shape.words
-        room = max_lengths[sentence] - len(prefix) - len(shape.open) - words_left
+        room = max_lengths[sentence] - len(prefix) - len(shape.open) - 2 * words_left
         allowed: list[int] = []
         if words_left:
             allowed += tags[sentence][shape.words]

@@ -1,7 +1,7 @@
 """A tree as a sequence of symbols, and back: words -> `(S (NP (DT) (NN) )NP (VP (VBZ) )VP )S`.
 
 Opening and closing brackets carry their label; in the place of each word stands its part of speech. The root is the
-same in every tree and is left out. Why so: docs/decisions/010.
+same in every tree and is left out. For the model each word's place is marked as well. Why so: docs/decisions/010.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,15 @@ def symbol_of(kind: Kind, label: str) -> str:
             return f"){label}"
         case "word":
             return f"({label})"
+
+
+PLACES = 64  # after so many words the marks begin anew: two words with the same one are far apart
+
+
+def place_mark(number: int) -> str:
+    """The mark of the place of a sentence's word: before the word in the source, after its tag in the target. It is no
+    symbol, and no word has round brackets."""
+    return f"(){number % PLACES}"
 
 
 def read_symbol(symbol: str) -> tuple[Kind, str] | None:

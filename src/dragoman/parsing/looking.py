@@ -9,6 +9,7 @@ seen.attended(noun.closed, layer=0, head=3)        # its closing one, by one hea
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -37,6 +38,7 @@ class Node:
 class SeenParse:
     """One teacher-forced pass over what the parser wrote. Step t is the one that wrote symbols[t]; the last wrote the
     end symbol. It looks at the words and, after them, at the end of the sentence: together they have the weight one.
+    The mark that comes after a tag has no step of its own; its log-probability is counted with the symbol after it.
     """
 
     parse: Parse
@@ -63,30 +65,31 @@ def look(parser: Parser, words: Sequence[str], constrained: bool = True) -> Seen
     if model.config.architecture != "transformer":
         raise UsageError(f"model.architecture = {model.config.architecture}; only a transformer can be looked into")
     source = tokenizer.encode(parser.vocabulary.source_text(words))
-    limit = parser.search.max_source_length
-    if not 1 <= len(source) <= limit:
+    limit, length = parser.search.max_source_length, len(source) - len(words)  # marks do not count
+    if not 1 <= length <= limit:
         raise UsageError(
-            f"a sentence of {len(source)} tokens; 1 to {limit} are parsed here (search.max_source_length): give one "
+            f"a sentence of {length} tokens; 1 to {limit} are parsed here (search.max_source_length): give one "
             f"sentence at a time"
         )
     (parse,) = parser.parse([words], constrained)
     traced = trace(model, [*source, tokenizer.eos_id], [tokenizer.bos_id, *parse.ids, tokenizer.eos_id])
     owners = torch.tensor([*_owners(parser, parse.words, len(source)), len(parse.words)])
+    steps = [*parse.steps, len(parse.ids)]  # the end symbol's too
     return SeenParse(
         parse,
         None if parse.tree is None else _node(parse),
         fault(parse.symbols, parse.words),
-        traced.log_probabilities,
+        tuple(sum(traced.log_probabilities[before + 1 : step + 1]) for before, step in pairwise([-1, *steps])),
         tuple(
-            _by_word(traced.weights[Site("cross", layer)], owners, len(parse.words) + 1)
+            _by_word(traced.weights[Site("cross", layer)][:, steps], owners, len(parse.words) + 1)
             for layer in range(len(model.decoder))
         ),
     )
 
 
 def _owners(parser: Parser, words: Sequence[str], tokens: int) -> list[int]:
-    """Of each token of the sentence, the word that it is part of: no token reaches from one word into the next."""
-    lengths = map(len, parser.vocabulary.tokenizer.encode_batch([parser.vocabulary.source_text([w]) for w in words]))
+    """Of each token of the sentence, the word that it is part of or marks the place of."""
+    lengths = map(len, parser.vocabulary.tokenizer.encode_batch(parser.vocabulary.marked_words(words)))
     owners = [number for number, length in enumerate(lengths) for _ in range(length)]
     assert len(owners) == tokens, (words, owners)
     return owners

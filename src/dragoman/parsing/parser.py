@@ -28,7 +28,8 @@ class Parse:
 
     words: tuple[str, ...]
     symbols: tuple[str, ...]
-    ids: tuple[int, ...]  # of the symbols, in the vocabulary
+    ids: tuple[int, ...]  # as the model wrote it, with the marks of places
+    steps: tuple[int, ...]  # which of the ids is each symbol
     tree: Tree | None
     log_probability: float
 
@@ -75,7 +76,7 @@ class Parser:
     def _parse_window(self, sentences: Sequence[tuple[str, ...]], constrained: bool) -> list[Parse]:
         vocabulary, tokenizer = self.vocabulary, self.vocabulary.tokenizer
         sources = tokenizer.encode_batch([vocabulary.source_text(words) for words in sentences])
-        found = [Parse(words, (), (), None, 0.0) for words in sentences]
+        found = [Parse(words, (), (), (), None, 0.0) for words in sentences]
         worded = [i for i, words in enumerate(sentences) if words]
         lengths = [len(sources[i]) for i in worded]
         for numbers in batches_of_like_length(lengths, self.search.batch_tokens):
@@ -85,8 +86,10 @@ class Parser:
             constrain = well_formed(vocabulary.symbols, tokenizer.eos_id, words, limits) if constrained else None
             hypotheses = self.engine.translate([sources[i] for i in batch], self.search, constrain=constrain)
             for index, (best, *_) in zip(batch, hypotheses, strict=True):
-                symbols = tuple(vocabulary.names(best.ids))
+                symbols, steps = vocabulary.read(best.ids)
                 tree = rebuild(symbols, sentences[index])
                 assert tree is not None or not constrained, symbols
-                found[index] = Parse(sentences[index], symbols, best.ids, tree, best.log_probability)
+                found[index] = Parse(
+                    sentences[index], tuple(symbols), best.ids, tuple(steps), tree, best.log_probability
+                )
         return found

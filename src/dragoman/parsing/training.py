@@ -7,9 +7,8 @@ from pathlib import Path
 
 from dragoman.config import CorpusConfig, RunConfig
 from dragoman.errors import DataError, UsageError
-from dragoman.parsing.linearise import linearise
 from dragoman.parsing.trees import Tree, read_stripped
-from dragoman.parsing.vocabulary import Units, Vocabulary, learn_vocabulary
+from dragoman.parsing.vocabulary import Units, Vocabulary, learn_vocabulary, target_text
 from dragoman.rundir import write_atomically
 
 
@@ -36,7 +35,7 @@ def prepare_run(banks: Treebanks, config: RunConfig, out: Path, units: Units) ->
 
     def pairs(name: str, trees: Sequence[Tree]) -> str:
         path = directory / f"{name}.tsv"
-        lines = (f"{vocabulary.source_text(tree.words())}\t{' '.join(linearise(tree))}\n" for tree in trees)
+        lines = (f"{vocabulary.source_text(tree.words())}\t{target_text(tree)}\n" for tree in trees)
         write_atomically(path, "".join(lines).encode())
         return str(path)
 

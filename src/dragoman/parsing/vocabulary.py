@@ -1,7 +1,8 @@
 """The vocabulary of a parser, as the same kind of tokenizer that a translator has: a sentencepiece model.
 
-A symbol of a tree is always one token. A word is one token too, rare words sharing one for all of the same look
-(`<rare:Xx:ing>`); or, the other way, it is spelt in subwords. Both are kept whole in tokenizer.model.
+A symbol of a tree is always one token, and so is the mark of a word's place. A word is one token too, rare words
+sharing one for all of the same look (`<rare:Xx:ing>`); or, the other way, it is spelt in subwords. All are kept whole
+in tokenizer.model.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Literal
 
 from dragoman.errors import DataError
 from dragoman.parsing.constraint import Symbols
-from dragoman.parsing.linearise import linearise, read_symbol
+from dragoman.parsing.linearise import PLACES, linearise, place_mark, read_symbol
 from dragoman.parsing.trees import Tree, escape_word
 from dragoman.tokenizer import Tokenizer, train_model
 
@@ -34,7 +35,7 @@ class Vocabulary:
         self.tokenizer = tokenizer
         pieces = _pieces(tokenizer)
         self.symbols = _symbols(pieces)
-        if not self.symbols.words or not self.symbols.opens:
+        if not self.symbols.words or not self.symbols.opens or not self.symbols.places:
             raise DataError("the vocabulary has no brackets: not a parser's run; make one with `dragoman parse train`")
         self._names = {i: pieces[i] for i in self.symbols.meaning}
         self._known = set(pieces.values()) if _RAREST in pieces.values() else None  # None: words are spelt
@@ -44,14 +45,43 @@ class Vocabulary:
         return "subwords" if self._known is None else "words"
 
     def source_text(self, words: Iterable[str]) -> str:
-        """The sentence as a line for the tokenizer: words it does not know give way to their class."""
+        """The sentence as a line for the tokenizer: each word after the mark of its place."""
+        return " ".join(self.marked_words(words))
+
+    def marked_words(self, words: Iterable[str]) -> list[str]:
+        """Words that the tokenizer does not know give way to their class."""
         known = self._known
         escaped = map(escape_word, words)  # no word is a symbol
-        return " ".join(escaped if known is None else (_shown(word, known) for word in escaped))
+        written = escaped if known is None else (_shown(word, known) for word in escaped)
+        return [f"{place_mark(number)} {word}" for number, word in enumerate(written)]
 
-    def names(self, ids: Iterable[int]) -> list[str]:
-        """The symbols of an output; what is none stays as it is, and no tree can be made of it."""
-        return [self._names.get(i) or self.tokenizer.piece(i) for i in ids]
+    def read(self, ids: Sequence[int]) -> tuple[list[str], list[int]]:
+        """The symbols of an output, and the step that wrote each. The mark after a tag is none if it is the right one;
+        what else is no symbol stays as it is, and no tree can be made of it."""
+        symbols: list[str] = []
+        steps: list[int] = []
+        words = 0
+        for step, token in enumerate(ids):
+            if step and ids[step - 1] in self.symbols.words:
+                words += 1
+                if token == self.symbols.places[(words - 1) % len(self.symbols.places)]:
+                    continue
+            symbols.append(self._names.get(token) or self.tokenizer.piece(token))
+            steps.append(step)
+        return symbols, steps
+
+
+def target_text(tree: Tree) -> str:
+    """The tree as a line for the tokenizer: its symbols, and after each tag the mark of the word's place."""
+    written: list[str] = []
+    words = 0
+    for symbol in linearise(tree):
+        written.append(symbol)
+        kind, _ = read_symbol(symbol) or ("", "")
+        if kind == "word":
+            written.append(place_mark(words))
+            words += 1
+    return " ".join(written)
 
 
 def is_of_trees(tokenizer: Tokenizer) -> bool:
@@ -66,7 +96,9 @@ def _pieces(tokenizer: Tokenizer) -> dict[int, str]:
 
 
 def _symbols(pieces: Mapping[int, str]) -> Symbols:
-    return Symbols.of({i: read for i, piece in pieces.items() if (read := read_symbol(piece))})
+    ids = {piece: i for i, piece in pieces.items()}
+    places = [ids[mark] for mark in map(place_mark, range(PLACES)) if mark in ids]
+    return Symbols.of({i: read for i, piece in pieces.items() if (read := read_symbol(piece))}, places)
 
 
 def learn_vocabulary(trees: Sequence[Tree], units: Units, size: int, least_count: int = 2) -> Tokenizer:
@@ -74,7 +106,7 @@ def learn_vocabulary(trees: Sequence[Tree], units: Units, size: int, least_count
 
     As a word, one seen less than `least_count` times teaches its class: else the classes would never be seen.
     """
-    symbols = sorted({symbol for tree in trees for symbol in linearise(tree)})
+    symbols = [*map(place_mark, range(PLACES)), *sorted({symbol for tree in trees for symbol in linearise(tree)})]
     counts = Counter(word for tree in trees for word in tree.words())
     match units:
         case "words":
