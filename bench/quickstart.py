@@ -38,6 +38,8 @@ CANDIDATES: dict[str, dict[str, object]] = {
     "steps of 2000 tokens": {"train.batch_tokens": 2000, "train.micro_batch_tokens": 500},
     "rate 2e-3": {"train.peak_rate": 2e-3},
     "rate 6e-3": {"train.peak_rate": 6e-3},
+    "Muon, rate 8e-3": {"train.optimizer": "muon", "train.peak_rate": 8e-3},
+    "Muon, rate 4e-3": {"train.optimizer": "muon", "train.peak_rate": 4e-3},
     "d_model 64": {"model.d_model": 64, "model.d_ff": 256},
     "d_model 192": {"model.d_model": 192, "model.d_ff": 768, "model.num_heads": 6},
     "d_model 256": {"model.d_model": 256, "model.d_ff": 1024, "model.num_heads": 8},
