@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dragoman import config
+from dragoman.model import Transformer, count_parameters
 
 OTHERS = {"base", "big", "base-en-fr", "big-en-fr", "multi30k-tiny", "demo", "small", "parsing", "parsing-small"}
 OTHERS |= {"lm", "mlm", "classify", "vit"}
@@ -155,6 +156,7 @@ def test_multi30k_tiny_has_the_published_shape() -> None:
     model = config.load("multi30k-tiny").config.model
     assert (model.encoder_layers, model.decoder_layers) == (4, 4)
     assert (model.d_model, model.d_ff, model.num_heads) == (128, 256, 4)
+    assert count_parameters(Transformer(model)) <= 2_600_000
 
 
 def test_parsing_has_the_values_of_section_6_3() -> None:
