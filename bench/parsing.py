@@ -1,11 +1,12 @@
 """Section 6.3, measured: the learning curve, the LSTM of equal size, silver trees, and what the constraint buys.
 
-    python bench/parsing.py --trees ../shared/data/gum --steps 6000 --out runs/bench-parsing
+    python bench/parsing.py --trees ../shared/data/gum --steps 2000 3500 6000 --out runs/bench-parsing
 
-trains on 1,000, 3,000 and all trees, then the LSTM on all; with --text FILE (raw English, one sentence a line, or pairs
-with the English first) an ensemble of two parsers makes silver trees of it, and a third is trained on both. Every run
-is scored on the dev trees with and without the constraint, beside the right-branching baseline. Started again, it
-goes on where it was stopped; results.json is written after every run. Anything after `--` goes to every training.
+trains on 1,000, 3,000 and 10,000 trees, then the LSTM on the last; with --text FILE (raw English, a sentence a line, or
+pairs with the English first) an ensemble of two parsers makes silver trees of it, and a third is trained on both. Every
+run is scored on the dev trees with and without the constraint, beside the right-branching baseline. Started again, it
+goes on where it was stopped; results.json is written after every run, and --only leaves the others to other processes.
+Anything after `--` goes to every training.
 """
 
 import argparse
@@ -55,7 +56,8 @@ def main() -> None:
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--recipe", default="parsing-small")
     options.add_argument("--sizes", type=int, nargs="*", default=[1000, 3000, 10000])
-    options.add_argument("--steps", type=int, required=True, help="of every training: the same work for each size")
+    options.add_argument("--steps", type=int, nargs="+", required=True, help="for each size; all else as the last")
+    options.add_argument("--only", nargs="*", help="trees-SIZE, lstm, second-seed, with-silver [default: all]")
     options.add_argument("--text", type=Path, help="raw English for silver trees")
     options.add_argument("--text-lines", type=int, default=30_000)
     options.add_argument("--beam", type=int, default=4)
@@ -63,17 +65,19 @@ def main() -> None:
     given = options.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     results_path = given.out / "results.json"
-    results: dict[str, Any] = json.loads(results_path.read_text()) if results_path.exists() else {}
     train_trees, dev_trees = given.trees / "train.mrg.gz", given.trees / "dev.mrg.gz"
 
-    def measure(name: str, *flags: object) -> Path:
+    def results() -> dict[str, Any]:  # read anew each time: another process may have measured some
+        return json.loads(results_path.read_text()) if results_path.exists() else {}
+
+    def measure(name: str, steps: int, *flags: object) -> Path:
         run = given.out / name
-        if name in results:
+        if name in results() or (given.only is not None and name not in given.only):
             return run
         began = time.monotonic()
         dragoman(
             *("parse", "train", given.recipe, "--trees", train_trees, "--valid-trees", dev_trees, "--out", run),
-            *("--steps", given.steps, *given.more, *flags),
+            *("--steps", steps, *given.more, *flags),
         )
         minutes = (time.monotonic() - began) / 60
         scores = json.loads(
@@ -81,18 +85,21 @@ def main() -> None:
         )
         kept = ("f1", "f1_of_all", "recall", "precision", "complete", "tagging", "sentences", "errors", "skipped")
         figures = {system: {key: round(score[key], 2) for key in kept} for system, score in scores.items()}
-        results[name] = {"steps": given.steps, "minutes": round(minutes, 1), "flags": list(map(str, flags)), **figures}
-        results_path.write_text(json.dumps(results, indent=1) + "\n")
+        found = {"steps": steps, "minutes": round(minutes, 1), "flags": list(map(str, flags)), **figures}
+        results_path.write_text(json.dumps(results() | {name: found}, indent=1) + "\n")
         print(name, json.dumps(figures), file=sys.stderr, flush=True)
         return run
 
-    for size in given.sizes:
-        full = measure(f"trees-{size}", "--limit", size)
-    measure("lstm", "--limit", size, "--set", "model.architecture=lstm", "--set", f"model.d_model={equal_width(full)}")
+    for size, steps in zip(given.sizes, given.steps, strict=True):
+        full = measure(f"trees-{size}", steps, "--limit", size)
+    whole = ("--limit", size)
+    if given.only is None or "lstm" in given.only:
+        width = f"model.d_model={equal_width(full)}"
+        measure("lstm", steps, *whole, "--set", "model.architecture=lstm", "--set", width)
     if given.text is not None:
-        second = measure("second-seed", "--set", "train.seed=2", "--limit", size)
+        second = measure("second-seed", steps, *whole, "--set", "train.seed=2")
         silver, text = given.out / "silver.mrg", given.out / "silver.txt"
-        if not silver.exists():
+        if not silver.exists() and (given.only is None or "with-silver" in given.only):
             with given.text.open(encoding="utf-8") as lines:
                 sentences = [
                     line.split("\t")[0].strip() for _, line in zip(range(given.text_lines), lines, strict=False)
@@ -102,8 +109,8 @@ def main() -> None:
             # Members of an ensemble share the vocabulary: both saw the same trees.
             dragoman("parse", "run", full, second, "--raw", "--beam", 2, "--input", text, stdout=partial)
             partial.replace(silver)
-        measure("with-silver", "--limit", size, "--silver", silver)
-    print(json.dumps(results, indent=1))
+        measure("with-silver", steps, *whole, "--silver", silver)
+    print(json.dumps(results(), indent=1))
 
 
 if __name__ == "__main__":
