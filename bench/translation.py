@@ -22,6 +22,7 @@ from shapes import DATA, ROOT, SHAPES, WORK, multi30k
 
 HERE = Path(__file__).parent
 BASELINE = "hugging-face"
+BASELINE_KEEPING = "hugging-face keeping memory"  # with the allocator setting of `dragoman translate`
 # Those that need a conversion come before those that use it.
 ENGINES = (
     "dragoman reference",
@@ -30,6 +31,7 @@ ENGINES = (
     "ctranslate2 float32",
     "ctranslate2 int8",
     BASELINE,
+    BASELINE_KEEPING,
 )
 WITH_MAP = "dragoman ctranslate2 int8 map"  # of the trained model alone: a map is learned from the training text
 NAMES = {
@@ -40,6 +42,7 @@ NAMES = {
     "ctranslate2 float32": "CTranslate2 alone, float32",
     "ctranslate2 int8": "CTranslate2 alone, int8",
     BASELINE: "Hugging Face generate()",
+    BASELINE_KEEPING: "Hugging Face generate(), our allocator setting",
 }
 
 

@@ -105,7 +105,7 @@ def open_engine(name: str, run: Path, extra_length: int, threads: int, mean_leng
             return dragoman_engine(run, "ctranslate2", compute_type, extra_length, mean_length, vocabulary_map=True)
         case ["ctranslate2", compute_type]:
             return raw_ctranslate2(run, compute_type, extra_length, threads)
-        case ["hugging-face"]:
+        case ["hugging-face", *_]:
             return hugging_face(run, extra_length)
     raise SystemExit(f"no engine is called {name!r}")
 
@@ -121,10 +121,14 @@ def main() -> None:
     given = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    if given.engine in ("dragoman reference", "hugging-face"):
+    if given.engine.startswith(("dragoman reference", "hugging-face")):
         import torch
 
         torch.set_num_threads(given.threads)
+    if given.engine in ("dragoman reference", "hugging-face keeping memory"):
+        from dragoman.safeguards import keep_freed_memory
+
+        keep_freed_memory()  # as `dragoman translate` does
     translate = open_engine(given.engine, given.run, given.extra_length, given.threads, given.mean_length)
     if given.once:
         lines, _ = translate([line.rstrip("\n") for line in sys.stdin])

@@ -18,6 +18,7 @@ from dragoman.config import ModelConfig
 from dragoman.dropout import Dropout
 from dragoman.errors import ConfigError, DataError
 from dragoman.model import (
+    SMALLEST_PRODUCT,
     AddAndNorm,
     BatchNorm,
     Embedding,
@@ -27,6 +28,7 @@ from dragoman.model import (
     Site,
     Transformer,
     attention,
+    attention_of_few,
     count_parameters,
     sinusoids,
 )
@@ -198,6 +200,18 @@ def test_the_explicit_path_equals_the_fused_one(changes: dict[str, Any]) -> None
         probe = Probe()
         torch.testing.assert_close(model(source, target, mask, probe), model(source, target, mask), **EXACT)
         assert sorted(probe.weights) == sorted(SITES)
+
+
+@pytest.mark.parametrize(("d_k", "d_v"), [(4, 4), (4, 50), (50, 4), (50, 50)])
+@pytest.mark.parametrize("queries", [1, 3])
+def test_attention_of_few_queries_is_equation_1(queries: int, d_k: int, d_v: int) -> None:
+    """On both sides of the size at which torch's products pay, of scores and of contexts."""
+    keys = 12
+    assert 4 * keys < SMALLEST_PRODUCT < 50 * keys
+    query, key, value = torch.randn(2, 3, queries, d_k), torch.randn(2, 3, keys, d_k), torch.randn(2, 3, keys, d_v)
+    for mask in (None, mask_of([keys, 5])[:, None, None]):
+        expected, _, _ = attention(query, key, value, 0.3, mask, Intervention(), range(queries))
+        torch.testing.assert_close(attention_of_few(query, key, value, 0.3, mask), expected, **EXACT)
 
 
 @every_variety

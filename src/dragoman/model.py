@@ -34,6 +34,10 @@ from dragoman.errors import ConfigError, DataError
 
 Kind = Literal["encoder", "decoder", "cross"]
 
+# Of multiplications in a matrix product: torch does smaller ones in a plain loop, which takes three times as long as
+# multiplying and adding element by element.
+SMALLEST_PRODUCT = 400
+
 
 class Site(NamedTuple):
     """One attention sub-layer of the model."""
@@ -96,6 +100,22 @@ def attention(
     return context, weights, scores
 
 
+def attention_of_few(query: Tensor, key: Tensor, value: Tensor, scale: float, mask: Tensor | None) -> Tensor:
+    """Equation 1 for the one or few queries of a step in decoding, where torch's fused kernel is the slower one."""
+    query = query * scale
+    if query.shape[2] == 1 and key.shape[2] * key.shape[3] < SMALLEST_PRODUCT:
+        scores = (query * key).sum(dim=-1)[:, :, None]  # (B, H, 1, S)
+    else:
+        scores = torch.bmm(query.flatten(0, 1), key.flatten(0, 1).mT).view(*query.shape[:3], key.shape[2])
+    if mask is not None:
+        scores.masked_fill_(~mask, -math.inf)
+    weights = scores.softmax(dim=-1)
+    if query.shape[2] == 1 and value.shape[2] * value.shape[3] < SMALLEST_PRODUCT:
+        return (weights.mT * value).sum(dim=2, keepdim=True)  # (B, H, 1, d_v)
+    context = torch.bmm(weights.flatten(0, 1), value.flatten(0, 1))
+    return context.view(*query.shape[:3], value.shape[3])  # (B, H, T, d_v)
+
+
 def causal_mask(size: int, device: torch.device) -> Tensor:
     """(T, T): position t may attend to positions up to t (3.2.3)."""
     return torch.ones(size, size, dtype=torch.bool, device=device).tril()
@@ -138,21 +158,18 @@ class MultiHeadAttention(nn.Module):
         probe: Probe | None = None,
         positions: Sequence[int] | None = None,  # of the queries; None: from 0 on
     ) -> Tensor:
-        """Attention of all heads, concatenated and projected: (B, T, D).
-
-        The fused kernel pays for itself over many queries; for the one or few of a step in decoding the plain
-        equation is quicker.
-        """
-        if probe is None and positions is None:
-            context = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=self.scale)
-        else:
+        """Attention of all heads, concatenated and projected: (B, T, D)."""
+        if probe is not None:
             if causal:
                 mask = causal_mask(query.shape[2], query.device)
-            intervention = Intervention() if probe is None else probe.interventions.get(site, Intervention())
+            intervention = probe.interventions.get(site, Intervention())
             positions = range(query.shape[2]) if positions is None else positions
             context, weights, scores = attention(query, key, value, self.scale, mask, intervention, positions)
-            if probe is not None:
-                probe.weights[site], probe.scores[site] = weights, scores
+            probe.weights[site], probe.scores[site] = weights, scores
+        elif positions is None:
+            context = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=self.scale)
+        else:
+            context = attention_of_few(query, key, value, self.scale, mask)
         return self.w_o(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
 
@@ -491,7 +508,9 @@ class Transformer(nn.Module):
         mask = None if source_mask is None else source_mask[:, None, None, :]
         attentions: list[MultiHeadAttention] = [block.self_attention for block in self.decoder]  # type: ignore[misc]
         past = Past([self_attention.joint_weight() for self_attention in attentions])
-        return DecodingState(source.shape[0], self.memory_keys_values(memory), mask, past)
+        # As every step will read them: in one piece.
+        memory_kv = [kv and (kv[0].contiguous(), kv[1].contiguous()) for kv in self.memory_keys_values(memory)]
+        return DecodingState(source.shape[0], memory_kv, mask, past)
 
     def step(self, ids: Tensor, state: "DecodingState", probe: Probe | None = None) -> Tensor:
         """One more position for each of (B, K) beams, `state` growing by it: logits (B, K, V)."""
