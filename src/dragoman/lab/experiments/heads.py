@@ -36,7 +36,7 @@ OFFSETS, SYMBOLS, LENGTH = (-3, -1, 2, 5), 16, 24
 
 def arms(settings: Settings) -> list[Arm]:
     smoke = settings.size == "smoke"
-    width, steps = (16, 2) if smoke else (512, 400)
+    width, steps = (16, 2) if smoke else (512, 700)
     translated = [
         translation_arm(
             settings, f"h = {h}", seed, model__d_model=width, model__d_ff=width, model__num_heads=h,
