@@ -231,7 +231,7 @@ def _require_format(corpus: Corpus) -> None:
     """A few bad lines are dropped. More than one in a hundred, and the file is not what it was taken for."""
     lines = len(corpus.verdicts)
     if not lines:
-        raise DataError(f"{corpus.name}: no lines; give a file with one sentence pair a line")
+        raise DataError(f"{corpus.name}: no lines; give a file with a sentence, or a pair of them, on each line")
     remedies = {
         Verdict.NOT_UTF8: "are not UTF-8, {}; convert the text with: iconv -f ITS_ENCODING -t UTF-8",
         Verdict.COLUMNS: "have no tab, {}; each line must be a source, a tab and a target",
