@@ -489,7 +489,10 @@ def bad_files(here: Path) -> Path:
     [
         ("train --pairs none --out o", "none: no such file; check the path, which is taken from "),
         ("train --pairs folder --out o", "folder: a directory; give a text file"),
-        ("train --pairs empty --out o", "empty: no lines; give a file with a sentence, or a pair of them, on each line"),
+        (
+            "train --pairs empty --out o",
+            "empty: no lines; give a file with a sentence, or a pair of them, on each line",
+        ),
         ("train --pairs short --out o", "short: 2 of 2 lines have no tab, the first being line 1"),
         ("train --pairs cut.gz --out o", "cut.gz: the gzip data is damaged or cut off"),
         ("train --source short --target long --out o", "short has 2 lines, long 3: line n of the one must translate"),
