@@ -3,7 +3,7 @@
 Letters in shape comments: B sentences, S source positions, T target positions, K beams, H heads, D d_model,
 V vocabulary. Every mask is boolean and True means "may attend".
 
-    attention             3.2.1, equation 1, figure 2 left
+    attention             3.2.1, equation 1, figure 2 left; attention_of_few: the same for a step in decoding
     MultiHeadAttention    3.2.2, figure 2 right
     FeedForward           3.3, equation 2
     Embedding             3.4 and 3.5: shared weights, scaling, positions
@@ -34,8 +34,8 @@ from dragoman.errors import ConfigError, DataError
 
 Kind = Literal["encoder", "decoder", "cross"]
 
-# Of multiplications in a matrix product: torch does smaller ones in a plain loop, which takes three times as long as
-# multiplying and adding element by element.
+# Of multiplications in a matrix product: torch does smaller ones in a plain loop, which takes nearly three times as
+# long as multiplying and adding element by element.
 SMALLEST_PRODUCT = 400
 
 
