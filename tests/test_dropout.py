@@ -87,3 +87,17 @@ def test_nothing_is_dropped_without_reason(probability: float, training: bool) -
     state = torch.get_rng_state()
     assert Dropout(probability).train(training)(x) is x
     assert torch.equal(torch.get_rng_state(), state)  # nor any random number used up
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.4])
+def test_added_onto_something_it_is_the_same(probability: float) -> None:
+    x, other = (torch.randn(7, 5, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    dropout, grad = Dropout(probability), torch.randn(7, 5, 3, dtype=torch.float64)
+    torch.manual_seed(5)
+    expected = other + dropout(x)
+    torch.manual_seed(5)
+    found = dropout(x, onto=other)
+    torch.testing.assert_close(found, expected, rtol=1e-15, atol=1e-15)
+    for one, two in zip(*(torch.autograd.grad(y, (x, other), grad) for y in (found, expected)), strict=True):
+        assert torch.equal(one, two)
+    assert torch.equal(dropout.eval()(x, onto=other), other + x)

@@ -1,6 +1,7 @@
 """The reference engine: whatever way a sentence comes through it, alone or among others, the answer is the same."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import nn
 
 from dragoman.config import ModelConfig, SearchConfig
 from dragoman.engines import Engine
+from dragoman.engines import reference as reference_module
 from dragoman.engines.reference import ReferenceEngine
 from dragoman.errors import ConfigError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
@@ -274,3 +276,56 @@ def test_translating_never_drops_out(tokenizer: Tokenizer, sources: list[list[in
         engine = ReferenceEngine([model], tokenizer)
         found.append((engine.translate(sources, SEARCH), engine.score(sources, sources)))
     assert found[0] == found[1]
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """Two of them, which is what makes the engine share work out; CI's workers have one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("search", [SEARCH, GREEDY, SAMPLING])
+def test_other_processes_find_the_same(
+    ensemble: ReferenceEngine,
+    tokenizer: Tokenizer,
+    sources: list[list[int]],
+    search: SearchConfig,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search = replace(search, batch_tokens=20)  # so small that there are many batches
+    sharing = ReferenceEngine(ensemble.models, tokenizer, on_all_cores=True)
+    monkeypatch.setattr(reference_module, "SECONDS_WORTH_SHARING", 1e9)
+    here = sharing.translate(sources * 3, search, 2, seed=5)
+    assert sharing._crew is None
+    monkeypatch.setattr(reference_module, "SECONDS_WORTH_SHARING", 0.0)
+    elsewhere: list[int] = []
+    monkeypatch.setattr(sharing, "_search", lambda batch: elsewhere.append(1) or ensemble.translate(*batch[:4]))
+    there = sharing.translate(sources * 3, search, 2, seed=5)
+    assert sharing._crew is not None
+    assert len(elsewhere) == 1, "the first batch is done here, to see how long one takes, and no other"
+    assert_same(there, here)
+    assert_same(sharing.translate(sources, search, 2, seed=5), ensemble_alone(ensemble, sources, search))
+
+
+def ensemble_alone(ensemble: ReferenceEngine, sources: list[list[int]], search: SearchConfig) -> list[list[Hypothesis]]:
+    """Batch by batch, as the other processes are asked."""
+    return ReferenceEngine(ensemble.models, ensemble.tokenizer, on_all_cores=True).translate(sources, search, 2, seed=5)
+
+
+def test_a_model_that_is_still_trained_stays_here(engine: ReferenceEngine) -> None:
+    """Other processes would go on with the weights that they were given."""
+    assert not engine.forms_batches
+    assert ReferenceEngine(engine.models, engine.tokenizer, on_all_cores=True).forms_batches
+
+
+def test_many_are_scored_as_one_by_one(engine: ReferenceEngine, sources: list[list[int]], monkeypatch: Any) -> None:
+    targets = sources[::-1]
+    monkeypatch.setattr(reference_module, "SCORED_TOKENS", 20)
+    found = engine.score(sources, targets)
+    assert [len(some) for some in found] == [len(target) + 1 for target in targets]
+    for source, target, some in zip(sources, targets, found, strict=True):
+        assert some == pytest.approx(engine.score([source], [target])[0], rel=1e-6)

@@ -103,6 +103,21 @@ def test_large_logits_neither_overflow_nor_vanish() -> None:
     assert plain.isfinite()
 
 
+@pytest.mark.parametrize("shift", [0.0, 60.0, 75.0, 120.0, -50.0, -70.0, -120.0])
+def test_logits_near_and_beyond_the_ends_of_float32(shift: float) -> None:
+    """exp(88) is the last that float32 holds, exp(-87) the first: gradients are right on either side."""
+    states, weight, labels = inputs(40, width=6, vocabulary=30)
+    states = torch.cat((states.detach().float(), torch.ones(40, 1)), dim=1).requires_grad_()
+    weight = torch.cat((weight.detach().float(), torch.full((30, 1), shift)), dim=1).requires_grad_()
+    smoothed, plain = smoothed_cross_entropy(states, weight, labels, 0.1)
+    logits = states.double() @ weight.double().T
+    expected = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=0.1)
+    torch.testing.assert_close(smoothed.double(), expected, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(plain.double(), F.cross_entropy(logits, labels, reduction="sum"), rtol=1e-5, atol=1e-4)
+    for found, right in zip(gradients(smoothed, states, weight), gradients(expected, states, weight), strict=True):
+        torch.testing.assert_close(found, right, rtol=1e-4, atol=2e-4)
+
+
 def test_the_logits_are_never_held_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loss_module, "CHUNK_ROWS", 8)
     states, weight, labels = inputs(50, width=4, vocabulary=100)
@@ -117,12 +132,12 @@ def test_where_no_gradient_is_wanted_none_is_computed() -> None:
     states, weight, labels = inputs(7)
     with Watch() as watch:
         expected = smoothed_cross_entropy(states, weight, labels, 0.1)
-    assert "scatter_add_" in watch.operations  # the smoothed target, in the gradient
+    assert "index_add_" in watch.operations  # the smoothed target, in the gradient
     for quiet in (torch.no_grad(), torch.inference_mode()):
         with quiet, Watch() as watch:
             found = smoothed_cross_entropy(states.detach(), weight, labels, 0.1)
         assert torch.equal(torch.stack(found), torch.stack(expected))
-        assert "scatter_add_" not in watch.operations
+        assert "index_add_" not in watch.operations
 
 
 def test_a_right_token_whose_probability_underflows_still_has_its_loss() -> None:

@@ -1,8 +1,8 @@
 """Label-smoothed cross-entropy (5.4) over the projection before the softmax: a sum, and so to be divided by tokens.
 
 The smoothed target gives 1 - ε to the right token and spreads ε over all V tokens, the right one included, as
-torch's F.cross_entropy does. The logits are never held whole: rows go through in chunks, and each chunk's gradient
-is formed in place of its probabilities, in the forward pass.
+torch's F.cross_entropy does. The logits are never held whole: rows go through in chunks, and each chunk's gradient is
+formed from its exponentials, in their place, in the forward pass.
 """
 
 import torch
@@ -10,6 +10,8 @@ from torch import Tensor
 
 # Rows of logits held at once: with V = 37,000 and float32 that is 76 MB.
 CHUNK_ROWS = 512
+# Of the exponentials of a row's logits: between these, none of them that counts is outside of float32.
+SMALLEST_TOTAL, LARGEST_TOTAL = 1e-25, 1e30
 
 
 class _SmoothedCrossEntropy(torch.autograd.Function):
@@ -29,26 +31,30 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         smoothed, plain = states.new_zeros(()), states.new_zeros(())
         grad_states = torch.empty_like(states) if wants_grad else states
         grad_weight = torch.zeros_like(weight) if wants_grad else weight
+        room = states.new_empty(min(CHUNK_ROWS, states.shape[0]), vocab_size)  # one for all chunks stays in the cache
         for start in range(0, states.shape[0], CHUNK_ROWS):
             rows = slice(start, start + CHUNK_ROWS)
             chunk, label = states[rows], labels[rows, None]
-            logits = chunk @ weight.T  # (rows, V)
+            logits = torch.mm(chunk, weight.T, out=room[: chunk.shape[0]])  # (rows, V)
             right = logits.gather(1, label)
+            # Most rows need no shift to stay in range: that spares a pass for their highest logit. And what is divided
+            # by the total is (rows, D), not (rows, V).
+            total = logits.exp_().sum(dim=1, keepdim=True)
+            log_total = total.log()
+            if not bool(((total > SMALLEST_TOTAL) & (total < LARGEST_TOTAL)).all()):
+                torch.mm(chunk, weight.T, out=logits)
+                highest = logits.amax(dim=1, keepdim=True)
+                total = logits.sub_(highest).exp_().sum(dim=1, keepdim=True)
+                log_total = total.log() + highest
             if wants_grad:  # d loss / d logits = probabilities - smoothed target
-                grad = logits.softmax(dim=1)
-                # The softmax knows the sum of exponentials, and taking it from there saves a pass over V.
-                log_total = right - grad.gather(1, label).log()
-                if not log_total.isfinite().all():  # a right token so improbable that its probability is 0
-                    log_total = logits.logsumexp(dim=1, keepdim=True)
-                grad.scatter_add_(1, label, torch.full_like(right, smoothing - 1))
-                torch.mm(grad, weight, out=grad_states[rows])
-                grad_weight.addmm_(grad.T, chunk)
-            else:
-                log_total = logits.logsumexp(dim=1, keepdim=True)
+                torch.mm(logits, weight, out=grad_states[rows])
+                grad_states[rows] /= total
+                grad_weight.addmm_(logits.T, chunk / total)
             plain += (log_total - right).sum()
             smoothed += (log_total - (1 - smoothing) * right).sum() - smoothing * (chunk @ weight_mean).sum()
         if wants_grad:
-            grad_states -= smoothing * weight_mean
+            grad_states -= (1 - smoothing) * weight.index_select(0, labels) + smoothing * weight_mean
+            grad_weight.index_add_(0, labels, states, alpha=smoothing - 1)
             grad_weight -= smoothing / vocab_size * states_sum
         ctx.save_for_backward(grad_states, grad_weight)
         ctx.mark_non_differentiable(plain)

@@ -138,8 +138,11 @@ class MultiHeadAttention(nn.Module):
         return torch.cat((self.w_q.weight, self.w_k.weight, self.w_v.weight))
 
     def project(self, x: Tensor, joint_weight: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of self-attention, by one product. Who has the joint weight already gives it."""
-        joint = F.linear(x, self.joint_weight() if joint_weight is None else joint_weight)
+        """Queries, keys and values of self-attention. In decoding, where one position at a time is so little work that
+        starting a product counts, by one product with the joint weight; else by three, whose results lie together."""
+        if joint_weight is None:
+            return self.split_heads(self.w_q(x)), self.split_heads(self.w_k(x)), self.split_heads(self.w_v(x))
+        joint = F.linear(x, joint_weight)
         sizes = [w.weight.shape[0] for w in (self.w_q, self.w_k, self.w_v)]
         query, key, value = torch.split(joint, sizes, dim=-1)
         return self.split_heads(query), self.split_heads(key), self.split_heads(value)
@@ -215,9 +218,8 @@ class AddAndNorm(nn.Module):
         self.residual = residual
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        out = self.dropout(sublayer(self.norm(x) if self.norm_order == "pre" else x))
-        if self.residual:
-            out = x + out
+        out = sublayer(self.norm(x) if self.norm_order == "pre" else x)
+        out = self.dropout(out, onto=x if self.residual else None)
         return self.norm(out) if self.norm_order == "post" else out  # type: ignore[no-any-return]
 
 
@@ -466,14 +468,11 @@ class Transformer(nn.Module):
         return self.encoder_norm(x)  # type: ignore[no-any-return]
 
     def memory_keys_values(self, memory: Tensor | None) -> "list[Memory]":
-        """Cross-attention's keys and values of every decoder layer, by one product."""
+        """Cross-attention's keys and values of every decoder layer."""
         if memory is None:
             return [None] * len(self.decoder)
         crosses: list[MultiHeadAttention] = [block.cross_attention for block in self.decoder]  # type: ignore[misc]
-        weights = [w for cross in crosses for w in (cross.w_k.weight, cross.w_v.weight)]
-        parts = torch.split(F.linear(memory, torch.cat(weights)), [w.shape[0] for w in weights], dim=-1)
-        split = [crosses[0].split_heads(part) for part in parts]
-        return list(zip(split[::2], split[1::2], strict=True))
+        return [(cross.split_heads(cross.w_k(memory)), cross.split_heads(cross.w_v(memory))) for cross in crosses]
 
     def decode(
         self, target: Tensor, memory: Tensor | None, source_mask: Tensor | None = None, probe: Probe | None = None

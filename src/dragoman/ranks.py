@@ -225,7 +225,7 @@ class ShardedGradients:
 
 def divide(model: Transformer, optimizer: torch.optim.Optimizer, ranks: Ranks) -> None:
     """Weights and optimiser state among the ranks (FSDP2). A unit is gathered when its turn comes: an encoder layer, a
-    decoder layer's feed-forward. The rest stays together, as all decoder layers' keys and values are one product."""
+    decoder layer's feed-forward. The rest stays together, as all decoder layers' keys and values are made at once."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
     from torch.distributed.tensor import DTensor, distribute_tensor

@@ -1,7 +1,10 @@
 """The reference engine: our own search over our own model, in torch; one model or an ensemble of several."""
 
+import functools
 import math
-from collections.abc import Sequence
+import time
+import weakref
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -9,15 +12,20 @@ from torch import Tensor
 
 from dragoman.batching import pad
 from dragoman.config import SearchConfig
+from dragoman.engines import batches_of_like_length
 from dragoman.errors import ConfigError, UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
 from dragoman.model import DecodingState, Probe, Transformer
+from dragoman.parallel import Crew
 from dragoman.search import Constrain, Recorder, all_of, beam_search, greedy_search, no_repeats, sample
 from dragoman.sharing import Requirement
 from dragoman.tokenizer import Tokenizer
 
 # Rows of a sentence with required words: 8 take half the time and lose a point of chrF (bench/terms.py).
 MOST_SHARED = 16
+# Of work left, for other processes to be started for it: they take some two of them to import torch.
+SECONDS_WORTH_SHARING = 5.0
+SCORED_TOKENS = 2048  # in one pass, of the longer side
 
 
 class _States(NamedTuple):
@@ -60,13 +68,24 @@ class _Prefixes(NamedTuple):
         return logits, self._replace(said=said)
 
 
+class _Batch(NamedTuple):
+    """Sentences that are searched together, and how."""
+
+    sources: Sequence[Sequence[int]]
+    search: SearchConfig
+    n_best: int
+    seed: int
+    no_repeat: int
+
+
 class ReferenceEngine:
     """Exact, and able to do all that the search and the model can: constraints, the recorded beam, interventions."""
 
     name = "reference"
-    forms_batches = False
 
-    def __init__(self, models: Sequence[Transformer], tokenizer: Tokenizer) -> None:
+    def __init__(self, models: Sequence[Transformer], tokenizer: Tokenizer, on_all_cores: bool = False) -> None:
+        """on_all_cores: weights stay as they are, so many sentences may go to processes of one thread each. Decoding is
+        a chain of many small products, which gain little from several threads (bench/results.md)."""
         for model in models:
             if model.config.vocab_size != tokenizer.vocab_size:
                 raise ConfigError(
@@ -76,8 +95,9 @@ class ReferenceEngine:
         self.models = list(models)
         self.tokenizer = tokenizer
         self.device = self.models[0].output.weight.device
+        self.forms_batches = on_all_cores
+        self._crew: Crew[_Batch, list[list[Hypothesis]]] | None = None
 
-    @torch.inference_mode()
     def translate(
         self,
         sources: Sequence[Sequence[int]],
@@ -92,6 +112,43 @@ class ReferenceEngine:
         recorder: Recorder | None = None,
         probe: Probe | None = None,
     ) -> list[list[Hypothesis]]:
+        particular = any(given is not None for given in (constrain, require, recorder, probe))
+        if particular or not self.forms_batches:
+            batch = _Batch(sources, search, n_best, seed, no_repeat)
+            return self._search(batch, constrain, require, recorder, probe)
+        rows = list(batches_of_like_length([len(source) for source in sources], search.batch_tokens))
+        batches = [_Batch([sources[i] for i in some], search, n_best, seed + some[0], no_repeat) for some in rows]
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        for some, hypotheses in zip(rows, self._search_all(batches), strict=True):
+            for index, candidates in zip(some, hypotheses, strict=True):
+                found[index] = candidates
+        return found
+
+    def _search_all(self, batches: Sequence[_Batch]) -> Iterator[list[list[Hypothesis]]]:
+        """Here, until what is left is worth starting others for; then there."""
+        processes = torch.get_num_threads() if self.device.type == "cpu" else 1
+        began = time.monotonic()
+        for done, batch in enumerate(batches):
+            left = len(batches) - done
+            takes = (time.monotonic() - began) / done * left if done else 0.0
+            if self._crew is None and processes > 1 and takes > SECONDS_WORTH_SHARING:
+                self._crew = Crew(functools.partial(_search_elsewhere, self.models, self.tokenizer), processes)
+                weakref.finalize(self, self._crew.close)
+            if self._crew is not None and left > 1:
+                yield from self._crew.map(batches[done:])
+                return
+            yield self._search(batch)
+
+    @torch.inference_mode()
+    def _search(
+        self,
+        batch: _Batch,
+        constrain: Constrain | None = None,
+        require: Sequence[Requirement] | None = None,
+        recorder: Recorder | None = None,
+        probe: Probe | None = None,
+    ) -> list[list[Hypothesis]]:
+        sources, search, n_best, seed, no_repeat = batch
         if no_repeat:
             blocked = no_repeats(no_repeat, self.tokenizer.vocab_size, self.tokenizer.eos_id)
             constrain = all_of(constrain, blocked) if constrain else blocked
@@ -166,9 +223,18 @@ class ReferenceEngine:
             recorder=recorder,
         )
 
-    @torch.inference_mode()
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
-        """One teacher-forced pass: what beam search adds up token by token."""
+        """By teacher forcing: what beam search adds up token by token."""
+        lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+        found: list[list[float]] = [[] for _ in sources]
+        for rows in batches_of_like_length(lengths, SCORED_TOKENS):
+            scored = self._score([sources[i] for i in rows], [targets[i] for i in rows])
+            for index, log_probs in zip(rows, scored, strict=True):
+                found[index] = log_probs
+        return found
+
+    @torch.inference_mode()
+    def _score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
         for model in self.models:
             model.eval()
         ids, mask = self._source_batch(sources)
@@ -182,6 +248,11 @@ class ReferenceEngine:
     def _source_batch(self, sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor | None]:
         ids, mask = pad([[*source, self.tokenizer.eos_id] for source in sources], self.tokenizer.pad_id)
         return ids.to(self.device), None if mask is None else mask.to(self.device)
+
+
+def _search_elsewhere(models: Sequence[Transformer], tokenizer: Tokenizer, batch: _Batch) -> list[list[Hypothesis]]:
+    """In a process that was started for it, whose torch has one thread."""
+    return ReferenceEngine(models, tokenizer).translate(*batch[:4], no_repeat=batch.no_repeat)
 
 
 def _mean_log_probabilities(logits: Sequence[Tensor]) -> Tensor:

@@ -45,7 +45,7 @@ def load_reference(
     from dragoman.checkpoint import load_model
     from dragoman.engines.reference import ReferenceEngine
 
-    return ReferenceEngine([load_model(run, checkpoint) for run in runs], tokenizer)
+    return ReferenceEngine([load_model(run, checkpoint) for run in runs], tokenizer, on_all_cores=True)
 
 
 def _load_ctranslate2(
