@@ -4,6 +4,7 @@ The protocol is that of worker.py. With `--once` it translates the lines of stdi
 """
 
 import argparse
+import functools
 import json
 import os
 import sys
@@ -11,6 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from dragoman.parallel import Crew
 
 BATCH = 32
 Translate = Callable[[Sequence[str]], tuple[list[str], int]]  # lines to lines, and the number of tokens in them
@@ -59,37 +62,22 @@ def raw_ctranslate2(run: Path, compute_type: str, extra_length: int, threads: in
     return translate
 
 
-def hugging_face(run: Path, extra_length: int) -> Translate:
-    import torch
+def hugging_face(run: Path, extra_length: int, processes: int) -> Translate:
+    from contestants.generating import generate, marian
 
-    from contestants.hugging_face import converted
-    from dragoman.batching import pad
-    from dragoman.checkpoint import load_model
-    from dragoman.rundir import RunDirectory
-    from dragoman.tokenizer import Tokenizer
-
-    directory = RunDirectory.open(run)
-    tokenizer = Tokenizer.load(directory.tokenizer_path)
-    model: Any = converted(load_model(directory), tokenizer)
+    _, tokenizer = marian(run)
+    one_batch = functools.partial(generate, run, extra_length)
+    crew = Crew(one_batch, processes) if processes > 1 else None
 
     def translate(lines: Sequence[str]) -> tuple[list[str], int]:
         encoded = [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(lines)]
-        order = sorted(range(len(lines)), key=lambda i: len(encoded[i]))
+        order = sorted(range(len(lines)), key=lambda i: -len(encoded[i]))
+        batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+        sources = [[encoded[i] for i in rows] for rows in batches]
         outputs: list[list[int]] = [[] for _ in lines]
-        for start in range(0, len(order), BATCH):
-            rows = order[start : start + BATCH]
-            source, mask = pad([encoded[i] for i in rows], tokenizer.pad_id)
-            found = model.generate(
-                input_ids=source,
-                attention_mask=torch.ones_like(source) if mask is None else mask.long(),
-                num_beams=4,
-                length_penalty=0.6,
-                early_stopping=True,
-                do_sample=False,
-                max_new_tokens=source.shape[1] + (extra_length or 50),
-            )
-            for i, ids in zip(rows, found[:, 1:].tolist(), strict=True):
-                outputs[i] = ids[: ids.index(tokenizer.eos_id)] if tokenizer.eos_id in ids else ids
+        for rows, found in zip(batches, crew.map(sources) if crew else map(one_batch, sources), strict=True):
+            for i, ids in zip(rows, found, strict=True):
+                outputs[i] = ids
         return tokenizer.decode_batch(outputs), sum(len(output) + 1 for output in outputs)
 
     return translate
@@ -105,8 +93,10 @@ def open_engine(name: str, run: Path, extra_length: int, threads: int, mean_leng
             return dragoman_engine(run, "ctranslate2", compute_type, extra_length, mean_length, vocabulary_map=True)
         case ["ctranslate2", compute_type]:
             return raw_ctranslate2(run, compute_type, extra_length, threads)
+        case ["hugging-face", "processes"]:
+            return hugging_face(run, extra_length, threads)
         case ["hugging-face", *_]:
-            return hugging_face(run, extra_length)
+            return hugging_face(run, extra_length, 1)
     raise SystemExit(f"no engine is called {name!r}")
 
 

@@ -20,7 +20,7 @@ from contestants.batches import plan
 from contestants.ours import Contestant
 from dragoman.dropout import Dropout
 from dragoman.loss import smoothed_cross_entropy
-from dragoman.model import causal_mask
+from dragoman.model import MultiHeadAttention, causal_mask
 from dragoman.safeguards import keep_freed_memory
 from rounds import Spread
 from shapes import SHAPES, multi30k
@@ -56,7 +56,7 @@ class _DropAddNorm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, gain: Tensor, bias: Tensor, threshold: int, epsilon: float) -> Tensor:
         draws = torch.empty((y.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
-        kept = draws.view(torch.uint8)[: y.numel()].view(y.shape) >= threshold
+        kept = draws.view(torch.uint8)[: y.numel()].view(y.shape).ge_(threshold)
         mask = kept.to(y.dtype).mul_(256 / (256 - threshold))
         total = torch.addcmul(x, y, mask)
         out, mean, inverse = torch.native_layer_norm(total, gain.shape, gain, bias, epsilon)
@@ -80,7 +80,45 @@ def residual_dropout_norm(num_rounds: int, positions: int, width: int) -> Trial:
         _DropAddNorm.apply(x, y, norm.weight, norm.bias, 77, norm.eps).backward(grad)  # type: ignore[no-untyped-call]
 
     what = f"LayerNorm(x + Dropout(y)) with its backward pass by hand, {positions:,} x {width}"
-    return by_turns(what, tried, lambda: norm(x + dropout(y)).backward(grad), num_rounds, 10, "of these nodes alone")
+    return by_turns(
+        what, tried, lambda: norm(dropout(y, onto=x)).backward(grad), num_rounds, 10, "of these nodes alone"
+    )
+
+
+def masks_of_bool(num_rounds: int, positions: int, width: int) -> Trial:
+    """As dropout's mask was made before: each step of it element by element."""
+    count = positions * width
+
+    def draws() -> Tensor:
+        return torch.empty(count // 8, dtype=torch.int64).random_(-(2**63), None).view(torch.uint8)
+
+    def tried() -> Tensor:
+        return (draws() >= 77).to(torch.float32).mul_(256 / 179)
+
+    def ours() -> Tensor:
+        return draws().ge_(77).to(torch.float32).mul_(256 / 179)
+
+    what = f"dropout's mask as a tensor of bool, {positions:,} x {width}"
+    return by_turns(what, tried, ours, num_rounds, 10, "of the mask alone")
+
+
+def joint_projections(num_rounds: int) -> Trial:
+    """Queries, keys and values of a self-attention by one product, in training steps of tiny."""
+    text, shape = multi30k(), SHAPES["tiny"]
+    steps, contestant, apart = plan(text, shape.batch_tokens), Contestant(shape, text), MultiHeadAttention.project
+
+    def jointly(attention: MultiHeadAttention, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return apart(attention, x, attention.joint_weight())
+
+    def tried() -> None:
+        MultiHeadAttention.project = jointly  # type: ignore[assignment]
+        try:
+            contestant.train(steps[:2])
+        finally:
+            MultiHeadAttention.project = apart  # type: ignore[method-assign]
+
+    what = "queries, keys and values by one product, whole training steps, tiny"
+    return by_turns(what, tried, lambda: contestant.train(steps[:2]), num_rounds)
 
 
 def losses(num_rounds: int, rows: int, width: int) -> list[Trial]:
@@ -184,6 +222,7 @@ def run(threads: int, num_rounds: int = 5, compiles: bool = True) -> None:
     trials = [short_attention(num_rounds, length) for length in (8, 15, 20, 30, 60)]
     trials.append(short_attention_in_whole_steps(num_rounds, 20))
     trials += [residual_dropout_norm(num_rounds, 4096, width) for width in (128, 512)]
+    trials += [masks_of_bool(num_rounds, 4096, 128), joint_projections(num_rounds)]
     trials += losses(num_rounds, 1500, 128)
     if compiles:
         trials.append(compiled(num_rounds))
