@@ -42,8 +42,10 @@ def faults_of(source: Said, target: Said, finished: bool = True) -> tuple[Fault,
 def loops(source: Sequence[int], target: Sequence[int]) -> bool:
     """The same tokens three times in a row (one token: five times), or the same four tokens in three places; and the
     source has nothing of the kind."""
-    if not target or max(Counter(pairwise(target)).values(), default=0) < 3:
-        return False  # nearly always; everything below has some pair of tokens three times
+    # Nearly always it ends here: everything below has some pair of tokens three times, and so three more tokens at the
+    # least than different ones.
+    if len(target) - len(set(target)) < 3 or max(Counter(pairwise(target)).values()) < 3:
+        return False
     again = _repeats(target)
     if again >= 3 and again > _repeats(source) + 1:
         return True
@@ -55,8 +57,10 @@ def copies(source: str, target: str) -> bool:
     words = [word for word in _WORD.findall(source) if len(word) > 2 and word.islower()]
     if len(words) < 3:
         return False
-    there = Counter(word for word in _WORD.findall(target))
-    return (Counter(words) & there).total() >= COPIED * len(words)
+    there = _WORD.findall(target)
+    if sum(map(set(there).__contains__, words)) < COPIED * len(words):  # nearly always; counting finds no more
+        return False
+    return (Counter(words) & Counter(there)).total() >= COPIED * len(words)
 
 
 def _repeats(ids: Sequence[int]) -> int:

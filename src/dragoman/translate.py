@@ -2,7 +2,7 @@
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
@@ -69,6 +69,9 @@ class _Part(NamedTuple):
     text: str
     ids: list[int]
     required: tuple[Required, ...]
+
+
+_Texts = Mapping[tuple[int, ...], str]  # of ids that were decoded before
 
 
 class Translator:
@@ -237,7 +240,9 @@ class Translator:
                     parts.append(_Part(piece, some, tuple(required(piece)) if required is not None else ()))
             parts_of.append(range(begin, len(parts)))
         found = self._find(parts, n_best, seed + first_line, scores)
-        faults = [self._faults(part, some) for part, some in zip(parts, found, strict=True)]
+        best = [some[0].ids for some in found if some]
+        texts = dict(zip(best, self.tokenizer.decode_batch(best), strict=True))  # together, which is quicker
+        faults = [self._faults(part, some, texts) for part, some in zip(parts, found, strict=True)]
         repaired: list[tuple[Fault, ...]] = [()] * len(parts)
         if repair and any(faults) and not self.search.sampling:
             wrong = [index for index, some in enumerate(faults) if some]
@@ -251,7 +256,7 @@ class Translator:
             ratings = [] if calibration is None else [calibration.rate(evidence[i]) for i in indices]
             yield Translation(
                 line,
-                self._join([found[i] for i in indices]),
+                self._join([found[i] for i in indices], texts),
                 tuple(dict.fromkeys(fault for i in indices for fault in faults[i])),
                 tuple(dict.fromkeys(fault for i in indices for fault in repaired[i])),
                 min((rating.confidence for rating in ratings), default=None),  # a line is as good as its worst part
@@ -310,10 +315,10 @@ class Translator:
             for part, hypothesis, some in zip(parts, best, log_probs, strict=True)
         ]
 
-    def _faults(self, part: "_Part", found: Sequence[Hypothesis]) -> tuple[Fault, ...]:
+    def _faults(self, part: "_Part", found: Sequence[Hypothesis], texts: _Texts) -> tuple[Fault, ...]:
         if not found:
             return ("empty",)
-        text = self.tokenizer.decode(found[0].ids)
+        text = self._text(found[0], texts)
         return faults_of(Said(part.ids, part.text), Said(found[0].ids, text), found[0].finished)
 
     def _find_again(
@@ -333,7 +338,7 @@ class Translator:
                 indices = [wrong[number] for number in batch]
                 hypotheses = self._without_repeats([(parts[i], faults[i]) for i in indices], size, kind)
                 for index, some in zip(indices, hypotheses, strict=True):
-                    left = self._faults(parts[index], some)
+                    left = self._faults(parts[index], some, {})
                     if some and len(left) < len(best[index][1]):
                         best[index] = [*some, *found[index][: len(found[index]) - 1]], left
         return best
@@ -379,7 +384,11 @@ class Translator:
             self._borders = Borders.of(self.tokenizer)
         return Phrases(required, self.tokenizer, self._borders)
 
-    def _join(self, parts: Sequence[Sequence["Hypothesis"]]) -> tuple[Candidate, ...]:
+    def _text(self, hypothesis: Hypothesis, texts: _Texts) -> str:
+        known = texts.get(hypothesis.ids)
+        return self.tokenizer.decode(hypothesis.ids) if known is None else known
+
+    def _join(self, parts: Sequence[Sequence["Hypothesis"]], texts: _Texts) -> tuple[Candidate, ...]:
         """The candidates of a line from those of its parts: the best of each, then the second best of each ..."""
         if not parts:
             return (Candidate("", 0.0, 0.0, (), ()),)
@@ -389,7 +398,7 @@ class Translator:
             candidates.append(
                 Candidate(
                     # A line stays a line: a model that spells in bytes can write a line feed, too.
-                    " ".join(self.tokenizer.decode(hypothesis.ids) for hypothesis in hypotheses).replace("\n", " "),
+                    " ".join(self._text(hypothesis, texts) for hypothesis in hypotheses).replace("\n", " "),
                     sum(hypothesis.score for hypothesis in hypotheses),
                     sum(hypothesis.log_probability for hypothesis in hypotheses),
                     tokens,

@@ -8,10 +8,10 @@ docs/decisions/009-vocabulary-map-and-threads.md how likely words and the number
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import ctranslate2
 
@@ -176,26 +176,27 @@ class CTranslate2Engine:
         outputs: list[list[_Output]] = [[] for _ in sources]
         for index, limit, result in waiting:
             outputs[index] = self._outputs(self._wait(result), search.alpha)
-            if limit > limits[index] and any(len(output.ids) >= limits[index] for output in outputs[index]):
+            if limit > limits[index] and any(output.length >= limits[index] for output in outputs[index]):
                 # It went on beyond its own limit, so it is searched again under that.
                 again = translator.translate_batch([tokens[index]], max_decoding_length=limits[index], **options)
                 outputs[index] = self._outputs(self._wait(again[0]), search.alpha)
         self._end_what_was_cut(sources, outputs)
         penalty = paper_length_penalty(search.alpha)
+
+        def score(output: _Output) -> float:
+            return output.log_probability / penalty(output.length + 1)
+
         return [
-            sorted(
-                (
-                    Hypothesis(
-                        ids=output.ids,
-                        log_probability=output.log_probability,
-                        score=output.log_probability / penalty(len(output.ids) + 1),
-                        token_log_probabilities=None,
-                        finished=len(output.ids) < limit,
-                    )
-                    for output in some
-                ),
-                key=lambda hypothesis: -hypothesis.score,
-            )[:n_best]
+            [
+                Hypothesis(
+                    ids=self._to_ids(output.tokens),
+                    log_probability=output.log_probability,
+                    score=score(output),
+                    token_log_probabilities=None,
+                    finished=output.length < limit,
+                )
+                for output in sorted(some, key=score, reverse=True)[:n_best]
+            ]
             for some, limit in zip(outputs, limits, strict=True)
         ]
 
@@ -234,9 +235,10 @@ class CTranslate2Engine:
     def _end_what_was_cut(self, sources: Sequence[Sequence[int]], outputs: "list[list[_Output]]") -> None:
         """At its limit CTranslate2 stops in the middle. There our search forces the end, at its true probability."""
         cut = [(i, j) for i, some in enumerate(outputs) for j, output in enumerate(some) if not output.ended]
-        scores = self.score([sources[i] for i, _ in cut], [outputs[i][j].ids for i, j in cut]) if cut else []
+        ids = [self._to_ids(outputs[i][j].tokens) for i, j in cut]
+        scores = self.score([sources[i] for i, _ in cut], ids) if cut else []
         for (i, j), log_probs in zip(cut, scores, strict=True):
-            outputs[i][j] = _Output(outputs[i][j].ids, sum(log_probs), True)
+            outputs[i][j] = _Output(outputs[i][j].tokens, sum(log_probs), True)
 
     def _translator(self, threads: Threads, needed: int, wanted: int) -> Any:
         """With so many threads and positions; loaded when first needed, then kept.
@@ -297,18 +299,23 @@ class CTranslate2Engine:
             # Its score is the log-probability over length^alpha, where the end symbol counts if there is one.
             log_probability = score * len(tokens) ** alpha
             ended = bool(tokens) and tokens[-1] == end
-            outputs.append(_Output(self._to_ids(tokens[:-1] if ended else tokens), log_probability, ended))
+            outputs.append(_Output(tokens[:-1] if ended else tokens, log_probability, ended))
         return outputs
 
     def _to_names(self, ids: Sequence[int]) -> list[str]:
-        return [self._names[index] for index in ids]
+        return list(map(self._names.__getitem__, ids))
 
     def _to_ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
-        return tuple(self._ids[token] for token in tokens)
+        return tuple(map(self._ids.__getitem__, tokens))
 
 
-@dataclass(frozen=True)
-class _Output:
-    ids: tuple[int, ...]
+class _Output(NamedTuple):
+    """One of a beam, as CTranslate2 gives it: most of them are only ranked."""
+
+    tokens: list[str]
     log_probability: float
     ended: bool
+
+    @property
+    def length(self) -> int:
+        return len(self.tokens)
