@@ -153,7 +153,7 @@ def cold_starts(run: Path, line: str, extra_length: int, threads: int, repeats: 
             if engine.startswith("dragoman"):
                 _, name, *numbers = engine.split()
                 command = [sys.executable, "-m", "dragoman", "translate", str(run), "--engine", name]
-                command += ["--compute-type", *numbers] if numbers else []
+                command += ["--beam", "4", "--alpha", "0.6", *(["--compute-type", *numbers] if numbers else [])]
             else:
                 command = [sys.executable, str(HERE / "translator_worker.py"), engine, str(run), "--once"]
                 command += ["--threads", str(threads), "--extra-length", str(extra_length)]

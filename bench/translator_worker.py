@@ -24,7 +24,8 @@ def dragoman_engine(
 ) -> Translate:
     from dragoman.translate import Translator
 
-    changes: dict[str, float] = {"beam": 4, "batch_tokens": max(1, round(BATCH * mean_length))}
+    # The search of the peers, whatever the run itself has.
+    changes: dict[str, float] = {"beam": 4, "alpha": 0.6, "batch_tokens": max(1, round(BATCH * mean_length))}
     if extra_length:
         changes["max_extra_length"] = extra_length
     translator = Translator.load(

@@ -24,7 +24,7 @@ from dragoman.tokenizer import Tokenizer
 # Rows of a sentence with required words: 8 take half the time and lose a point of chrF (bench/terms.py).
 MOST_SHARED = 16
 # Of work left, for other processes to be started for it: they take some two of them to import torch.
-SECONDS_WORTH_SHARING = 5.0
+SECONDS_WORTH_SHARING = 4.0
 SCORED_TOKENS = 2048  # in one pass, of the longer side
 
 
