@@ -40,6 +40,13 @@ CANDIDATES: dict[str, dict[str, object]] = {
     "rate 6e-3": {"train.peak_rate": 6e-3},
     "Muon, rate 8e-3": {"train.optimizer": "muon", "train.peak_rate": 8e-3},
     "Muon, rate 4e-3": {"train.optimizer": "muon", "train.peak_rate": 4e-3},
+    "Muon, rate 8e-3, dropout 0.5": {"train.optimizer": "muon", "train.peak_rate": 8e-3, "model.dropout": 0.5},
+    "Muon, rate 8e-3, BPE dropout, 8 views": {
+        "train.optimizer": "muon",
+        "train.peak_rate": 8e-3,
+        "data.views": 8,
+        "data.bpe_dropout": 0.1,
+    },
     "d_model 64": {"model.d_model": 64, "model.d_ff": 256},
     "d_model 192": {"model.d_model": 192, "model.d_ff": 768, "model.num_heads": 6},
     "d_model 256": {"model.d_model": 256, "model.d_ff": 1024, "model.num_heads": 8},

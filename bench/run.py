@@ -20,7 +20,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="the directory of Multi30k [$BENCH_DATA, ../shared/data/multi30k]")
     parser.add_argument("--run", type=Path, help="a trained run of the tiny shape to translate with [a short training]")
     parser.add_argument("--quick", action="store_true", help="one short round, into build/bench/quick: does it work?")
-    parser.add_argument("--steps", type=int, default=4800, help="the budget of quality [4800]")
     parser.add_argument("--goal", type=float, default=35.0, help="the BLEU of quality [35]")
     parser.add_argument("--every", type=int, default=300, help="steps between two scores of quality [300]")
     given = parser.parse_args()
@@ -91,7 +90,7 @@ def run_section(section: str, given: argparse.Namespace) -> None:
         case "quality":
             import quality
 
-            quality.run(threads, given.steps, given.every, given.goal)
+            quality.run(threads, given.every, given.goal)
 
 
 if __name__ == "__main__":
