@@ -5,6 +5,7 @@ divided by the tokens of the whole step, the sum is the mean over tokens. Alone,
 the training loop reads the same for one process and for hundreds.
 """
 
+import atexit
 import logging
 import os
 import sys
@@ -65,6 +66,8 @@ class Ranks:
             where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
             raise LostRankError(f"starting: rank 0 of {self.size} is not to be reached at {where} within "
                                 f"{self._patience:g} s; is its machine up, and the port open?") from None  # fmt: skip
+        # Else the group's threads may still be at work when the interpreter ends, which aborts a process that was done.
+        atexit.register(leave)
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         self._store = dist.PrefixStore(f"dragoman/{attempt}", store)  # type: ignore[attr-defined]
         with self.together("starting"):
@@ -248,6 +251,12 @@ def divide(model: Transformer, optimizer: torch.optim.Optimizer, ranks: Ranks) -
             optimizer.state[parameter] = state
 
 
+def leave() -> None:
+    """The group, if this process is in one."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
 def leads() -> bool:
     """One of the ranks talks, logs and saves: the first."""
     return int(os.environ.get("RANK", 0)) == 0
@@ -313,5 +322,4 @@ def _as_rank(work: Callable[..., None], *arguments: Any) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
-        if dist.is_initialized():
-            dist.destroy_process_group()
+        leave()
