@@ -1,6 +1,6 @@
 # setup: a local environment     demo: train and use a translator     test: what every change must pass
 # lint: the quick part of test   test-full: the slow tests too        clean: remove what these made
-# bench: us and the peers side by side (an hour)                      bench-quality: time to quality (hours)
+# bench: us and the peers side by side (an hour)                      bench-quality: time to quality (half an hour)
 .PHONY: setup demo test test-full lint browser bench bench-quality clean
 .DEFAULT_GOAL := setup
 
