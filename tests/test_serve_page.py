@@ -259,6 +259,26 @@ def test_languages_and_swap(browser: Browser, served_run: Path, translator: Tran
             expect(visit.page.get_by_role("option", name="Detected: English")).to_be_attached()
 
 
+TYPE_AND_LEAVE = """([field, text, link]) => {
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(field, text);
+    field.dispatchEvent(new InputEvent("input", {bubbles: true}));
+    link.click();
+}"""
+
+
+def test_a_view_that_is_left_at_once_keeps_what_was_typed_last(visit: Visit) -> None:
+    page = visit.page
+    tab = page.get_by_role("navigation").get_by_role("link", name="Inside")
+    tab.click()
+    field = page.get_by_label("Text", exact=True)
+    expect(field).not_to_have_value("")
+    learn = page.get_by_role("navigation").get_by_role("link", name="Learn")
+    page.evaluate(TYPE_AND_LEAVE, [field.element_handle(), "the dog", learn.element_handle()])
+    expect(page).to_have_title("Learn · Dragoman")
+    tab.click()
+    expect(field).to_have_value("the dog")
+
+
 def test_the_tabs_keep_the_sentence(visit: Visit) -> None:
     page = visit.page
 

@@ -16,9 +16,16 @@ export function addressOf(view, values) {
 const left = new Map(); // view: the values that it last had
 const followed = new Map(); // view: the text of Translate that it was last opened with
 
+let shown = location.hash; // the address that the view on the page was told of
+addEventListener("hashchange", () => { shown = location.hash; });
+
+// Views call this in a layout effect, and read a changed address in one: a plain effect is late, so that a view that is
+// left at once would forget what was typed last, and one that is typed into at once would go back to its address.
 export function replaceAddress(view, values) {
   left.set(view, values);
+  if (location.hash !== shown) return; // another view was chosen, and is about to be shown
   history.replaceState(null, "", addressOf(view, values));
+  shown = location.hash;
 }
 
 // Where a tab leads: to the view as it was left; those that look into a sentence, to one that was typed since.

@@ -1,6 +1,6 @@
 // Inside: every head of the model on one sentence, what it looks at, and what becomes of the translation without it.
 
-import { html, useCallback, useEffect, useMemo, useState } from "../vendor/htm-preact.js";
+import { html, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "../vendor/htm-preact.js";
 import { replaceAddress } from "../router.js";
 import { exampleOf } from "./examples.js";
 import { Failure } from "./failure.js";
@@ -24,11 +24,11 @@ export function Inside({ about, data, values }) {
   const [state, setState] = useState(() => withLanguages(readState(values), about));
   const change = useCallback((changes) => setState((before) => ({ ...before, ...changes })), []);
   const address = new URLSearchParams(values).toString();
-  useEffect(() => { // the address was changed by hand, or by the browser's way back
+  useLayoutEffect(() => { // the address was changed by hand, or by the browser's way back
     const wanted = withLanguages(readState(values), about);
     setState((now) => (JSON.stringify(now) === JSON.stringify(wanted) ? now : wanted));
   }, [address]);
-  useEffect(() => replaceAddress("inside", writeState(state)), [state]);
+  useLayoutEffect(() => replaceAddress("inside", writeState(state)), [state]);
 
   const { seen, outcome: found, attention, effects, progress, problem, working, measureAll, retry } = useLooking(data, state);
   const outcome = found?.changes.join() === state.changes.join() ? found : null; // not of the changes before

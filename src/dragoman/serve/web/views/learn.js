@@ -1,6 +1,6 @@
 // Learn: from words as vectors to the whole encoder-decoder, each step live on the loaded model and one's own sentence.
 
-import { html, useEffect, useState } from "../vendor/htm-preact.js";
+import { html, useLayoutEffect, useState } from "../vendor/htm-preact.js";
 import { addressOf, replaceAddress } from "../router.js";
 import { exampleOf } from "./examples.js";
 import { Failure } from "./failure.js";
@@ -26,11 +26,11 @@ function Learn({ about, values }) {
   const [text, setText] = useState(values.text ?? exampleOf(pair.source));
   const [wish, setWish] = useState(() => spotIn(values)); // the head and the token that several lessons look at
   const { seen, more, problem, working, retry } = useSentence({ text, source: pair.source, target: pair.target });
-  useEffect(() => { // the address was changed by hand, or by the browser's way back
+  useLayoutEffect(() => { // the address was changed by hand, or by the browser's way back
     if (values.text !== undefined && values.text !== text) setText(values.text);
     setWish(spotIn(values));
   }, [values.text, values.layer, values.head, values.row]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     replaceAddress("learn", { from: pair.source, to: pair.target, text, layer: wish.layer || "", head: wish.head || "", row: wish.row ?? "" });
   }, [text, wish, pair]);
   const spot = seen && {

@@ -1,6 +1,6 @@
 // Parse: a sentence, its tree, and which words each bracket looked at when it was written.
 
-import { html, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "../vendor/htm-preact.js";
+import { html, useCallback, useLayoutEffect, useMemo, useState } from "../vendor/htm-preact.js";
 import { addressOf, replaceAddress } from "../router.js";
 import { Failure } from "./failure.js";
 import { needs } from "./needs-model.js";
@@ -18,11 +18,11 @@ function Parser({ about, values }) {
   const [state, setState] = useState(() => readState(values));
   const change = useCallback((changes) => setState((before) => ({ ...before, ...changes })), []);
   const address = new URLSearchParams(values).toString();
-  useEffect(() => { // the address was changed by hand, or by the browser's way back
+  useLayoutEffect(() => { // the address was changed by hand, or by the browser's way back
     const wanted = readState(values);
     setState((now) => (JSON.stringify(now) === JSON.stringify(wanted) ? now : wanted));
   }, [address]);
-  useEffect(() => replaceAddress("parse", writeState(state)), [state]);
+  useLayoutEffect(() => replaceAddress("parse", writeState(state)), [state]);
   const parsing = useParse(about.character_limit, state);
   const { answer, problem, retry } = parsing;
 

@@ -1,6 +1,6 @@
 // A run as it learns, or as it learned: curves, alerts, samples, and one sentence through its kept checkpoints.
 
-import { html, useEffect, useState } from "../vendor/htm-preact.js";
+import { html, useEffect, useLayoutEffect, useState } from "../vendor/htm-preact.js";
 import { replaceAddress } from "../router.js";
 import { allRuns, useRunLog } from "../runs.js";
 import { Failure } from "./failure.js";
@@ -28,7 +28,7 @@ function Training({ runs, values }) {
   const [axis, setAxis] = useState(values.x === "time" ? "time" : "step");
   const [shown, setShown] = useState({ text: values.text, step: values.step });
   const log = useRunLog(run.name);
-  useEffect(() => replaceAddress("training", { run: run.name, x: axis === "time" ? axis : "", ...shown }), [run.name, axis, shown]);
+  useLayoutEffect(() => replaceAddress("training", { run: run.name, x: axis === "time" ? axis : "", ...shown }), [run.name, axis, shown]);
 
   const last = [log.train, log.valid].flatMap((points) => points.slice(-1)).sort((a, b) => b.step - a.step)[0];
   const best = log.valid.reduce((so, point) => (!so || point.bleu > so.bleu ? point : so), null);

@@ -1,6 +1,6 @@
 // Two panes: what is typed on the left, its translation on the right, and below it how the translation was found.
 
-import { html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
+import { html, useCallback, useLayoutEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { addressOf, readAddress, replaceAddress } from "../router.js";
 import { needsModel } from "./needs-model.js";
 import { BeamPanel } from "./translate/beam.js";
@@ -22,10 +22,10 @@ function Translator({ about, values }) {
   const file = useFile(about, languages);
   const source = useRef(null);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     replaceAddress("translate", { from: languages.source, to: languages.target, text });
   }, [text, languages]);
-  useEffect(() => { // the address was changed by hand, or by the browser's way back
+  useLayoutEffect(() => { // the address was changed by hand, or by the browser's way back
     const { values: wanted } = readAddress();
     if (wanted.text !== undefined && wanted.text !== text) setText(wanted.text);
     if (wanted.from || wanted.to) setLanguages(chooseLanguages(about, wanted.from, wanted.to));
