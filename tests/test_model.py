@@ -208,7 +208,8 @@ def test_attention_of_few_queries_is_equation_1(queries: int, d_k: int, d_v: int
     """On both sides of the size at which torch's products pay, of scores and of contexts."""
     keys = 12
     assert 4 * keys < SMALLEST_PRODUCT < 50 * keys
-    query, key, value = torch.randn(2, 3, queries, d_k), torch.randn(2, 3, keys, d_k), torch.randn(2, 3, keys, d_v)
+    shapes = (queries, d_k), (keys, d_k), (keys, d_v)
+    query, key, value = (torch.randn(2, 3, *shape, dtype=torch.float64) for shape in shapes)
     for mask in (None, mask_of([keys, 5])[:, None, None]):
         expected, _, _ = attention(query, key, value, 0.3, mask, Intervention(), range(queries))
         torch.testing.assert_close(attention_of_few(query, key, value, 0.3, mask), expected, **EXACT)
