@@ -4,41 +4,44 @@ Claim: Paths of constant length make dependencies over a distance easier to lear
 4); and training is parallel over positions where a recurrent model's is not (section 1), while generation is one
 token at a time for both.
 
-Method: A source of four (key, value) pairs, then noise, then one of the keys, asked for 10 to 500 positions later;
-the target is its value. The key must meet the pair inside the encoder: a decoder that looks once cannot do it. A
-Transformer (2 + 1 layers) and a bidirectional LSTM with attention of the same number of parameters, a training each
-for each distance with equal steps. Then processor time of one training pass over 16 targets of T tokens, and of
-writing T tokens one at a time.
+Method: The target begins with a symbol; noise follows, then a sign that asks for the symbol, 10 to 500 positions after
+it. The source says nothing. A Transformer and an LSTM with attention to its source (1 + 2 layers each, the same number
+of parameters; the LSTM's forget gates begin open) are trained for each distance with equal steps, on the answer alone.
+Then processor time of one training pass over 16 targets of T tokens, and of writing T tokens one at a time.
 
 Rule: Recall: at the longest distance the Transformer's mean accuracy is above the LSTM's by more than two standard
-errors and at least 0.1. Training time: at the longest T the Transformer's pass takes less than the LSTM's.
-Generation: for both models one at a time takes at least three times one pass forward over the same tokens.
+errors and at least 0.1; undecided if not both have 0.9 at the shortest, for then the task itself was not learned.
+Training time: at the longest T the Transformer's pass takes less than the LSTM's. Generation: for both models one at
+a time takes at least three times one pass forward over the same tokens.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from dragoman.config import ModelConfig
 from dragoman.lab.catalogue import concluded
 from dragoman.lab.queue import Arm, Kept, Measured, Settings, values_of
 from dragoman.lab.result import Figure, Finding, Result
 from dragoman.lab.rules import higher, mean, shown, spread, yes
-from dragoman.lab.tasks import FIRST, START, Pairs, fit, generator, one_thread, sequence_loss, thinned, with_ends
+from dragoman.lab.tasks import END, FIRST, START, fit, generator, one_thread, thinned
 from dragoman.model import Transformer, count_parameters
 from dragoman.recurrent import make_model
 
-PAIRS, SYMBOLS = 4, 12
-KEYS_FROM, NOISE_FROM = FIRST + SYMBOLS, FIRST + 2 * SYMBOLS  # values, then keys, then noise
+SYMBOLS = 12
+NOISE_FROM = FIRST + SYMBOLS
+ASK = NOISE_FROM + SYMBOLS
 MODELS = ("transformer", "lstm")
 
 
 def arms(settings: Settings) -> list[Arm]:
     smoke = settings.size == "smoke"
-    distances, steps, tested = ((10, 20), 2, 4) if smoke else ((10, 30, 100, 250, 500), 700, 300)
+    distances, steps, tested = ((10, 20), 2, 4) if smoke else ((10, 30, 100, 250, 500), 1000, 300)
     lengths = [8, 16] if smoke else [16, 64, 128, 256]
     return [
         Arm("distance", f"{model}, {distance} back, seed {seed}",
@@ -46,7 +49,7 @@ def arms(settings: Settings) -> list[Arm]:
              "tested": tested}, distance / 100)
         for distance in distances
         for model in MODELS
-        for seed in settings.seed_list(1)
+        for seed in settings.seed_list(2)
     ] + [
         Arm("distance", f"time of {model}", {"part": "time", "model": model, "lengths": lengths}, 0.3)
         for model in MODELS
@@ -62,47 +65,47 @@ def measure(arm: Arm) -> Measured:
 
 
 def model_of(name: str, d_model: int = 64) -> Transformer:
-    """Both have about 150,000 parameters, embeddings included."""
-    if name == "lstm":
-        config = ModelConfig(architecture="lstm", vocab_size=NOISE_FROM + SYMBOLS, encoder_layers=2, decoder_layers=1,
-                             d_model=d_model + 8, num_heads=1, dropout=0.0)  # fmt: skip
-    else:
-        config = ModelConfig(vocab_size=NOISE_FROM + SYMBOLS, encoder_layers=2, decoder_layers=1, d_model=d_model,
-                             d_ff=3 * d_model, num_heads=4, dropout=0.0, norm_order="pre")  # fmt: skip
-    return make_model(config)
+    """Both have about 160,000 parameters, embeddings included."""
+    shape: dict[str, Any] = {"vocab_size": ASK + 1, "encoder_layers": 1, "decoder_layers": 2, "dropout": 0.0}
+    if name == "transformer":
+        return make_model(ModelConfig(**shape, d_model=d_model, d_ff=3 * d_model, num_heads=4, norm_order="pre"))
+    model = make_model(ModelConfig(**shape, architecture="lstm", d_model=d_model + 8, num_heads=1))
+    for parameter_name, parameter in model.named_parameters():
+        if "bias_hh" in parameter_name:  # torch's order of gates: input, forget, cell, output
+            torch.nn.init.ones_(parameter.detach().chunk(4)[1])
+    return model
 
 
-def draw_recall(count: int, distance: int, draw: torch.Generator) -> Pairs:
-    keys = torch.rand(count, SYMBOLS, generator=draw).argsort(1)[:, :PAIRS]
-    values = torch.randint(SYMBOLS, (count, PAIRS), generator=draw)
-    asked = torch.randint(PAIRS, (count, 1), generator=draw)
+def draw_recall(count: int, distance: int, draw: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """Sources, what the decoder is fed, (B, distance + 2), and the answer after its last token, (B)."""
+    asked = torch.randint(FIRST, FIRST + SYMBOLS, (count, 1), generator=draw)
     noise = torch.randint(NOISE_FROM, NOISE_FROM + SYMBOLS, (count, distance - 1), generator=draw)
-    pairs = torch.stack((keys + KEYS_FROM, values + FIRST), dim=2).flatten(1)
-    source = torch.cat((pairs, noise, keys.gather(1, asked) + KEYS_FROM), dim=1)
-    return source, values.gather(1, asked) + FIRST
+    start, ask, source = (torch.full((count, 1), symbol) for symbol in (START, ASK, END))
+    return source, torch.cat((start, asked, noise, ask), dim=1), asked[:, 0]
 
 
 def recall(name: str, distance: int, seed: int, steps: int, tested: int) -> Measured:
     torch.manual_seed(seed)
     model = model_of(name)
-    losses = fit(
-        model, lambda step: sequence_loss(model, draw_recall(16, distance, generator(seed, step))), steps, 2e-3, 50
-    )
-    source, fed, labels = with_ends(draw_recall(tested, distance, generator(seed, 0)))
+
+    def answers(source: Tensor, fed: Tensor) -> Tensor:
+        return model.output(model.states(source, fed)[:, -1])  # type: ignore[no-any-return]
+
+    def loss_at(step: int) -> Tensor:
+        source, fed, right = draw_recall(16, distance, generator(seed, step))
+        return F.cross_entropy(answers(source, fed), right)
+
+    losses = fit(model, loss_at, steps, 2e-3, 50)
     model.eval()
     with torch.inference_mode():
-        parts = [slice(i, i + 50) for i in range(0, tested, 50)]
-        guesses = [model(source[part], fed[part, :1])[:, 0].argmax(-1) for part in parts]
-    return {
-        "accuracy": float((torch.cat(guesses) == labels[:, 0]).float().mean()),
-        "losses": thinned(losses),
-        "parameters": count_parameters(model),
-    }
+        source, fed, right = draw_recall(tested, distance, generator(seed, 0))
+        accuracy = float((answers(source, fed).argmax(-1) == right).float().mean())
+    return {"accuracy": accuracy, "losses": thinned(losses), "parameters": count_parameters(model)}
 
 
 def times(name: str, lengths: Sequence[int]) -> Measured:
     torch.manual_seed(1)
-    model, source = model_of(name), torch.randint(FIRST, NOISE_FROM, (16, 16))
+    model, source = model_of(name), torch.randint(FIRST, ASK, (16, 16))
 
     def train_pass(target: torch.Tensor) -> None:
         logits = model(source, target)
@@ -121,7 +124,7 @@ def times(name: str, lengths: Sequence[int]) -> Measured:
     found: Measured = {"lengths": list(lengths)}
     for label, work in (("train", train_pass), ("forward", forward), ("write", write)):
         found[f"{label} ms"] = [
-            1000 * least(partial(work, torch.randint(FIRST, NOISE_FROM, (16, length)))) for length in lengths
+            1000 * least(partial(work, torch.randint(FIRST, ASK, (16, length)))) for length in lengths
         ]
     return found
 
@@ -136,15 +139,22 @@ def least(work: Callable[[], None], rounds: int = 4) -> float:
 
 
 def judge(kept: Sequence[Kept]) -> list[Finding]:
-    longest = max(one.arm.configuration.get("distance", 0) for one in kept)
-    ours, theirs = (values_of(kept, "accuracy", part="recall", model=m, distance=longest) for m in MODELS)
+    distances = [one.arm.configuration["distance"] for one in kept if "distance" in one.arm.configuration]
+    shortest, longest = min(distances), max(distances)
+    near, far = (
+        [values_of(kept, "accuracy", part="recall", model=m, distance=distance) for m in MODELS]
+        for distance in (shortest, longest)
+    )
+    learned = min(map(mean, near)) >= 0.9
     timed = {one.arm.configuration["model"]: one.measured for one in kept if one.arm.configuration["part"] == "time"}
     length = timed["lstm"]["lengths"][-1]
     training = {model: found["train ms"][-1] for model, found in timed.items()}
     slower = {model: found["write ms"][-1] / found["forward ms"][-1] for model, found in timed.items()}
     return [
-        Finding("Over a long distance the Transformer learns what the LSTM does not.", higher(ours, theirs, least=0.1),
-                f"accuracy {longest} positions back: {shown(ours, 3)} against {shown(theirs, 3)}"),
+        Finding("Over a long distance the Transformer learns what the LSTM does not.",
+                higher(far[0], far[1], least=0.1) if learned else "undecided",
+                f"accuracy {longest} positions back: {' against '.join(shown(values, 3) for values in far)}; "
+                f"{shortest} back: {' and '.join(shown(values, 3) for values in near)}"),
         Finding("A training pass is quicker.", yes(training["transformer"] < training["lstm"]),
                 f"{training['transformer']:.0f} ms against {training['lstm']:.0f} ms at {length} tokens, on one core"),
         Finding("Generation is one token at a time for both.", yes(min(slower.values()) >= 3),

@@ -48,7 +48,7 @@ def arms(settings: Settings) -> list[Arm]:
     ]  # fmt: skip
     sharpness = [Arm("heads-sharpness", arm.name, arm.configuration, 0.2) for arm in translated]
     task = [
-        Arm("heads-task", f"h = {h}, seed {seed}", {"h": h, "seed": seed, "steps": 3 if smoke else 1000})
+        Arm("heads-task", f"h = {h}, seed {seed}", {"h": h, "seed": seed, "steps": 3 if smoke else 5000})
         for h in ((1, 8) if smoke else (1, 2, 4, 8, 16))
         for seed in settings.seed_list(3)
     ]
