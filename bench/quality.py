@@ -54,7 +54,7 @@ class Ours:
 
 
 class HuggingFace:
-    name, peak_rate, warmup_steps, steps = "Hugging Face Marian, post-norm", 1.5e-3, 1500, 4000
+    name, peak_rate, warmup_steps, steps = "Hugging Face Marian, post-norm", 1.5e-3, 1500, 4800
 
     def __init__(self, text: Prepared) -> None:
         self.text = text
