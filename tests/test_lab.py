@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,17 @@ def test_an_experiment_runs_at_its_smallest(name: str, smoke: Settings) -> None:
         ElementTree.fromstring(figures.draw(drawn))
     measured = {one.key for one in experiment.arms(smoke)}
     assert measured <= {key for records in smoke.queue._kinds.values() for key in records}
+
+
+@pytest.mark.parametrize("name", ["norm", "heads", "prune", "beam", "embeddings"])
+def test_models_that_were_removed_are_trained_again(name: str, smoke: Settings, tmp_path: Path) -> None:
+    load(name).run(smoke)
+    arms = tmp_path / "arms"
+    arms.mkdir()
+    shutil.copy(smoke.queue.directory / "arms" / "translation.jsonl", arms)
+    again = Settings(Queue(tmp_path, say=lambda _: None), tmp_path / "models", None, "smoke")
+    load(name).run(again)
+    assert list((tmp_path / "models" / "runs").glob("*/model.safetensors"))
 
 
 def test_scaled_rows_stay_ratios_of_each_other() -> None:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from dragoman import config as configuration
 from dragoman import evaluate
 from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, TrainConfig
@@ -167,7 +169,8 @@ def trained(arm: Arm, settings: Settings) -> RunDirectory:
     if not (run.path / "data").exists():
         shutil.copytree(source / "data", run.path / "data", copy_function=os.link)
     log = (run.path / "training.txt").open("a", encoding="utf-8")
-    with log, contextlib.redirect_stderr(log), one_thread():
+    # Who only wants to look into the model may have switched gradients off.
+    with log, contextlib.redirect_stderr(log), one_thread(), torch.inference_mode(mode=False):
         train(replace(config_of(arm), data=data), run, "dragoman lab run")
     return run
 
