@@ -106,6 +106,7 @@ def main() -> None:
             "XDG_CONFIG_HOME": str(home / "config"),
             "ARGOS_PACKAGES_DIR": str(home / "packages"),
             "ARGOS_COMPUTE_TYPE": "float32",
+            "ARGOS_PACKAGE_INDEX": "http://127.0.0.1:9/",  # nobody answers: it must not take its own model
             "ARGOS_INTRA_THREADS": str(given.threads),
         }
         install = "import sys; from argostranslate import package; package.install_from_path(sys.argv[1])"
@@ -117,7 +118,7 @@ def main() -> None:
         ]  # fmt: skip
         ours = [
             sys.executable, "-m", "dragoman", "serve", "--pair", f"{given.pair}={given.run}", "--port", str(our_port),
-            "--rate-limit", "0", "--cache-characters", "0",
+            "--rate-limit", "0", "--cache-characters", "0", "--compute-type", "float32",
         ]  # fmt: skip
         our_environment = os.environ | {"OMP_NUM_THREADS": str(given.threads)}
         with (

@@ -86,10 +86,12 @@ def measured() -> list[dict[str, object]]:
 
 
 def measure(data: Path, pairs: int, minutes: float, name: str, seed: int, threads: int) -> None:
+    text = (data / "train.tsv").read_bytes()
     cell = {"data": data.name, "pairs": pairs, "minutes": minutes, "settings": name, "seed": seed, "threads": threads}
+    cell["text"] = hashlib.sha256(text).hexdigest()[:12]  # two directories may have one name
     if any(cell.items() <= found.items() for found in measured()):
         return
-    lines = (data / "train.tsv").read_text(encoding="utf-8").splitlines()
+    lines = text.decode().splitlines()
     if len(lines) < pairs:
         print(f"{data}: {len(lines):,} pairs, so none of {pairs:,} can be measured", file=sys.stderr)
         return
@@ -136,13 +138,16 @@ def evaluate(run: Path, data: Path) -> dict[str, dict[str, object]]:
 def print_table() -> None:
     cells: dict[tuple[object, ...], list[dict[str, object]]] = {}
     for cell in measured():
-        cells.setdefault((cell["data"], cell["pairs"], cell["minutes"], cell["settings"]), []).append(cell)
-    print("| text | pairs | minutes | settings | BLEU | chrF2 | seeds | steps (estimated) |")
-    print("|---|---|---|---|---|---|---|---|")
-    for (data, pairs, minutes, settings), found in sorted(cells.items(), key=lambda item: str(item[0][:3])):
+        names = ("data", "text", "pairs", "minutes", "threads", "settings")
+        cells.setdefault(tuple(cell[name] for name in names), []).append(cell)
+    print("| text | pairs | minutes | threads | settings | BLEU | chrF2 | seeds | steps (estimated) |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for (data, _, pairs, minutes, threads, settings), found in sorted(cells.items(), key=lambda item: str(item[0][:5])):
         bleu, chrf = (mean(float(str(cell[key])) for cell in found) for key in ("bleu", "chrf"))
         steps = f"{found[0]['steps']:,} ({found[0]['estimated_steps']:,})"
-        print(f"| {data} | {pairs:,} | {minutes:g} | {settings} | {bleu:.2f} | {chrf:.2f} | {len(found)} | {steps} |")
+        shown = threads or "a process a core"
+        scores = f"{bleu:.2f} | {chrf:.2f} | {len(found)} | {steps}"
+        print(f"| {data} | {pairs:,} | {minutes:g} | {shown} | {settings} | {scores} |")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from dragoman.adapt.backtranslate import backtranslate, fault, sift
 from dragoman.config import CorpusConfig, DataConfig, load
 from dragoman.dataset import prepare
 from dragoman.errors import ConfigError, UsageError
+from dragoman.stress.suite import LEAST
 from dragoman.tokenizer import load_tokenizer
 from dragoman.translate import Translator
 
@@ -97,6 +98,15 @@ def test_languages_that_stand_the_other_way_round_are_right_where_tags_say_so(ti
     assert len(prepared.train) == 300
 
 
+def test_stress_is_of_one_language_and_changes_no_tag(both_ways: Path, cli: Callable[..., Ran]) -> None:
+    everything = [part for name in LEAST for part in ("--least", f"{name}=0")]
+    ran = cli("stress", both_ways, "--to", "eo", "--engine", "reference", "--json", *everything)
+    assert ran.code == 0, ran.stderr
+    assert ">>" not in ran.stdout
+    assert {test["name"] for test in json.loads(ran.stdout)["tests"]} == set(LEAST)
+    assert "say which: --to" in cli("stress", both_ways).stderr
+
+
 @pytest.mark.parametrize("tag", ["", "a  b", "▁x", "a\tb"])
 def test_a_tag_that_cannot_be_one_is_refused(tag: str) -> None:
     with pytest.raises(ConfigError, match="words with a space between them"):
@@ -118,6 +128,12 @@ def test_back_translation_makes_sifts_and_mixes(
     assert report["dropped"]["empty"] >= 1
     assert report["kept"] + sum(report["dropped"].values()) == 62
     assert report["ratio"] == pytest.approx(0.2)
+    more = cli("backtranslate", both_ways, *arguments, "--out", out, "--to", "en", "--ratio", "0.1", "--json")
+    assert "raw.tsv: translated before" in more.stderr  # another share of it is not another translation
+    assert json.loads(more.stdout)["ratio"] == pytest.approx(0.1)
+    drawn = cli("backtranslate", both_ways, *arguments, "--out", out, "--to", "en", "--sample")
+    assert (drawn.code, "translated before" in drawn.stderr) == (0, False)
+    assert cli("backtranslate", both_ways, *arguments, "--out", out, "--to", "en", "--ratio", "0.2").code == 0
     synthetic = [line.split("\t") for line in (out / "synthetic.tsv").read_text(encoding="utf-8").splitlines()]
     assert {target for _, target in synthetic} <= set(targets)
     config = load(str(out / "recipe.toml")).config

@@ -43,6 +43,10 @@ def test_every_command_takes_a_bundle_for_a_run(
     ran = cli("translate", packed, stdin="the old dog\n")
     assert ran.code == 0, ran.stderr
     assert ran.stdout == cli("translate", tiny_run, stdin="the old dog\n").stdout
+    (tmp_path / "in.txt").write_text("the old dog\n", encoding="utf-8")
+    into = cli("translate", packed, "--input", tmp_path / "in.txt", "--output", tmp_path / "out.txt")
+    assert into.code == 0, into.stderr
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == ran.stdout
     (kept,) = (tmp_path / "cache" / "dragoman" / "bundles").iterdir()
     assert Translator.load(packed).translate(["the dog"]) == Translator.load(kept).translate(["the dog"])
     assert cli("unbundle", packed, "--out", tmp_path / "run").code == 0

@@ -86,6 +86,19 @@ def test_every_format_gives_the_same_pairs(tmp_path: Path) -> None:
     assert (found.pairs, found.languages) == (flat, ("en", "fr"))
 
 
+def test_the_direction_that_is_asked_for_is_what_is_read(tmp_path: Path) -> None:
+    flat = [(s.replace("\n", " "), t.replace("\n", " ")) for s, t in PAIRS]
+    back = [(target, source) for source, target in flat]
+    po(flat).save(str(tmp_path / "a.po"))
+    two = [
+        write(tmp_path / f"t.{code}", "".join(f"{pair[i]}\n" for pair in flat)) for i, code in enumerate(("en", "fr"))
+    ]
+    for paths in ([write(tmp_path / "a.xlf", xliff(PAIRS))], [tmp_path / "a.po"], two):
+        found = read_any(paths, ("fr", "en"))
+        assert (sorted(found.pairs), found.languages) == (sorted(back), ("fr", "en"))
+        assert sorted(read_any(paths, ("en", "fr")).pairs) == sorted(flat)
+
+
 def test_what_is_not_translated_is_counted(tmp_path: Path) -> None:
     found = read_any([write(tmp_path / "a.xlf", xliff([*PAIRS, ("open", "")]))])
     assert found.skipped == {"not translated": 1}

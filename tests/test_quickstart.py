@@ -92,9 +92,26 @@ def test_the_same_command_goes_on(started: tuple[Path, Any], cli: Callable[..., 
     assert "going on as planned before" in ran.stderr
     assert json.loads(ran.stdout)["plan"]["size"] == "tiny"
     assert (run / "model.safetensors").read_bytes() == before
-    other = [part if part != "5" else "6" for part in command]
+    content = json.loads(ran.stdout)["actual"]
+    assert content["all_minutes"] > content["minutes"]  # also of a training that was done before
+
+
+def test_another_command_is_not_taken_for_the_same(started: tuple[Path, Any], cli: Callable[..., Any]) -> None:
+    run, (_, command) = started
+    longer = [part if part != "5" else "6" for part in command]
+    refused = cli(*longer)
+    assert (refused.code, "planned with --minutes 5, not 6" in refused.stderr) == (3, True)
+    refused = cli(*command, "--set", "model.dropout=0.3")
+    assert (refused.code, "model.dropout=0.3, and the rate falls by that plan" in refused.stderr) == (3, True)
+    other = [*command]
     other[1] = Path(str(command[1])).with_suffix(".tsv")
     assert "holds a quickstart of" in cli(*other).stderr
+    pairs = Path(str(command[1]))
+    content = pairs.read_bytes()
+    pairs.write_bytes(content.replace(b"the", b"a"))
+    refused = cli(*command)
+    pairs.write_bytes(content)
+    assert (refused.code, f"changed since {run} was begun with it" in refused.stderr) == (3, True)
 
 
 def test_too_little_is_refused(tmp_path: Path, cli: Callable[..., Any]) -> None:
@@ -102,20 +119,30 @@ def test_too_little_is_refused(tmp_path: Path, cli: Callable[..., Any]) -> None:
     ran = cli("quickstart", tmp_path / "few.tsv", "--out", tmp_path / "run")
     assert (ran.code, "50 pairs are left after cleaning" in ran.stderr) == (3, True)
     assert cli("quickstart", tmp_path / "few.tsv", "--source-language", "en").code == 2
+    refused = cli("quickstart", tmp_path / "few.tsv", "--source-language", "en_US", "--target-language", "de")
+    assert (refused.code, "language 'en_US'" in refused.stderr) == (2, True)
 
 
 def test_larger_models_for_more_text_and_time() -> None:
     speeds = {"tiny": 5000.0, "small": 3500.0, "medium": 1800.0}
     little, much = sizing.Corpus(2_000, 20_000), sizing.Corpus(300_000, 4_000_000)
-    assert [size.name for size in sizing.candidates(2_000)] == ["tiny"]
-    assert [size.name for size in sizing.candidates(300_000)] == ["small", "medium"]
-    hurried, patient = (sizing.choose(much, minutes, speeds) for minutes in (10, 600))
+    assert [size.name for size in sizing.candidates(little, 600)] == ["tiny"]
+    # The largest first, and down to the smallest: where time is short, no other may see the text often enough.
+    assert [size.name for size in sizing.candidates(much, 600)] == ["medium", "small", "tiny"]
+    assert [size.name for size in sizing.candidates(much, 10)] == ["tiny"]
+    hurried, patient = (
+        sizing.choose(much, minutes, {size.name: speeds[size.name] for size in sizing.candidates(much, minutes)})
+        for minutes in (10, 600)
+    )
     assert (hurried.size, patient.size) == ("tiny", "medium")
     assert (hurried.settings["model.dropout"], patient.settings["model.dropout"]) == (0.0, 0.2)
     short = sizing.choose(little, 600, {"tiny": 5000.0})
     assert short.minutes < 10  # it is done long before: more would be learned by heart
     assert short.settings["train.steps"] == short.steps
     assert short.settings["model.dropout"] == 0.3
+    # A user who insists on larger steps gets fewer of them, and the plan says so.
+    larger = sizing.choose(much, 10, {"tiny": 5000.0}, batch_tokens=4000)
+    assert (larger.steps, larger.epochs) == (750, pytest.approx(hurried.epochs, rel=0.01))
 
 
 @pytest.mark.parametrize("pairs", [300, 2_000, 30_000, 300_000])
@@ -123,8 +150,9 @@ def test_larger_models_for_more_text_and_time() -> None:
 def test_every_plan_is_a_configuration(pairs: int, minutes: float) -> None:
     from dragoman.config import load
 
-    speeds = {size.name: 4000.0 for size in sizing.candidates(pairs)}
-    plan = sizing.choose(sizing.Corpus(pairs, 12 * pairs), minutes, speeds)
+    corpus = sizing.Corpus(pairs, 12 * pairs)
+    speeds = {size.name: 4000.0 for size in sizing.candidates(corpus, minutes)}
+    plan = sizing.choose(corpus, minutes, speeds)
     config = load(None, [(key, value, "plan") for key, value in plan.settings.items()]).config
     assert config.train.warmup_steps < max(21, plan.steps)
     assert plan.minutes <= minutes * 1.01

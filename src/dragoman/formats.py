@@ -40,10 +40,11 @@ class Found:
     files: list[Path] = field(default_factory=list)
     languages: tuple[str, str] | None = None
     skipped: Counter[str] = field(default_factory=Counter)  # why, and how often
+    turned: bool = False  # what is being read has its sides the other way round than was asked for
 
     def add(self, pair: tuple[Any, Any]) -> None:
         """One pair, or one a line where both sides have as many lines."""
-        sides = [str(side or "").replace("\t", " ").splitlines() for side in pair]
+        sides = [str(side or "").replace("\t", " ").splitlines() for side in (reversed(pair) if self.turned else pair)]
         if len(sides[0]) != len(sides[1]):
             sides = [[" ".join(lines)] for lines in sides]
         for source, target in zip(*sides, strict=True):
@@ -52,10 +53,13 @@ class Found:
             else:
                 self.skipped["not translated"] += 1
 
-    def name_languages(self, source: str | None, target: str | None) -> None:
-        """As a file names them; the first one that does is believed."""
-        if source and target and self.languages is None:
-            self.languages = (_plain_code(source), _plain_code(target))
+    def name_languages(self, source: str | None, target: str | None, wanted: "Wanted" = None) -> None:
+        """As a file names them; the first one that does is believed. Where the opposite direction is wanted, its pairs
+        are turned round."""
+        if source and target:
+            languages = (_plain_code(source), _plain_code(target))
+            self.turned = wanted is not None and languages == (_plain_code(wanted[1]), _plain_code(wanted[0]))
+            self.languages = self.languages or (languages[::-1] if self.turned else languages)
 
 
 Wanted = tuple[str, str] | None  # the languages asked for, where a file has several
@@ -65,7 +69,7 @@ def read_any(paths: Sequence[Path], wanted: Wanted = None) -> Found:
     """The pairs of a file, of two aligned files, or of all files in a folder."""
     found = Found()
     if len(paths) == 2 and not any(map(_reader, paths)):
-        _read_aligned(paths[0], paths[1], found)
+        _read_aligned(paths[0], paths[1], found, wanted)
     else:
         for path in paths:
             if path.is_dir():
@@ -82,6 +86,7 @@ def _read_file(path: Path, found: Found, wanted: Wanted) -> None:
     if not path.exists():
         raise DataError(f"{path}: no such file; check the path, which is taken from {Path.cwd()}")
     found.files.append(path)
+    found.turned = False
     (_reader(path) or _read_tsv)(path, found, wanted)
 
 
@@ -124,7 +129,7 @@ def _read_folder(folder: Path, found: Found, wanted: Wanted) -> None:
             files = [path for code in wanted for path in files if _suffix_code(path) == code]
         if len(files) == 2:
             source, target = _in_order(files, wanted)
-            _read_aligned(source, target, found)
+            _read_aligned(source, target, found, wanted)
         elif len(files) > 1 or files[0].suffix.lower() not in _NO_LANGUAGE:
             raise DataError(
                 f"{name}.*: {len(files)} files of one name; give the two that are translations of each other, or name "
@@ -142,11 +147,12 @@ def _suffix_code(path: Path) -> str:
     return (path.with_suffix("") if path.suffix == ".gz" else path).suffix.lstrip(".")
 
 
-def _read_aligned(source: Path, target: Path, found: Found) -> None:
+def _read_aligned(source: Path, target: Path, found: Found, wanted: Wanted) -> None:
     found.files += [source, target]
+    found.turned = False
     codes = [_suffix_code(path) for path in (source, target)]
     if all(map(_LANGUAGE_CODE.fullmatch, codes)) and codes[0] != codes[1]:
-        found.name_languages(*codes)
+        found.name_languages(codes[0], codes[1], wanted)
     _add_lines(source, raw_pairs(CorpusConfig(source=str(source), target=str(target))), found)
 
 
@@ -265,9 +271,9 @@ def _read_tmx(path: Path, found: Found, wanted: Wanted) -> None:
         found.add((texts[codes[0]], texts[codes[1]]))
 
 
-def _read_xliff(path: Path, found: Found, _: Wanted) -> None:
+def _read_xliff(path: Path, found: Found, wanted: Wanted) -> None:
     store = _toolkit_store(path)
-    found.name_languages(store.getsourcelanguage(), store.gettargetlanguage())
+    found.name_languages(store.getsourcelanguage(), store.gettargetlanguage(), wanted)
     for unit in store.units:
         if unit.isheader():
             continue
@@ -289,7 +295,7 @@ def _toolkit_store(path: Path) -> Any:
         raise DataError(f"{path}: cannot be read ({error}); save it again in the program it is from") from None
 
 
-def _read_po(path: Path, found: Found, _: Wanted) -> None:
+def _read_po(path: Path, found: Found, wanted: Wanted) -> None:
     _need("polib", path)
     import polib
 
@@ -297,7 +303,7 @@ def _read_po(path: Path, found: Found, _: Wanted) -> None:
         entries = polib.mofile(str(path)) if path.suffix == ".mo" else polib.pofile(str(path))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); check it with: msgfmt --check") from None
-    found.name_languages("en", entries.metadata.get("Language"))
+    found.name_languages("en", entries.metadata.get("Language"), wanted)
     for entry in entries:
         if entry.obsolete or "fuzzy" in entry.flags:
             found.skipped["fuzzy or obsolete"] += 1

@@ -100,7 +100,7 @@ def translate_file(
 def identity_of(runs: Sequence[Path], checkpoint: str | None) -> list[str]:
     """Digests of the weights and tokenizers of these runs."""
     digests = []
-    for run in map(RunDirectory, runs):
+    for run in map(RunDirectory.open, runs):
         weights = run.model_path if checkpoint is None else run.checkpoints_path / checkpoint / run.model_path.name
         if not weights.is_file() and run.checkpoints():  # a run without its own model translates with its newest
             weights = run.checkpoints()[-1] / run.model_path.name

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.config import CorpusConfig, find_recipe
-from dragoman.corpus import corpus_name, raw_pairs, read_lines
+from dragoman.corpus import corpus_name, file_digest, raw_pairs, read_lines
 from dragoman.errors import DataError, UsageError
 from dragoman.resumable import identity_of, translate_file
-from dragoman.rundir import made, replacing, write_atomically
+from dragoman.rundir import made, read_json, replacing, write_atomically
 from dragoman.translate import Translation, Translator
 
 SYNTHETIC = "<bt>"
@@ -118,10 +118,17 @@ def make(
         a_token = best.log_probability / (len(best.tokens) + 1)
         return f"{best.text}\t{translation.source.strip()}\t{a_token:.6f}\n".replace("\r", " ")
 
-    raw = directory / "raw.tsv"
+    raw, made_by_path = directory / "raw.tsv", directory / "raw.json"
     identity = [*identity_of([Path(reverse)], None), translator.engine.name, translator.tag]
+    # What raw.tsv is made from, so that another --drop or --ratio does not translate everything again.
+    made_by = {"identity": identity, "text": file_digest(str(monolingual)), "seed": seed, "search": search}
+    if raw.exists() and made_by_path.exists() and read_json(made_by_path) == json.loads(json.dumps(made_by)):
+        say(f"{raw}: translated before")
+        return raw
     with made(directory):
+        made_by_path.unlink(missing_ok=True)
         translate_file(translator, monolingual, raw, write, identity=identity, seed=seed, scores=True, say=say)
+        write_atomically(made_by_path, (json.dumps(made_by) + "\n").encode())
     return raw
 
 

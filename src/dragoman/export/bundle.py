@@ -126,7 +126,9 @@ def _validation(run: RunDirectory) -> dict[str, Any] | None:
     ends = [event for event in events if event["event"] == "end"]
     if not valid or not ends:
         return None
-    kept = ends[-1]["average_bleu"] if ends[-1]["kind"] in ("average", "last") else ends[-1]["best_bleu"]
+    kept = ends[-1].get("average_bleu" if ends[-1]["kind"] in ("average", "last") else "best_bleu")
+    if kept is None:  # what it learned is not translating
+        return None
     return {"bleu": kept, "signature": valid[-1]["signature"], "search": "greedy"}
 
 

@@ -10,6 +10,7 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.errors import UsageError
+from dragoman.language_codes import checked_code
 from dragoman.options import AsJson, Changes
 from dragoman.terminal import say, show, this_command
 
@@ -39,7 +40,9 @@ def quickstart(
     """
     if (source_language is None) != (target_language is None):
         raise UsageError("quickstart: --source-language and --target-language go together; give both")
-    wanted = None if source_language is None or target_language is None else (source_language, target_language)
+    wanted = None
+    if source_language is not None and target_language is not None:
+        wanted = (checked_code(source_language), checked_code(target_language))
     first = paths[0]
     out = out or Path("runs") / first.name.removesuffix(".gz").split(".")[0]
     changes = [configuration.parse_set(text) for text in set_ or ()]

@@ -13,7 +13,7 @@ from typing import Any
 
 from dragoman.cleaning import check_corpora
 from dragoman.config import CorpusConfig, DataConfig, RunConfig, load
-from dragoman.corpus import read_lines
+from dragoman.corpus import file_digest, read_lines
 from dragoman.dataset import prepare
 from dragoman.doctor.text import examine_text
 from dragoman.errors import DataError
@@ -93,8 +93,8 @@ def quickstart(
     say: Say,
 ) -> Outcome:
     """A translator from pairs, in about so many minutes. `changes`: settings that the user insists on."""
-    began = time.monotonic()
     run = RunDirectory(out)
+    began = time.monotonic() - _trained_before(run)
     data = prepare_data(paths, run, wanted, seed, say)
     config, plan = plan_training(data, run, minutes, seed, changes, began, say)
     from dragoman.train import train  # torch is not needed before
@@ -106,6 +106,18 @@ def quickstart(
     outcome = finish(run, data, plan, began, say)
     report.write(outcome, config)
     return outcome
+
+
+def _trained_before(run: RunDirectory) -> float:
+    """Seconds of training before this process, which belong to what it all took."""
+    return max((event.get("seconds", 0.0) for event in _events(run)), default=0.0)
+
+
+def _events(run: RunDirectory) -> list[dict[str, Any]]:
+    if not run.metrics_path.exists():
+        return []
+    lines = run.metrics_path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]  # a kill may have cut the last
 
 
 # ------------------------------------------------------------------------------------------------------------- text
@@ -122,6 +134,11 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
             raise DataError(
                 f"{run.path}: holds a quickstart of {', '.join(about['asked']['paths'])}; give another --out"
             )
+        for path, digest in about.get("digests", {}).items():
+            if Path(path).exists() and file_digest(path) != digest:
+                raise DataError(
+                    f"{path}: changed since {run.path} was begun with it; give another --out, or remove that directory"
+                )
         return Data(directory, about)
     say(f"reading {', '.join(map(str, paths))}")
     found = read_any(paths, wanted)
@@ -153,6 +170,7 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
     about = {
         "asked": asked,
         "files": [str(path) for path in found.files],
+        "digests": {str(path): file_digest(str(path)) for path in found.files},
         "read": len(found.pairs),
         "skipped": dict(found.skipped),
         "dropped": dropped,
@@ -203,8 +221,18 @@ def plan_training(
 ) -> tuple[RunConfig, sizing.Plan]:
     """The configuration, decided once: a run that goes on keeps it."""
     path = run.path / "quickstart.json"
+    insisted = [[key, value] for key, value, _ in changes]
     if path.exists():
         values = read_json(path)
+        for name, before, now in (
+            ("--minutes", values.get("minutes", minutes), minutes),
+            ("--set", values.get("changes", insisted), json.loads(json.dumps(insisted))),
+        ):
+            if before != now:
+                raise DataError(
+                    f"{run.path}: planned with {name} {_said(before)}, not {_said(now)}, and the rate falls by that "
+                    f"plan; give another --out, or remove that directory"
+                )
         plan = sizing.Plan(**values["plan"])
         say("going on as planned before")
         return RunConfig.from_json(json.dumps(values["config"]), str(path)), plan
@@ -221,22 +249,33 @@ def plan_training(
     corpus = sizing.Corpus(len(prepared.train), int(prepared.train.target_lengths.sum()) + len(prepared.train))
     del prepared
     say("probing how quick this machine trains")
-    speeds = {}
-    for size in sizing.candidates(corpus.pairs):
+
+    def minutes_left() -> float:
+        elapsed = (time.monotonic() - began) / 60
+        return max(0.05 * minutes, minutes * (1 - _AFTER_TRAINING) - elapsed)
+
+    speeds, batch_tokens = {}, 0
+    for size in sizing.candidates(corpus, minutes):
         asked = [
             (key, value, "quickstart") for key, value in (sizing.model_of(size, 0.1) | sizing.batch_of(corpus)).items()
         ]
-        speeds[size.name] = measure(run, _with(first, asked, changes, config))
+        probed = _with(first, asked, changes, config)
+        speeds[size.name], batch_tokens = measure(run, probed), probed.train.batch_tokens
         say(f"  {size.name}: {speeds[size.name]:,.0f} tokens a second")
-    elapsed = (time.monotonic() - began) / 60
-    left = max(0.05 * minutes, minutes * (1 - _AFTER_TRAINING) - elapsed)
-    plan = sizing.choose(corpus, left, speeds)
+        if sizing.often_enough(size, corpus, minutes_left(), speeds[size.name]):
+            break
+    plan = sizing.choose(corpus, minutes_left(), speeds, batch_tokens)
     asked = [(key, value, "quickstart") for key, value in plan.settings.items()]
     config = _with(first, asked, changes, config)
     if config.train.steps < plan.steps:  # the user insists
         part = config.train.steps / plan.steps
         plan = replace(plan, steps=config.train.steps, minutes=part * plan.minutes, epochs=part * plan.epochs)
-    values = {"plan": asdict(plan), "config": json.loads(config.to_json())}
+    values = {
+        "minutes": minutes,
+        "changes": insisted,
+        "plan": asdict(plan),
+        "config": json.loads(config.to_json()),
+    }
     write_atomically(path, (json.dumps(values, indent=2) + "\n").encode())
     say(f"planned: the {plan.size} model, about {plan.steps:,} steps in {plan.minutes:.1f} minutes, each pair seen "
         f"{plan.epochs:.1f} times")  # fmt: skip
@@ -244,6 +283,12 @@ def plan_training(
         needed = math.ceil(minutes * _FEW_EPOCHS / plan.epochs)
         say(f"  that is little: --minutes {needed} would show the text {_FEW_EPOCHS} times")
     return config, plan
+
+
+def _said(value: float | list[list[Any]]) -> str:
+    if isinstance(value, list):
+        return ", ".join(f"{key}={one}" for key, one in value) or "nothing"
+    return f"{value:g}"
 
 
 def _with(first: Sequence[Any], asked: Sequence[Any], changes: Sequence[Any], prepared: RunConfig) -> RunConfig:
@@ -265,7 +310,7 @@ def finish(run: RunDirectory, data: Data, plan: sizing.Plan, began: float, say: 
     copied = bleu(sources, references, data.target_language).value
     every = max(1, len(sources) // 8)
     samples = [(sources[i], outputs[i], references[i][0]) for i in range(0, len(sources), every)][:8]
-    events = [json.loads(line) for line in run.metrics_path.read_text(encoding="utf-8").splitlines()]
+    events = _events(run)
     trained = [event for event in events if event["event"] == "train"]
     end = next(event for event in reversed(events) if event["event"] == "end")
     actual = {

@@ -9,7 +9,8 @@ from typing import Any
 
 from dragoman.tokenizer import choose_vocab_size
 
-ROUGH_SPEED = 5_000  # target tokens a second of the smallest model, for what is decided before the probe
+# Target tokens a second of the smallest model, for what is decided before the probe: usual, and more than can be had.
+ROUGH_SPEED, QUICKEST = 5_000, 30_000
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,18 @@ def vocabulary(characters: int, minutes: float) -> int:
     return max(1000, supported // 2) if hurried else supported
 
 
-def candidates(pairs: int) -> Sequence[Size]:
-    """What a probe should try: the largest that so many pairs may be worth, and the one below it."""
-    return [size for size in SIZES if size.least_pairs <= pairs][-2:]
+def candidates(corpus: Corpus, minutes: float) -> Sequence[Size]:
+    """What a probe should try, the largest first, until one sees the text often enough: those that so many pairs may be
+    worth, without those that no ordinary machine would be quick enough for."""
+    return [
+        size
+        for size in reversed(SIZES)
+        if size.least_pairs <= corpus.pairs and often_enough(size, corpus, minutes, QUICKEST)
+    ]
+
+
+def often_enough(size: Size, corpus: Corpus, minutes: float, speed: float) -> bool:
+    return _epochs(corpus, minutes, speed) >= size.least_epochs
 
 
 def batch_of(corpus: Corpus) -> dict[str, int]:
@@ -99,16 +109,21 @@ def model_of(size: Size, dropout: float) -> dict[str, Any]:
     }
 
 
-def choose(corpus: Corpus, minutes: float, speeds: Mapping[str, float]) -> Plan:
-    """The largest probed model that sees the text often enough in the time; the smallest, where none does."""
+def choose(corpus: Corpus, minutes: float, speeds: Mapping[str, float], batch_tokens: int | None = None) -> Plan:
+    """The largest probed model that sees the text often enough in the time; the smallest, where none does.
+
+    batch_tokens: of a step, where the user insists.
+    """
     probed = [size for size in SIZES if size.name in speeds]
-    size = next((s for s in reversed(probed) if _epochs(corpus, minutes, speeds[s.name]) >= s.least_epochs), probed[0])
+    fitting = (s for s in reversed(probed) if often_enough(s, corpus, minutes, speeds[s.name]))
+    size = next(fitting, probed[0])
     speed = speeds[size.name]
     batch = batch_of(corpus)
-    in_time = int(speed * 60 * minutes / batch["train.batch_tokens"])
-    enough = max(_LEAST_STEPS, round(_MOST_EPOCHS * corpus.target_tokens / batch["train.batch_tokens"]))
+    step_tokens = batch_tokens or batch["train.batch_tokens"]
+    in_time = int(speed * 60 * minutes / step_tokens)
+    enough = max(_LEAST_STEPS, round(_MOST_EPOCHS * corpus.target_tokens / step_tokens))
     steps = max(1, min(in_time, enough))
-    tokens = steps * batch["train.batch_tokens"]
+    tokens = steps * step_tokens
     epochs = tokens / corpus.target_tokens
     validations = max(50, steps // 12)
     settings = {

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.errors import DataError, UsageError
-from dragoman.options import AsJson, EngineChoice, Run
+from dragoman.options import AsJson, EngineChoice, Into, Run
 from dragoman.terminal import say, show
 
 
@@ -27,6 +27,7 @@ def stress(
     target_language: Annotated[
         str | None, typer.Option(help="Its code, for negation [default: as the run says].")
     ] = None,
+    to: Into = None,
     seed: Annotated[int, typer.Option(help="Of typos and numbers.")] = 1,
     engine: EngineChoice = "auto",
     as_json: AsJson = False,
@@ -45,7 +46,10 @@ def stress(
 
     limits = {**LEAST, **dict(_limit(text, list(LEAST)) for text in least or ())}
     directory = RunDirectory.open(run)
+    translator = Translator.load(run, engine=engine, to=to)
     text = validation_pairs(directory.path) if pairs is None else read_any([pairs]).pairs
+    if pairs is None and translator.tag:  # its sources carry the tags of several languages; the tests change plain text
+        text = [(s.removeprefix(translator.tag).strip(), t) for s, t in text if s.startswith(translator.tag)]
     if pairs is not None and len(text) < 3:
         raise DataError(f"{pairs}: {len(text)} pairs; at least 3 are needed to test with")
     if len(text) < 3:
@@ -57,7 +61,6 @@ def stress(
 
         languages = languages_of(directory) or detect_pair(text)
     every = max(1, len(text) // sentences)
-    translator = Translator.load(run, engine=engine)
 
     def translate(lines: "list[str]") -> list[str]:
         return [t.text for t in translator.translate_stream(lines, scores=False, warn=lambda _: None)]

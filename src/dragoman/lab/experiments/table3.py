@@ -52,6 +52,9 @@ WHAT = {
 }  # fmt: skip
 
 
+SAME_IN_PAPER = 0.1  # BLEU: what the paper calls nearly identical (row E)
+
+
 def arms(settings: Settings) -> list[Arm]:
     rows = ("A1", "C1", "D3", "E") if settings.size == "smoke" else tuple(row for row in PAPER if row != "base")
     return base_arms(settings) + [
@@ -102,9 +105,12 @@ def run(settings: Settings) -> Result:
     for row in rows:
         bleus, perplexities = of_variant(kept, row, "bleu"), of_variant(kept, row, "perplexity")
         ours, paper = mean(bleus) - base, PAPER[row][1] - PAPER["base"][1]
-        direction = (
-            "within the noise" if abs(ours) <= band or not paper else "agrees" if ours * paper > 0 else "disagrees"
-        )
+        if abs(ours) <= band:
+            direction = "within the noise"
+        elif abs(paper) <= SAME_IN_PAPER:
+            direction = "a change, where the paper has none"
+        else:
+            direction = "agrees" if ours * paper > 0 else "disagrees"
         table.append(
             {
                 "row": row,
