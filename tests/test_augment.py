@@ -194,6 +194,67 @@ def test_resumed_equals_uninterrupted_across_views(
     assert "the same to the bit" in verified.stdout
 
 
+TAGGED = [
+    {"bpe_dropout": 0.3},
+    {"upper_case": 0.4, "title_case": 0.3, "typos": 0.3},
+    {"short_phrases": 0.99},
+    {"bpe_dropout": 0.3, "upper_case": 0.3, "short_phrases": 0.6},
+]
+
+
+@pytest.mark.parametrize("changes", TAGGED)
+def test_tags_stay_before_the_source_in_every_view(tiny_text: Path, tmp_path: Path, changes: dict[str, float]) -> None:
+    corpora = (
+        CorpusConfig(pairs=str(tiny_text / "train.tsv"), tag=">>eo<<", back_tag=">>en<<"),
+        CorpusConfig(pairs=str(tiny_text / "valid.tsv"), tag="<synthetic> >>eo<<"),
+    )
+    prepared = run(with_views(DataConfig(train=corpora, hold_out=0), **changes), tmp_path / "run")
+    symbols = [prepared.tokenizer.encode(tag) for tag in (">>eo<<", ">>en<<", "<synthetic> >>eo<<")]
+    assert list(map(len, symbols)) == [1, 1, 2]
+    plain = decoded(prepared.train, prepared.tokenizer)
+    for view in (prepared.view(1), prepared.view(2)):
+        changed = 0
+        for before, after in zip(ids(prepared.train), ids(view), strict=True):
+            tags = next(found for found in symbols if before[0][: len(found)] == found)
+            assert after[0][: len(tags)] == tags
+            assert len(after[0]) > len(tags)
+            changed += before != after
+        assert changed > 0.6 * len(view)
+        if list(changes) == ["bpe_dropout"]:
+            assert decoded(view, prepared.tokenizer) == plain
+        if list(changes) == ["short_phrases"]:
+            there = [pair for pair, corpus in zip(ids(view), view.corpus, strict=True) if corpus == 1]
+            phrases = [(prepared.tokenizer.decode(source[2:]), prepared.tokenizer.decode(t)) for source, t in there]
+            assert all(t.split() == [LEXICON[word] for word in source.split()] for source, t in phrases)
+
+
+def test_a_fine_tuned_run_has_its_tags_in_the_text_and_keeps_them(tiny_text: Path, tmp_path: Path) -> None:
+    pairs = list(read_pairs(tiny_text / "train.tsv"))
+    symbols = (">>eo<<", "<synthetic>")
+    Tokenizer.learn((side for pair in pairs for side in pair), 400, symbols).save(tmp_path / "given.model")
+    lines = "".join(f"{symbols[i % 2]} {source}\t{target}\n" for i, (source, target) in enumerate(pairs))
+    (tmp_path / "tagged.tsv").write_text(lines, encoding="utf-8")
+    corpora = (CorpusConfig(pairs=str(tmp_path / "tagged.tsv")),)
+    config = DataConfig(train=corpora, tokenizer=str(tmp_path / "given.model"), hold_out=0)
+    prepared = run(with_views(config, bpe_dropout=0.3, upper_case=0.5), tmp_path / "run")
+    known = {prepared.tokenizer.encode(symbol)[0] for symbol in symbols}
+    assert {prepared.tokenizer.piece(token) for token in known} == {"▁>>eo<<", "▁<synthetic>"}
+    assert {source[0] for source, _ in ids(prepared.view(1))} == known
+
+
+def test_a_tag_that_a_given_vocabulary_does_not_know_is_spelt_alike_in_every_view(
+    tiny_text: Path, tmp_path: Path
+) -> None:
+    pairs = read_pairs(tiny_text / "train.tsv")
+    tokenizer = Tokenizer.learn((side for pair in pairs for side in pair), 400)
+    tokenizer.save(tmp_path / "given.model")
+    corpora = (CorpusConfig(pairs=str(tiny_text / "train.tsv"), tag=">>dog<<"),)
+    config = DataConfig(train=corpora, tokenizer=str(tmp_path / "given.model"), hold_out=0)
+    prepared = run(with_views(config, bpe_dropout=0.5, upper_case=0.5), tmp_path / "run")
+    spelt = tokenizer.encode(">>dog<<")
+    assert all(source[: len(spelt)] == spelt for source, _ in ids(prepared.view(1)))
+
+
 def test_short_phrases_are_translations_of_each_other(tiny_text: Path) -> None:
     pairs = list(read_pairs(tiny_text / "train.tsv"))
     lexicon = learn_lexicon(pairs)

@@ -217,6 +217,37 @@ def test_two_files_given_in_the_wrong_order(tmp_path: Path) -> None:
         check(train, valid=(CorpusConfig(source=str(tmp_path / "v.de"), target=str(tmp_path / "v.en")),))
 
 
+def tagged(pairs: list[tuple[str, str]], tag: str) -> list[tuple[str, str]]:
+    return [(f"{tag} {source}", target) for source, target in pairs]
+
+
+def back(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(target, source) for source, target in pairs]
+
+
+def test_tags_in_the_text_say_which_way_round_its_languages_stand(tmp_path: Path) -> None:
+    there, again = tagged(sentence_pairs(300), ">>de<<"), tagged(back(sentence_pairs(60, seed=5)), ">>en<<")
+    synthetic = tagged(tagged(back(sentence_pairs(30, seed=6)), ">>en<<"), "<bt>")
+    valid = [pair for both in zip(there[:20], again[:20], strict=True) for pair in both]
+    corpora = [tsv(tmp_path / f"{name}.tsv", text) for name, text in (("t", there), ("a", again), ("s", synthetic))]
+    for first in (corpora, corpora[::-1]):
+        checked = check(*first, valid=(tsv(tmp_path / "v.tsv", valid), tsv(tmp_path / "w.tsv", again)))
+        assert sum(map(len, checked.train)) == 390
+        assert [len(corpus) for corpus in checked.valid] == [40, 60]
+    plain = tsv(tmp_path / "plain.tsv", sentence_pairs(100, seed=7))
+    with pytest.raises(DataError, match=r"the other way round than in .*plain\.tsv"):  # not than in a tagged one
+        check(*corpora, plain, tsv(tmp_path / "swapped.tsv", sentence_pairs(20, seed=8), swapped=True))
+
+
+def test_both_directions_in_one_file_are_told_apart_by_their_tags(tmp_path: Path) -> None:
+    pairs = [*tagged(sentence_pairs(500), ">>de<<"), *tagged(back(sentence_pairs(60, seed=5)), ">>en<<")]
+    stray = tagged(back(sentence_pairs(10, seed=6)), ">>de<<")
+    checked = check(tsv(tmp_path / "a.tsv", [*pairs, *stray]))
+    assert set(checked.train[0].pairs()) == set(pairs)
+    few = [*sentence_pairs(500), *tagged(back(sentence_pairs(20, seed=5)), ">>en<<")]
+    assert len(check(tsv(tmp_path / "b.tsv", few)).train[0]) == 520
+
+
 @settings(max_examples=15, derandomize=True, deadline=None)
 @given(seed=st.integers(0, 10**6), task=st.sampled_from(["copy", "reverse", "sort", "upper", "shift"]))
 def test_one_language_on_both_sides_is_never_swapped(

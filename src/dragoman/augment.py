@@ -1,16 +1,17 @@
 """Other ways to write a training pair: cut into other pieces, in capitals, a phrase of it, with slips of the pen.
 
 A view is the whole training text written anew. View 0 is the text as it is; what becomes of a pair in another view
-depends on (seed, view, row) alone, so that views can be made once, before training, and on any number of cores.
+depends on (seed, view, row) alone, so that views can be made once, before training, and on any number of cores. The
+tags before a source are no part of the sentence, and the same in every view.
 """
 
 import math
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from dragoman.config import DataConfig
+from dragoman.config import DataConfig, language_tag
 from dragoman.errors import DataError
 from dragoman.excerpts import Lexicon, Pair, phrase_of
 from dragoman.tokenizer import Tokenizer
@@ -28,17 +29,48 @@ class Chunk:
     pairs: Sequence[Pair]
 
 
+def known_tags(tokenizer: Tokenizer, config: DataConfig) -> frozenset[str]:
+    """Those that corpora are given, and those of the vocabulary: the text of a fine-tuned run has them in it.
+
+    A vocabulary of ours has each as a piece of its own, with a score of zero. Of the pieces that were learned only the
+    first has that, and it is two characters long.
+    """
+    own = (
+        piece[1:]
+        for piece, (rank, _) in tokenizer.merge_ranks().items()
+        if rank == 0 and piece.startswith("▁") and len(piece) > 2
+    )
+    return frozenset((*config.tags, *map(language_tag, tokenizer.languages), *own))
+
+
+def split_tags(source: str, tags: Collection[str]) -> tuple[str, str]:
+    """The tags that a source begins with, and the sentence itself."""
+    sentence = source
+    while (word := sentence.partition(" ")[0]) in tags:
+        sentence = sentence[len(word) + 1 :]
+    return source[: len(source) - len(sentence)], sentence
+
+
 def encode_chunk(
-    chunk: Chunk, tokenizer: Tokenizer, lexicon: Lexicon, config: DataConfig, seed: int, view: int
+    chunk: Chunk,
+    tokenizer: Tokenizer,
+    lexicon: Lexicon,
+    tags: Collection[str],
+    config: DataConfig,
+    seed: int,
+    view: int,
 ) -> list[list[int]]:
     """Source and target ids in turn. Where they would be too long or none, the pair is left as it is."""
     draws = [
         random.Random(f"{seed} {view} {row}") for row in range(chunk.first_row, chunk.first_row + len(chunk.pairs))
     ]
-    written = [rewrite(pair, lexicon, config, draw) for pair, draw in zip(chunk.pairs, draws, strict=True)]
-    texts = [side for pair in written for side in pair]
+    texts = []
+    for (source, target), draw in zip(chunk.pairs, draws, strict=True):
+        before, sentence = split_tags(source, tags)
+        sentence, target = rewrite((sentence, target), lexicon, config, draw)
+        texts += [before + sentence, target]
     if config.bpe_dropout:
-        subwords = BpeDropout(tokenizer, config.bpe_dropout, f"{seed} {view}")
+        subwords = BpeDropout(tokenizer, tags, config.bpe_dropout, f"{seed} {view}")
         words = map(words_of, tokenizer.normalised_batch(texts))
         ids = [subwords.encode(side, draws[place // 2]) for place, side in enumerate(words)]
     else:
@@ -59,17 +91,21 @@ class BpeDropout:
 
     Provilkov et al. 2020, algorithm 1. sentencepiece can sample too, but what it draws differs from process to process,
     whatever the seed. Of each word there are so many variants, drawn when first asked for: a frequent word has few
-    others, and a rare one is not seen more often.
+    others, and a rare one is not seen more often. Tags stay whole: no merges lead to a piece that was not learned.
     """
 
-    def __init__(self, tokenizer: Tokenizer, probability: float, key: str) -> None:
+    def __init__(self, tokenizer: Tokenizer, tags: Collection[str], probability: float, key: str) -> None:
         self._tokenizer, self._probability, self._key = tokenizer, probability, key
         self._ranks = tokenizer.merge_ranks()
+        self._whole = {tokenizer.normalised_batch([tag])[0]: tokenizer.encode(tag) for tag in tags}
         self._variants: dict[tuple[str, int], list[int]] = {}
 
     def encode(self, words: Sequence[str], draw: random.Random) -> list[int]:
         ids: list[int] = []
         for word in words:
+            if (whole := self._whole.get(word)) is not None:
+                ids += whole
+                continue
             wanted = (word, int(draw.random() * _VARIANTS))
             if (variant := self._variants.get(wanted)) is None:
                 variant = self._variants[wanted] = self._merge(word, random.Random(f"{self._key} {wanted[1]} {word}"))
@@ -98,9 +134,9 @@ def words_of(normalised: str) -> list[str]:
     return re.findall("▁[^▁]*|^[^▁]+", normalised)
 
 
-def require_bpe(tokenizer: Tokenizer, texts: Sequence[str]) -> None:
+def require_bpe(tokenizer: Tokenizer, texts: Sequence[str], tags: Collection[str] = ()) -> None:
     """That merging as above gives what the tokenizer gives, where no merge is left out."""
-    merging = BpeDropout(tokenizer, 0.0, "")
+    merging = BpeDropout(tokenizer, tags, 0.0, "")
     draw = random.Random(0)
     merged = [merging.encode(words_of(text), draw) for text in tokenizer.normalised_batch(texts)]
     if merged != tokenizer.encode_batch(texts):

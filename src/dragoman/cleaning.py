@@ -38,14 +38,16 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # all but the tab
 _CHUNK_LINES = 10_000  # judged at a time
 _CHUNK_BYTES = 8_000_000
 
-# Swapped columns. A word counts as evidence only where one side has it eight times as often as the other, and no word
-# counts for more than e^4; a line is swapped only where both of its sides say so.
+# Swapped columns. Corpora are held against the largest of them; one whose sources say the language to write, against
+# itself. A word counts as evidence only where one side has it eight times as often as the other, and no word counts for
+# more than e^4; a line is swapped only where both of its sides say so.
 _PROFILE_LINES = 200_000
 _PROFILE_WORDS = 50_000
 _PROFILE_CHARACTERS = 120  # the beginning of a sentence says enough
 _LEAST_ODDS = math.log(8)
 _MOST_ODDS = 4.0
 _SWAP_EVIDENCE = 6.0  # nats on each side: at least two telling words on both
+_LANGUAGE_TAG = re.compile(r"(?:<\S+> )*(>>\S+<<) ")  # in the text itself, as fine-tuning writes it
 
 # Lines are compared in shares, by the first bits of their hashes, and looked through in parts: what that takes beyond
 # the hashes themselves is then little.
@@ -76,18 +78,20 @@ def check_corpora(config: DataConfig, seed: int, processes: int | None = None) -
     if not config.train:
         raise DataError("no training text; give --pairs FILE, or --source FILE and --target FILE")
     profiles = [_profile(corpus, config) for corpus in config.train]
-    largest = max(profiles, key=lambda profile: profile.lines)
-    if not config.target_languages:  # with several languages, each corpus is held against itself
-        profiles = [largest] * len(profiles)
+    untagged = [profile for profile in profiles if not profile.tagged]
+    largest = max(untagged or profiles, key=lambda profile: profile.lines)
+
+    def held_against(own: _Profile) -> _Profile:
+        return own if own.tagged or config.target_languages else largest
+
     hashes = _Hashes(bytearray(), bytearray())
     train = [
-        _scan(corpus, "train", config, profile, seed, hashes, processes)
+        _scan(corpus, "train", config, held_against(profile), seed, hashes, processes)
         for corpus, profile in zip(config.train, profiles, strict=True)
     ]
-    of_valid = [_profile(corpus, config) if config.target_languages else largest for corpus in config.valid]
     valid = [
-        _scan(corpus, "valid", config, profile, seed, None, processes)
-        for corpus, profile in zip(config.valid, of_valid, strict=True)
+        _scan(corpus, "valid", config, held_against(_profile(corpus, config)), seed, None, processes)
+        for corpus in config.valid
     ]
     hold_out = 0 if valid else config.hold_out
     _compare_lines(train, hashes, config.drop_duplicates, hold_out)
@@ -253,30 +257,38 @@ class _Profile:
 
     name: str
     lines: int
+    tagged: bool  # most of its lines say the language to write
     odds: dict[str, float]
 
     def direction(self, source: str, target: str) -> int:
         """1 straight, -1 swapped, 0 not sure."""
-        of_source = sum(map(self.odds.get, _words(source), itertools.repeat(0.0)))
-        of_target = sum(map(self.odds.get, _words(target), itertools.repeat(0.0)))
+        sides = _words(source, target)
+        of_source, of_target = (sum(map(self.odds.get, words, itertools.repeat(0.0))) for words in sides)
         if of_source > _SWAP_EVIDENCE and of_target < -_SWAP_EVIDENCE:
             return 1
         return -1 if of_source < -_SWAP_EVIDENCE and of_target > _SWAP_EVIDENCE else 0
 
 
-def _words(text: str) -> list[str]:
-    return text[:_PROFILE_CHARACTERS].lower().split()
+def _words(source: str, target: str) -> list[list[str]]:
+    """Of each side; with the language to write before every one, where the source says it: what is straight in one
+    direction is swapped in the other, and a file may hold both."""
+    tag = _LANGUAGE_TAG.match(source)
+    if tag is not None:
+        source = source[tag.end() :]
+    sides = [side[:_PROFILE_CHARACTERS].lower().split() for side in (source, target)]
+    return sides if tag is None else [[f"{tag[1]} {word}" for word in words] for words in sides]
 
 
 def _profile(corpus: CorpusConfig, config: DataConfig) -> _Profile:
     """Add-one unigram odds from the beginning of a corpus."""
-    lines, counts = 0, (Counter[str](), Counter[str]())
+    lines, tagged, counts = 0, 0, (Counter[str](), Counter[str]())
     for raw in itertools.islice(raw_pairs(corpus), _PROFILE_LINES):
         verdict, *sides = _judge(raw, "train", config)
         if verdict == Verdict.KEPT:
             lines += 1
-            for count, side in zip(counts, sides, strict=True):
-                count.update(_words(side))
+            tagged += _LANGUAGE_TAG.match(sides[0]) is not None
+            for count, words_of_side in zip(counts, _words(*sides), strict=True):
+                count.update(words_of_side)
     source, target = counts
     words = {word for count in counts for word, _ in count.most_common(_PROFILE_WORDS)}
     scale = math.log(target.total() + len(words) + 1) - math.log(source.total() + len(words) + 1)
@@ -285,7 +297,7 @@ def _profile(corpus: CorpusConfig, config: DataConfig) -> _Profile:
         value = math.log(source[word] + 1) - math.log(target[word] + 1) + scale
         if abs(value) >= _LEAST_ODDS:
             odds[word] = max(-_MOST_ODDS, min(_MOST_ODDS, value))
-    return _Profile(corpus_name(corpus), lines, odds)
+    return _Profile(corpus_name(corpus), lines, 2 * tagged > lines, odds)
 
 
 def _compare_lines(corpora: Sequence[Corpus], hashes: _Hashes, drop_duplicates: bool, hold_out: int) -> None:

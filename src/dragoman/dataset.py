@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.augment import Chunk, encode_chunk, require_bpe
+from dragoman.augment import Chunk, encode_chunk, known_tags, require_bpe, split_tags
 from dragoman.cleaning import check_corpora, require_pairs
 from dragoman.config import TEXT_CHANGES, CorpusConfig, DataConfig
 from dragoman.corpus import CleaningReport, Corpus, Verdict, file_digest
@@ -149,9 +149,12 @@ def prepare(
             say(f"encoding {sum(map(len, corpora)):,} pairs for {name}")
             encode_corpora(corpora, tokenizer, unfinished / name, config.max_length, keep_text=name == "valid")
         require_pairs(checked.train)
+        tags = known_tags(tokenizer, config)
         if config.bpe_dropout:
-            require_bpe(tokenizer, [side for pair in itertools.islice(_pairs(checked.train), _CHUNK) for side in pair])
-        lexicon = learn_lexicon(_pairs(checked.train)) if config.short_phrases else {}
+            some = [side for pair in itertools.islice(_pairs(checked.train), _CHUNK) for side in pair]
+            require_bpe(tokenizer, some, tags)
+        sentences = ((split_tags(source, tags)[1], target) for source, target in _pairs(checked.train))
+        lexicon = learn_lexicon(sentences) if config.short_phrases else {}
         for view in range(1, config.views):
             say(f"writing the training text anew: view {view + 1} of {config.views}")
             encode_view(checked.train, tokenizer, lexicon, unfinished / _view_name(view), config, seed, view)
@@ -232,7 +235,8 @@ def encode_view(
     directory.mkdir(parents=True)
     dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
     chunks = (Chunk(number * _CHUNK, pairs) for number, pairs in enumerate(_chunks(_pairs(corpora))))
-    encode = partial(encode_chunk, tokenizer=tokenizer, lexicon=lexicon, config=config, seed=seed, view=view)
+    tags = known_tags(tokenizer, config)
+    encode = partial(encode_chunk, tokenizer=tokenizer, lexicon=lexicon, tags=tags, config=config, seed=seed, view=view)
     with _SideWriter(directory, "source", dtype) as source_side, _SideWriter(directory, "target", dtype) as target_side:
         for ids in map_on_all_cores(encode, chunks, processes):
             source_side.add(ids[::2])
