@@ -158,9 +158,10 @@ def _as_markdown(results: Mapping[str, Result], waiting: Mapping[str, str], spen
     ]
     parts = [f"# {TITLE}", LEAD, spent, table(("experiment", "verdict", "about"), summary)]
     for name, result in results.items():
+        title = result.title if result.title.endswith("?") else f"{result.title}."
         parts += [
             f"## {name}",
-            f"{result.title}. **{result.verdict}** ({result.size}, {clock(result.seconds)} of queue time)",
+            f"{title} **{result.verdict}** ({result.size}, {clock(result.seconds)} of queue time)",
             f"**Claim.** {result.claim}",
             f"**Method.** {result.method}",
             f"**Rule.** {result.rule}",

@@ -151,4 +151,10 @@ def run(settings: Settings) -> Result:
                {name: [one.measured[name] for one in sharp] for name in names}, "", "share", "bars",
                labels=[one.arm.name for one in sharp]),
     ]  # fmt: skip
-    return concluded("heads", settings, kept, judge(kept), ("accuracy", "bleu", "perplexity", *names), figures)
+    blur = ", ".join(f"{one.measured['entropy, encoder']:.3f} ({one.arm.name})" for one in sharp)
+    notes = [
+        f"Entropy of the encoder's attention over its largest possible value: {blur}. Where that of one head is the "
+        f"lowest, it does not blur several places into one; it looks at one of them only."
+    ]
+    columns = ("accuracy", "bleu", "perplexity", *names)
+    return concluded("heads", settings, kept, judge(kept), columns, figures, notes)

@@ -92,17 +92,18 @@ def measure(arm: Arm, settings: Settings) -> Measured:
         curves = {
             name: [score(order[: round(share * len(heads))]) for share in SHARES] for name, order in orders.items()
         }
-    roles = roles_of(model, heads, settings)
+    looks = looks_of(model, heads, settings)
     return {
         "heads": len(heads),
         "curves": curves,
         "importance": {f"{site.kind} {site.layer + 1}.{head + 1}": importance[site, head] for site, head in heads},
-        "roles": roles,
+        "looks": looks,
     }
 
 
-def roles_of(model: Transformer, heads: Sequence[Head], settings: Settings) -> dict[str, str]:
-    """What each head's weights are on, over 60 test pairs."""
+def looks_of(model: Transformer, heads: Sequence[Head], settings: Settings) -> dict[str, dict[str, float]]:
+    """What each head's weights are on, over 60 test pairs: the offset that has most of them and its share, and how much
+    lies on rare words, over their share of the words."""
     tokenizer = prepared_text(settings).tokenizer
     frequency = torch.zeros(tokenizer.vocab_size)
     pairs = list(zip(*test_set(settings), strict=True))[:60]
@@ -126,14 +127,22 @@ def roles_of(model: Transformer, heads: Sequence[Head], settings: Settings) -> d
             if site.kind != "decoder":
                 on_rare[site, head] += float(weights[:, rare].sum(1).mean())
 
-    def role(head: Head) -> str:
-        site = head[0]
-        offset, weight = max(on_offset[head].items(), key=lambda item: item[1])
-        if site.kind != "cross" and weight / rows > 0.5:
-            return f"positional ({offset:+d})"
-        return "rare words" if rare_share and on_rare[head] / rare_share > 1.5 else ""
+    found = {}
+    for site, head in heads:
+        looks: dict[str, float] = {}
+        if site.kind != "cross":  # there an offset between the two languages means nothing
+            offset, weight = max(on_offset[site, head].items(), key=lambda item: item[1])
+            looks |= {"offset": offset, "weight on it": weight / rows}
+        if site.kind != "decoder":  # it looks at the target
+            looks["rare words"] = on_rare[site, head] / rare_share if rare_share else 0.0
+        found[f"{site.kind} {site.layer + 1}.{head + 1}"] = looks
+    return found
 
-    return {f"{site.kind} {site.layer + 1}.{head + 1}": role((site, head)) for site, head in heads}
+
+def role_of(looks: Mapping[str, float]) -> str:
+    if looks.get("weight on it", 0.0) > 0.5:
+        return f"positional ({looks['offset']:+.0f})"
+    return "rare words" if looks.get("rare words", 0.0) > 1.5 else ""
 
 
 def _curve(found: Mapping[str, Sequence[float]], share: float) -> tuple[float, float]:
@@ -160,14 +169,26 @@ def run(settings: Settings) -> Result:
     found = kept[0].measured
     left = [round(found["heads"] * (1 - share)) for share in SHARES]
     figures = [Figure("BLEU against heads left", left, found["curves"], "heads left", "BLEU (greedy)")]
-    roles, importance = found["roles"], found["importance"]
+    looks, importance = found["looks"], found["importance"]
+    roles = {name: role_of(some) for name, some in looks.items()}
+
+    def most(column: str, count: int) -> list[str]:
+        return sorted(looks, key=lambda name: -looks[name].get(column, 0.0))[:count]
+
+    by_importance = sorted(importance, key=lambda name: -importance[name])
+    told = {*by_importance[:8], *most("weight on it", 3), *most("rare words", 3)}
     rows = [
-        {"head": name, "loss when off": importance[name], "role": roles[name]}
-        for name in sorted(importance, key=lambda name: -importance[name])
-        if roles[name] or name in sorted(importance, key=lambda name: -importance[name])[:8]
+        {"head": name, "loss when off": importance[name], **looks[name], "role": roles[name]}
+        for name in by_importance
+        if roles[name] or name in told
     ]
     count = sum(role.startswith("positional") for role in roles.values())
     rare = sum(role == "rare words" for role in roles.values())
-    notes = [f"{count} of {found['heads']} heads are positional and {rare} attend to rare words; the table has these "
-             f"and the eight most important."]  # fmt: skip
+    positional, rarest = most("weight on it", 1)[0], most("rare words", 1)[0]
+    notes = [
+        f"{count} of {found['heads']} heads are positional and {rare} attend to rare words. Nearest to it: "
+        f"{positional} has {looks[positional]['weight on it']:.0%} of its weight at offset "
+        f"{looks[positional]['offset']:+.0f}, {rarest} puts {looks[rarest]['rare words']:.2f} times their share on rare "
+        f"words. The table has those with a role, the eight most important, and the three nearest to each role."
+    ]
     return concluded("prune", settings, kept, judge(kept), (), figures, notes, rows)
