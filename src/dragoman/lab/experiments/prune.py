@@ -188,7 +188,7 @@ def run(settings: Settings) -> Result:
     notes = [
         f"{count} of {found['heads']} heads are positional and {rare} attend to rare words. Nearest to it: "
         f"{positional} has {looks[positional]['weight on it']:.0%} of its weight at offset "
-        f"{looks[positional]['offset']:+.0f}, {rarest} puts {looks[rarest]['rare words']:.2f} times their share on rare "
-        f"words. The table has those with a role, the eight most important, and the three nearest to each role."
+        f"{looks[positional]['offset']:+.0f}, {rarest} puts {looks[rarest]['rare words']:.2f} times their share on "
+        f"rare words. The table has those with a role, the eight most important, and the three nearest to each role."
     ]
     return concluded("prune", settings, kept, judge(kept), (), figures, notes, rows)
