@@ -90,11 +90,11 @@ class Queue:
         return statistics.median(rates) * arm.cost if rates else None
 
     def left(self) -> str:
-        todo = [arm for arm in self._planned if self.find(arm) is None]
-        times = [self.expected(arm) for arm in todo]
+        missing = [arm for arm in self._planned if self.find(arm) is None]
+        times = [self.expected(arm) for arm in missing]
         known = [seconds for seconds in times if seconds is not None]
         unknown = f", and {len(times) - len(known)} of kinds not timed yet" if len(known) < len(times) else ""
-        return f"{len(todo)} arms left, about {clock(sum(known))} for {len(known)} of them{unknown}"
+        return f"{len(missing)} arms left, about {clock(sum(known))} for {len(known)} of them{unknown}"
 
     def measured(self, arms: Sequence[Arm], measure: Callable[[Arm], Measured]) -> list[Kept]:
         """All of these arms: those that are kept, and the others measured now, within the budget."""
