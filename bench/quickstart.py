@@ -1,7 +1,7 @@
 """Which settings serve how much text: a table of cells, each so many pairs, so many minutes, some settings, its BLEU.
 
-    .venv/bin/python bench/quickstart.py --pairs 2000 --minutes 10        # every candidate for 2,000 pairs
-    .venv/bin/python bench/quickstart.py --pairs 2000 30000 --minutes 10 --only "dropout 0.3" --seeds 1 2 3
+    .venv/bin/python bench/quickstart.py --pairs 2000 --minutes 10 "as planned" "dropout 0.5" "Adam + rate 4e-3"
+    .venv/bin/python bench/quickstart.py --pairs 2000 30000 --minutes 10 --seeds 1 2 3 "as planned"
     .venv/bin/python bench/quickstart.py --table                          # what was measured so far
 
 The text is the demo's (Tatoeba English-French) with its 1,000 test sentences, or --data DIR with train.tsv, test.source
@@ -23,35 +23,27 @@ from statistics import mean
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "build" / "bench" / "quickstart.jsonl"
 
-# What is varied, by name: settings on top of the plan. The first of each group is what the plan does now.
-CANDIDATES: dict[str, dict[str, object]] = {
+# What is varied, by name: settings on top of the plan. A candidate is one of these, or several joined by " + ".
+CHANGES: dict[str, dict[str, object]] = {
     "as planned": {},
-    "dropout 0.1": {"model.dropout": 0.1},
-    "dropout 0.3": {"model.dropout": 0.3},
-    "dropout 0.5": {"model.dropout": 0.5},
-    "BPE dropout, 8 views": {"data.views": 8, "data.bpe_dropout": 0.1},
-    "vocabulary 1000": {"model.vocab_size": 1000},
-    "vocabulary 4000": {"model.vocab_size": 4000},
-    "vocabulary 8000": {"model.vocab_size": 8000},
-    "steps of 250 tokens": {"train.batch_tokens": 250, "train.micro_batch_tokens": 125},
-    "steps of 500 tokens": {"train.batch_tokens": 500, "train.micro_batch_tokens": 125},
-    "steps of 2000 tokens": {"train.batch_tokens": 2000, "train.micro_batch_tokens": 500},
-    "rate 2e-3": {"train.peak_rate": 2e-3},
-    "rate 6e-3": {"train.peak_rate": 6e-3},
-    "Muon, rate 8e-3": {"train.optimizer": "muon", "train.peak_rate": 8e-3},
-    "Muon, rate 4e-3": {"train.optimizer": "muon", "train.peak_rate": 4e-3},
-    "Muon, rate 8e-3, dropout 0.5": {"train.optimizer": "muon", "train.peak_rate": 8e-3, "model.dropout": 0.5},
-    "Muon, rate 8e-3, BPE dropout, 8 views": {
-        "train.optimizer": "muon",
-        "train.peak_rate": 8e-3,
-        "data.views": 8,
-        "data.bpe_dropout": 0.1,
+    "Adam": {"train.optimizer": "adam"},
+    "Muon": {"train.optimizer": "muon"},
+    **{f"rate {rate:g}": {"train.peak_rate": rate} for rate in (1e-3, 2e-3, 3e-3, 4e-3, 6e-3, 8e-3, 12e-3, 16e-3)},
+    **{f"dropout {share:g}": {"model.dropout": share} for share in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)},
+    **{f"vocabulary {size}": {"model.vocab_size": size} for size in (500, 1000, 2000, 4000, 8000, 12_000)},
+    **{
+        f"steps of {tokens} tokens": {"train.batch_tokens": tokens, "train.micro_batch_tokens": tokens // 4}
+        for tokens in (250, 500, 1000, 2000, 4000)
     },
-    "d_model 64": {"model.d_model": 64, "model.d_ff": 256},
-    "d_model 192": {"model.d_model": 192, "model.d_ff": 768, "model.num_heads": 6},
-    "d_model 256": {"model.d_model": 256, "model.d_ff": 1024, "model.num_heads": 8},
-    "4 + 4 layers": {"model.decoder_layers": 4},
-    "2 + 2 layers": {"model.encoder_layers": 2, "model.decoder_layers": 2},
+    "BPE dropout": {"data.views": 8, "data.bpe_dropout": 0.1},
+    **{
+        f"d_model {width}": {"model.d_model": width, "model.d_ff": 4 * width, "model.num_heads": width // 32}
+        for width in (64, 128, 192, 256)
+    },
+    **{
+        f"{encoder} and {decoder} layers": {"model.encoder_layers": encoder, "model.decoder_layers": decoder}
+        for encoder, decoder in ((2, 2), (3, 2), (4, 2), (4, 4), (6, 3))
+    },
 }
 
 
@@ -60,18 +52,26 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, nargs="+", default=[2_000, 30_000, 300_000])
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument("--only", nargs="+", choices=CANDIDATES, help="these candidates alone")
+    parser.add_argument("candidates", nargs="*", type=candidate, help=f'of {", ".join(CHANGES)}; several by " + "')
     parser.add_argument("--data", type=Path, help="a directory with train.tsv and a test set")
     parser.add_argument("--threads", type=int, default=0, help="0: one process a core, as quickstart does")
+    parser.add_argument("--keep", type=Path, help="keep the runs in this directory")
     parser.add_argument("--table", action="store_true", help="only print what was measured")
     given = parser.parse_args()
     if not given.table:
         data = given.data or demo_data()
         for pairs in given.pairs:
-            for name in given.only or CANDIDATES:
+            for name in given.candidates:
                 for seed in given.seeds:
-                    measure(data, pairs, given.minutes, name, seed, given.threads)
+                    measure(data, pairs, given.minutes, name, seed, given.threads, given.keep)
     print_table()
+
+
+def candidate(name: str) -> str:
+    """A name as given, of which every part is known."""
+    if unknown := set(name.split(" + ")) - set(CHANGES):
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; known are {', '.join(CHANGES)}")
+    return name
 
 
 def demo_data() -> Path:
@@ -85,7 +85,7 @@ def measured() -> list[dict[str, object]]:
     return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
 
 
-def measure(data: Path, pairs: int, minutes: float, name: str, seed: int, threads: int) -> None:
+def measure(data: Path, pairs: int, minutes: float, name: str, seed: int, threads: int, keep: Path | None) -> None:
     text = (data / "train.tsv").read_bytes()
     cell = {"data": data.name, "pairs": pairs, "minutes": minutes, "settings": name, "seed": seed, "threads": threads}
     cell["text"] = hashlib.sha256(text).hexdigest()[:12]  # two directories may have one name
@@ -97,9 +97,11 @@ def measure(data: Path, pairs: int, minutes: float, name: str, seed: int, thread
         return
     lines.sort(key=lambda line: hashlib.sha256(f"{seed} {line}".encode()).digest())  # a sample, the same everywhere
     with tempfile.TemporaryDirectory() as temporary:
-        sample, run = Path(temporary) / "sample.tsv", Path(temporary) / "run"
+        directory = Path(temporary) if keep is None else keep / f"{pairs} {name} {seed}".replace(" ", "-")
+        directory.mkdir(parents=True, exist_ok=True)
+        sample, run = directory / "sample.tsv", directory / "run"
         sample.write_text("".join(f"{line}\n" for line in lines[:pairs]), encoding="utf-8")
-        changes = dict(CANDIDATES[name])
+        changes = {key: value for part in name.split(" + ") for key, value in CHANGES[part].items()}
         if threads:
             changes |= {"train.processes": 1, "train.threads": threads}
         command = [sys.executable, "-m", "dragoman", "quickstart", str(sample), "--out", str(run), "--json"]

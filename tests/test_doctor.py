@@ -182,7 +182,7 @@ def test_averaging_that_was_never_tried(tiny_run: Path, tmp_path: Path) -> None:
     from dragoman.rundir import RunDirectory
 
     run = RunDirectory(shutil.copytree(tiny_run, tmp_path / "run"))
-    config, events = run.read_config(), of_run.read_events(run)
+    config, events = run.read_config(), run.events()
     assert of_run.averaging(run, events, config, "r") is None
     unfinished = [event for event in events if event["event"] != "end"]
     card = json.loads(run.model_card_path.read_text()) | {"kind": "best"}

@@ -4,12 +4,11 @@ The log can go back: after a stop it is cut to the checkpoint that the run goes 
 done again. So points are merged by one rule everywhere: those from the first new step on replace what was there.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from dragoman.rundir import RunDirectory, step_of
+from dragoman.rundir import RunDirectory, events_in, step_of
 
 Point = dict[str, Any]
 State = Literal["waiting", "training", "stopped", "finished"]
@@ -111,7 +110,7 @@ class LogFollower:
             return None
         self._position += len(whole)
         self._before = (self._before + whole)[-64:]
-        return replace(self.history.add(_events(whole)), restarted=restarted)
+        return replace(self.history.add(events_in(whole)), restarted=restarted)
 
 
 def read_history(run: RunDirectory) -> History:
@@ -130,16 +129,6 @@ def state_of(run: RunDirectory, history: History) -> State:
 
 def kept_steps(run: RunDirectory) -> list[int]:
     return [step_of(path) for path in run.checkpoints()]
-
-
-def _events(lines: bytes) -> Iterable[Point]:
-    for line in lines.splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:  # half a line that a power cut left
-            continue
-        if isinstance(event, dict):
-            yield event
 
 
 def _is_number(value: object) -> bool:

@@ -1,6 +1,5 @@
 """A run as one object: what the commands do, from Python. What is heavy is imported when it is first needed."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -47,9 +46,7 @@ class Run:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """Every measurement of its training, in order."""
-        if not self.directory.metrics_path.is_file():
-            return []
-        return [json.loads(line) for line in read_lines(self.directory.metrics_path)]
+        return self.directory.events()
 
     @classmethod
     def train(

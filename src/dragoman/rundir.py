@@ -125,6 +125,10 @@ class RunDirectory:
         """Whether there is something to translate with: a training has it after its first validation."""
         return self.model_path.is_file() or bool(self.checkpoints())
 
+    def events(self) -> list[dict[str, Any]]:
+        """Every measurement of its training, in order; none where there is no log."""
+        return list(events_in(self.metrics_path.read_bytes())) if self.metrics_path.is_file() else []
+
     def checkpoints(self) -> list[Path]:
         """Complete checkpoints, oldest first."""
         found = [p for p in self.checkpoints_path.glob("step-*") if re.fullmatch(r"step-\d+", p.name)]
@@ -192,6 +196,17 @@ def scratch_of(run: RunDirectory) -> Iterator[RunDirectory]:
             shutil.copy(run.path / name, scratch.path / name)
         (scratch.path / "data").symlink_to((run.path / "data").resolve())
         yield scratch
+
+
+def events_in(log: bytes) -> Iterator[dict[str, Any]]:
+    """The whole lines of a metrics.jsonl."""
+    for line in log.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:  # half a line that a kill or a power cut left
+            continue
+        if isinstance(event, dict):
+            yield event
 
 
 def step_of(checkpoint: Path) -> int:

@@ -1,6 +1,5 @@
 """What is wrong with a run: its log, its settings, its vocabulary, its text, and what it writes."""
 
-import json
 import shlex
 from collections.abc import Sequence
 from itertools import islice
@@ -27,7 +26,7 @@ _TRANSLATED = 200  # validation sentences
 
 def examine_run(path: Path) -> list[Cause]:
     run = RunDirectory.open(path)
-    name, config, events = shlex.quote(str(path)), run.read_config(), read_events(run)
+    name, config, events = shlex.quote(str(path)), run.read_config(), run.events()
     found = [*examine_log(events, config, name), averaging(run, events, config, name)]
     try:
         data = training_pairs(run)
@@ -45,19 +44,6 @@ def examine_run(path: Path) -> list[Cause]:
         outputs = Translator.load(path).translate([source for source, _ in some])
         found += examine_outputs([s for s, _ in some], outputs, [t for _, t in some], name)
     return ranked(found)
-
-
-def read_events(run: RunDirectory) -> list[Event]:
-    """The log, as far as it can be read; none where there is none."""
-    if not run.metrics_path.exists():
-        return []
-    found = []
-    for line in run.metrics_path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return [event for event in found if isinstance(event, dict)]
 
 
 def _text(corpora: Sequence[CorpusConfig]) -> list[Pair]:

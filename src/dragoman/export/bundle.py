@@ -104,7 +104,7 @@ def make_card(run: RunDirectory, about: About) -> dict[str, Any]:
 
 
 def _training(run: RunDirectory, config: RunConfig) -> dict[str, Any]:
-    ends = [event for event in _events(run) if event["event"] == "end"]
+    ends = [event for event in run.events() if event["event"] == "end"]
     checkpoints = run.checkpoints()
     made_by = read_json(checkpoints[-1] / "manifest.json").get("made_by", {}) if checkpoints else {}
     return {
@@ -121,7 +121,7 @@ def _training(run: RunDirectory, config: RunConfig) -> dict[str, Any]:
 
 def _validation(run: RunDirectory) -> dict[str, Any] | None:
     """BLEU of the weights in the bundle, greedily decoded, as training measured it."""
-    events = _events(run)
+    events = run.events()
     valid = [event for event in events if event["event"] == "valid"]
     ends = [event for event in events if event["event"] == "end"]
     if not valid or not ends:
@@ -130,15 +130,6 @@ def _validation(run: RunDirectory) -> dict[str, Any] | None:
     if kept is None:  # what it learned is not translating
         return None
     return {"bleu": kept, "signature": valid[-1]["signature"], "search": "greedy"}
-
-
-def _events(run: RunDirectory) -> list[dict[str, Any]]:
-    if not run.metrics_path.is_file():
-        return []
-    try:
-        return [json.loads(line) for line in run.metrics_path.read_text(encoding="utf-8").splitlines()]
-    except ValueError as error:
-        raise DataError(f"{run.metrics_path}: damaged ({error}); restore it") from None
 
 
 def _began_with(run: RunDirectory) -> str | None:

@@ -132,7 +132,7 @@ def measure_translation(arm: Arm, settings: Settings) -> Measured:
     run = trained(arm, settings)
     sources, references = test_set(settings)
     outputs = translations(run, sources)
-    events = read_log(run)
+    events = run.events()
     losses = [round(event["loss"], 4) for event in events if event["event"] == "train"]
     valid = [event for event in events if event["event"] == "valid"]
     kept = {
@@ -241,10 +241,6 @@ def parameters_of(run: RunDirectory) -> int:
     from dragoman.recurrent import make_model
 
     return count_parameters(make_model(run.read_config().model))
-
-
-def read_log(run: RunDirectory) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in run.metrics_path.read_text(encoding="utf-8").splitlines()]
 
 
 def noise_of(base: Sequence[Kept], name: str) -> float:

@@ -1,6 +1,5 @@
 """How quick a model trains here: a few steps of the real loop, on the real text, in a process of their own."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,18 +17,12 @@ def measure(run: RunDirectory, config: RunConfig) -> float:
     with scratch_of(run) as scratch:
         command = [sys.executable, "-c", _PROGRAM, str(scratch.path), *sys.path]
         done = subprocess.run(command, input=config.to_json(), capture_output=True, encoding="utf-8", check=False)
-        speeds = [line["tokens_per_second"] for line in _logged(scratch) if line["step"] == STEPS]
+        logged = [event for event in scratch.events() if event["event"] == "train"]
+    speeds = [event["tokens_per_second"] for event in logged if event["step"] == STEPS]
     if done.returncode != 0 or not speeds:
         said: Sequence[str] = done.stderr.strip().splitlines() or ["no message"]
         raise DragomanError(f"the probe of a few training steps failed: {said[-1]}")
     return float(speeds[0])
-
-
-def _logged(run: RunDirectory) -> list[dict[str, float]]:
-    if not run.metrics_path.exists():
-        return []
-    lines = map(json.loads, run.metrics_path.read_text(encoding="utf-8").splitlines())
-    return [line for line in lines if line["event"] == "train"]
 
 
 def main(path: str) -> None:

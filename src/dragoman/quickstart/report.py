@@ -1,7 +1,6 @@
 """One page about a run, as Markdown and as HTML that needs nothing else."""
 
 import html
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -129,8 +128,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
 
 
 def _curve(run: Path) -> list[tuple[float, float]]:
-    lines = map(json.loads, RunDirectory(run).metrics_path.read_text(encoding="utf-8").splitlines())
-    return [(line["step"], line["bleu"]) for line in lines if line["event"] == "valid"]
+    return [(event["step"], event["bleu"]) for event in RunDirectory(run).events() if event["event"] == "valid"]
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:

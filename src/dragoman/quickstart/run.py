@@ -110,14 +110,7 @@ def quickstart(
 
 def _trained_before(run: RunDirectory) -> float:
     """Seconds of training before this process, which belong to what it all took."""
-    return max((event.get("seconds", 0.0) for event in _events(run)), default=0.0)
-
-
-def _events(run: RunDirectory) -> list[dict[str, Any]]:
-    if not run.metrics_path.exists():
-        return []
-    lines = run.metrics_path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]  # a kill may have cut the last
+    return max((event.get("seconds", 0.0) for event in run.events()), default=0.0)
 
 
 # ------------------------------------------------------------------------------------------------------------- text
@@ -310,7 +303,7 @@ def finish(run: RunDirectory, data: Data, plan: sizing.Plan, began: float, say: 
     copied = bleu(sources, references, data.target_language).value
     every = max(1, len(sources) // 8)
     samples = [(sources[i], outputs[i], references[i][0]) for i in range(0, len(sources), every)][:8]
-    events = _events(run)
+    events = run.events()
     trained = [event for event in events if event["event"] == "train"]
     end = next(event for event in reversed(events) if event["event"] == "end")
     actual = {
