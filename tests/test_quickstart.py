@@ -84,6 +84,16 @@ def test_the_report_is_one_page_in_two_forms(started: tuple[Path, Any]) -> None:
     assert not re.search(r"(src|href)=|url\(|https?://", html)
 
 
+def test_the_length_penalty_is_chosen_by_the_validation_sentences(started: tuple[Path, Any]) -> None:
+    run, _ = started
+    said = re.search(r"Length penalty α = ([\d.]+), chosen by BLEU .*: (.*)\.\n", (run / "report.md").read_text())
+    assert said is not None
+    found = {float(alpha): float(score) for score, alpha in re.findall(r"([\d.]+) with ([\d.]+)", said[2])}
+    assert list(found) == [0.6, 1.0, 1.4]
+    chosen = json.loads((run / "config.json").read_text())["search"]["alpha"]
+    assert (chosen, found[chosen]) == (float(said[1]), max(found.values()))
+
+
 def test_the_same_command_goes_on(started: tuple[Path, Any], cli: Callable[..., Any]) -> None:
     run, (_, command) = started
     before = (run / "model.safetensors").read_bytes()

@@ -58,6 +58,7 @@ def quickstart(
             "actual": outcome.actual,
             "scores": outcome.scores.to_dict(),
             "copied_bleu": outcome.copied,
+            "penalties": outcome.penalties,
             "quantised": outcome.verdict.to_dict(),
         }
         show(json.dumps(values, ensure_ascii=False))

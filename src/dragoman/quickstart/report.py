@@ -101,6 +101,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
                     ("minutes of training", f"{plan.minutes:.1f}", f"{actual['minutes']:.1f}"),
                 ],
             ),
+            *_penalty(outcome.penalties),
             f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps, and validates nothing.",
         ],
     )
@@ -125,6 +126,13 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
             )
         ],
     )
+
+
+def _penalty(found: dict[float, float]) -> Iterator[str]:
+    if found:
+        best = max(found, key=lambda alpha: found[alpha])
+        others = ", ".join(f"{score:.2f} with {alpha:g}" for alpha, score in found.items())
+        yield f"Length penalty α = {best:g}, chosen by BLEU on the validation sentences: {others}."
 
 
 def _curve(run: Path) -> list[tuple[float, float]]:

@@ -30,6 +30,7 @@ from dragoman.translate import Translator
 LEAST_PAIRS = 200
 _FORMAT = 1  # of quickstart.json
 _AFTER_TRAINING = 0.06  # the share of the time that scoring, quantising and the report are left
+ALPHAS = (0.6, 1.0, 1.4)  # the paper's length penalty, and those that models trained briefly like better
 
 _FEW_EPOCHS = 3  # with fewer a model has hardly begun
 
@@ -77,6 +78,7 @@ class Outcome:
     plan: sizing.Plan
     scores: Scores
     copied: float  # BLEU of the source sentences themselves
+    penalties: dict[float, float]  # BLEU on the validation sentences by length penalty; empty: the user insists
     verdict: Verdict
     actual: dict[str, float]  # steps, minutes and tokens_per_second of the training; all_minutes of everything
     samples: list[tuple[str, str, str]]  # source, output, reference
@@ -103,7 +105,9 @@ def quickstart(
     if data.languages:
         content = json.dumps({"source": data.languages[0], "target": data.languages[1]}) + "\n"
         write_atomically(run.languages_path, content.encode())
-    outcome = finish(run, data, plan, began, say)
+    insists = any(key == "search.alpha" for key, *_ in changes)
+    penalties = {} if insists else choose_penalty(run, data, say)
+    outcome = finish(run, data, plan, penalties, began, say)
     report.write(outcome, config)
     return outcome
 
@@ -292,7 +296,24 @@ def _with(first: Sequence[Any], asked: Sequence[Any], changes: Sequence[Any], pr
 # ----------------------------------------------------------------------------------------------------- what it is worth
 
 
-def finish(run: RunDirectory, data: Data, plan: sizing.Plan, began: float, say: Say) -> Outcome:
+def choose_penalty(run: RunDirectory, data: Data, say: Say) -> dict[float, float]:
+    """The length penalty with which the validation sentences are translated best is the run's from now on."""
+    say("choosing a length penalty")
+    translator = Translator.load(run.path, compute_type="float32", vocabulary_map=False)
+    sources, references = data.source("valid"), data.references("valid")
+    found = {
+        alpha: bleu(translator.with_search(alpha=alpha).translate(sources), references, data.target_language).value
+        for alpha in ALPHAS
+    }
+    config = run.read_config()
+    best = max(found, key=lambda alpha: found[alpha])
+    run.write_config(replace(config, search=replace(config.search, alpha=best)))
+    return found
+
+
+def finish(
+    run: RunDirectory, data: Data, plan: sizing.Plan, penalties: dict[float, float], began: float, say: Say
+) -> Outcome:
     """Score on the test sentences, and quantise by the validation sentences: the test decides nothing."""
     say("quantising")
     verdict = quantize(run.path, data.source("valid"), data.references("valid"), language=data.target_language)
@@ -312,4 +333,4 @@ def finish(run: RunDirectory, data: Data, plan: sizing.Plan, began: float, say: 
         "tokens_per_second": sum(event["tokens"] for event in trained) / trained[-1]["seconds"],
         "all_minutes": (time.monotonic() - began) / 60,
     }
-    return Outcome(run.path, data, plan, scores, copied, verdict, actual, samples)
+    return Outcome(run.path, data, plan, scores, copied, penalties, verdict, actual, samples)
