@@ -105,6 +105,19 @@ def test_too_much_lost_is_refused_and_nothing_kept(
     assert compute_type(run) == "int8"
 
 
+@pytest.mark.parametrize(
+    ("speed", "map_speed", "map_loses", "quicker"),
+    [(90.0, 95.0, 0.0, False), (90.0, 110.0, 0.0, True), (90.0, 110.0, 0.3, False), (101.0, 95.0, 0.0, True)],
+)
+def test_what_is_smaller_and_slower_is_kept_only_for_who_asked_for_it(
+    speed: float, map_speed: float, map_loses: float, quicker: bool
+) -> None:
+    before, after = Measured("float32", 30.0, 100.0), Measured("int8", 30.0, speed)
+    with_map = Measured("int8", 30.0 - map_loses, map_speed, vocabulary_map=True)
+    assert Verdict(before, after, "a signature", 0.2, with_map).kept
+    assert Verdict(before, after, "a signature", 0.2, with_map, must_be_quicker=True).kept == quicker
+
+
 def test_what_cannot_be_measured(run: RunDirectory) -> None:
     with pytest.raises(UsageError, match="float32 is what a run has"):
         quantize(run.path, SOURCES, [[line] for line in SOURCES], to="float32")

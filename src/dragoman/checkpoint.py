@@ -42,6 +42,7 @@ class Progress:
     position: int = 0  # steps done in this epoch
     seconds: float = 0.0  # of training so far, validation included
     best_score: float = -1.0  # in the measure of the task: BLEU where it translates
+    best_nll: float = 1e9  # its loss a token
     best_step: int = 0
     stale_validations: int = 0  # since the best
     validated: bool = True  # whether the step done last was followed by a validation

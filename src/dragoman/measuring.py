@@ -167,13 +167,15 @@ def quantize(
 
     references = evaluation.read_references(reference)
     given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
-    verdict = measure(run, list(read_lines(source)), references, to, limit, rounds, language, **given)
+    verdict = measure(run, list(read_lines(source)), references, to, limit, rounds, language, False, **given)
     show(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.lines()))
     if not verdict.kept:
         raise DragomanError(
             f"{to} loses {verdict.lost:.2f} BLEU, more than the limit of {limit:g}; {run} stays with float32"
         )
     with_map = " and its vocabulary map" if verdict.map_kept else ""
+    if not verdict.quicker:
+        say(f"{to} is smaller and, on this machine, not quicker than float32")
     say(f"{run} now translates with {to}{with_map}; --compute-type float32 undoes it for a command")
 
 

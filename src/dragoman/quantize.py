@@ -47,6 +47,7 @@ class Verdict:
     signature: str
     limit: float
     with_map: Measured | None = None  # None: there was nothing to learn one from
+    must_be_quicker: bool = False  # smaller alone is not enough
 
     @property
     def lost(self) -> float:
@@ -54,7 +55,13 @@ class Verdict:
 
     @property
     def kept(self) -> bool:
-        return self.lost <= self.limit
+        return self.lost <= self.limit and (self.quicker or not self.must_be_quicker)
+
+    @property
+    def quicker(self) -> bool:
+        """Than float32: the smaller numbers, or these with a map that costs next to nothing."""
+        with_map = self.with_map.sentences_per_second if self.with_map and self.map_lost < MAP_LIMIT else 0.0
+        return max(self.after.sentences_per_second, with_map) > self.before.sentences_per_second
 
     @property
     def map_lost(self) -> float:
@@ -99,10 +106,14 @@ def quantize(
     limit: float = 0.2,
     rounds: int = 3,
     language: str | None = None,
+    must_be_quicker: bool = False,
     **search: float,
 ) -> Verdict:
     """Measure the run with float32 and with `to`; from now on it translates with `to` unless BLEU lost over `limit`,
-    and with a vocabulary map if that costs less than MAP_LIMIT more."""
+    and with a vocabulary map if that costs less than MAP_LIMIT more.
+
+    must_be_quicker: on a processor without instructions for them, smaller numbers may be the slower ones; then they are
+    not kept."""
     if to == "float32":
         raise UsageError("quantize: to float32 is what a run has; choose int8 or int16")
     if len(sources) != len(references):
@@ -131,7 +142,7 @@ def quantize(
         Measured(kind, score.value, median(some), used, mapped)
         for (kind, mapped), score, some, used in zip(settings, scores, speeds, threads, strict=True)
     )
-    verdict = Verdict(before, after, scores[0].signature, limit, mapped_too[0] if mapped_too else None)
+    verdict = Verdict(before, after, scores[0].signature, limit, mapped_too[0] if mapped_too else None, must_be_quicker)
     _keep(_engine(translators[1]), verdict)
     return verdict
 

@@ -54,7 +54,7 @@ from dragoman.starting import (
     say_start,
     use_threads,
 )
-from dragoman.validation import perplexity, validate
+from dragoman.validation import perplexity, rank, validate
 
 LOG_EVERY = 50  # steps between two lines of measurements
 
@@ -330,14 +330,16 @@ def validate_and_save(at_work: Training) -> None:
     if len(at_work.prepared.valid):
         sample = progress.step // config.train.valid_steps
         result = validate(whole_model(at_work), at_work.prepared, config, at_work.ranks, sample)
-        better = result.score > progress.best_score
+        better = result.rank > rank(result.key, progress.best_score, progress.best_nll)
+        said = ("  best so far, by its loss" if result.by_loss else "  best so far") if better else ""
         log.say(
             f"step {progress.step:,}  valid loss {result.nll:.3f}  ppl {perplexity(result.nll):.2f}  "
-            f"{result.measure} {result.score:.1f}{'  best so far' if better else ''}\n"
+            f"{result.measure} {result.score:.1f}{said}\n"
             + "\n".join(f"  {name:<10} {clip(text)}" for name, text in result.example.items())
         )
         if better:
-            progress.best_score, progress.best_step, progress.stale_validations = result.score, progress.step, 0
+            progress.best_score, progress.best_nll = result.score, result.nll
+            progress.best_step, progress.stale_validations = progress.step, 0
             weights = weights_of(at_work.model)
             if at_work.ranks.leads:
                 promote(at_work.run, weights, "best", [progress.step])
@@ -399,7 +401,7 @@ def finish(at_work: Training) -> None:
     result = validate(model, at_work.prepared, config, ranks, 0) if len(at_work.prepared.valid) else None
     if not ranks.leads:
         return
-    if result is None or result.score >= progress.best_score:
+    if result is None or result.rank >= rank(result.key, progress.best_score, progress.best_nll):
         kind = "average" if len(checkpoints) > 1 else "last"
         promote(run, weights, kind, [step_of(checkpoint) for checkpoint in checkpoints])
     card = read_json(run.model_card_path)
@@ -411,4 +413,6 @@ def finish(at_work: Training) -> None:
     if result is not None:
         log.say(f"valid {result.measure}: {result.score:.1f} averaged over {len(checkpoints)} checkpoints, "
                 f"{progress.best_score:.1f} at the best, step {progress.best_step:,}")  # fmt: skip
+        if result.by_loss:
+            log.say("so low a BLEU tells little: the lower loss chose between them")
     log.say(f"{run.model_path} has the weights of: {card['kind']}, {', '.join(f'step {s:,}' for s in card['steps'])}")

@@ -18,6 +18,9 @@ from dragoman.objectives import make_batch_for
 from dragoman.ranks import Ranks
 from dragoman.translate import Translator
 
+# BLEU of some hundred sentences: below, a lucky word or two decide, and the loss says more (docs/decisions/002).
+LEAST_TELLING_BLEU = 10.0
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -33,6 +36,20 @@ class Validation:
     def key(self) -> str:
         """The measure's name in the log."""
         return self.measure.split()[0].lower()
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        return rank(self.key, self.score, self.nll)
+
+    @property
+    def by_loss(self) -> bool:
+        """Whether the score says too little to choose by."""
+        return self.key == "bleu" and self.score < LEAST_TELLING_BLEU
+
+
+def rank(key: str, score: float, nll: float) -> tuple[float, float]:
+    """Higher where the model is better: by its score; by its loss among equals, and where a BLEU tells little."""
+    return max(score, LEAST_TELLING_BLEU) if key == "bleu" else score, -nll
 
 
 @torch.inference_mode()

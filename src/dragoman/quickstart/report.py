@@ -110,7 +110,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
         [
             Code(outcome.verdict.lines()),
             "Measured on the validation sentences. "
-            + ("Kept." if outcome.verdict.kept else "Not kept: float32 stays."),
+            + ("Kept." if outcome.verdict.kept else "Not kept: float32 stays, as the others lose too much or no time."),
         ],
     )
     yield (

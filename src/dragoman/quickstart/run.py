@@ -316,7 +316,13 @@ def finish(
 ) -> Outcome:
     """Score on the test sentences, and quantise by the validation sentences: the test decides nothing."""
     say("quantising")
-    verdict = quantize(run.path, data.source("valid"), data.references("valid"), language=data.target_language)
+    verdict = quantize(
+        run.path,
+        data.source("valid"),
+        data.references("valid"),
+        language=data.target_language,
+        must_be_quicker=True,
+    )
     sources, references = data.source("test"), data.references("test")
     say(f"translating the {len(sources):,} test sentences")
     outputs = Translator.load(run.path).translate(sources)
