@@ -167,6 +167,8 @@ FLAT = [10.0, 20.0, 25.0, 27.0, 27.5, 27.4]
         (None, log(FLAT, STEADY)),
         ("too few steps", log([2.0, 6.0, 11.0, 15.0, 19.0, 23.0], STEADY)),
         ("too few steps", log([2.0, 6.0, 6.1], STEADY, epoch=0)),
+        ("too few steps", log([2.9, 0.1, 1.8, 2.0, 1.8], STEADY, [4.2, 3.9, 3.5, 3.3, 3.2])),  # BLEU tells nothing yet
+        (None, log([2.9, 0.1, 1.8, 2.0, 1.8], STEADY, [4.2, 3.9, 3.21, 3.2, 3.2])),
         ("rate too high", log([1.0, 3.0, 0.1, 0.1], [7.0, 5.0, 4.5, 6.9, 7.2, 7.1])),
         ("rate too high", log([0.1, 0.1, 0.1], [7.0, 6.9, 6.8, 6.8, 6.7, 6.7, 6.7, 6.7])),
         ("rate too high", [*log(FLAT, STEADY), *({"event": "skipped", "step": i} for i in range(4))]),
@@ -176,6 +178,20 @@ FLAT = [10.0, 20.0, 25.0, 27.0, 27.5, 27.4]
 def test_a_training_that_went_wrong_is_told_by_its_log(name: str | None, events: list[dict[str, Any]]) -> None:
     causes = of_run.examine_log(events, RunConfig(), "runs/my")
     assert [cause.name for cause in causes[:1]] == ([] if name is None else [name])
+
+
+@pytest.mark.parametrize(("pairs", "best", "found"), [(1_275, 3.0, True), (1_275, 27.0, False), (30_000, 3.0, False)])
+def test_a_bad_translator_of_few_pairs(pairs: int, best: float, found: bool) -> None:
+    cause = of_run.too_little_text(pairs, log([1.0, best, 2.0], STEADY), RunConfig())
+    assert (cause is not None) == found
+    assert of_run.too_little_text(pairs, [], RunConfig()) is None
+
+
+def test_short_outputs_are_a_cause_only_where_longer_ones_would_score() -> None:
+    references = ["the small dog sleeps in the garden of my old friend"] * 20
+    [cause] = examine_outputs(references, ["the small dog sleeps in the garden"] * 20, references, "r")
+    assert cause.name == "brevity penalty"
+    assert examine_outputs(references, ["c'est bien."] * 20, references, "r") == []
 
 
 def test_averaging_that_was_never_tried(tiny_run: Path, tmp_path: Path) -> None:

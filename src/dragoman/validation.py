@@ -18,9 +18,6 @@ from dragoman.objectives import make_batch_for
 from dragoman.ranks import Ranks
 from dragoman.translate import Translator
 
-# BLEU of some hundred sentences: below, a lucky word or two decide, and the loss says more (docs/decisions/002).
-LEAST_TELLING_BLEU = 10.0
-
 
 @dataclass(frozen=True)
 class Validation:
@@ -44,12 +41,12 @@ class Validation:
     @property
     def by_loss(self) -> bool:
         """Whether the score says too little to choose by."""
-        return self.key == "bleu" and self.score < LEAST_TELLING_BLEU
+        return self.key == "bleu" and self.score < evaluate.LEAST_TELLING_BLEU
 
 
 def rank(key: str, score: float, nll: float) -> tuple[float, float]:
     """Higher where the model is better: by its score; by its loss among equals, and where a BLEU tells little."""
-    return max(score, LEAST_TELLING_BLEU) if key == "bleu" else score, -nll
+    return max(score, evaluate.LEAST_TELLING_BLEU) if key == "bleu" else score, -nll
 
 
 @torch.inference_mode()

@@ -8,6 +8,7 @@ from dragoman import faults
 from dragoman.doctor.causes import Cause, ranked
 from dragoman.splitting import identity_of
 
+_LEAST_GAIN = 0.5  # BLEU: of words that are all wrong, longer outputs bring none
 _ENDS = ".!?…。！？؟।"
 
 
@@ -87,16 +88,17 @@ def too_short(_: Sequence[str], outputs: Sequence[str], references: Sequence[str
     if not kept:
         return None
     score = BLEU(force=True).corpus_score([outputs[i] for i in kept], [[references[i] for i in kept]])
-    if score.bp >= 0.92:
+    without = score.score / score.bp if score.bp else 0.0
+    if score.bp >= 0.92 or without - score.score < _LEAST_GAIN:
         return None
     return Cause(
         "brevity penalty",
         f"translations are {score.sys_len / max(1, score.ref_len):.0%} as long as their references",
         f"brevity penalty {score.bp:.2f}",
-        f"BLEU is {score.score:.1f}; without the penalty it would be {score.score / score.bp:.1f}",
+        f"BLEU is {score.score:.1f}; without the penalty it would be {without:.1f}",
         f"dragoman evaluate {run} --alpha 1.2 --source F --reference F",
         # Where the words are wrong too, there is little that longer outputs would bring.
-        0.9 * (1 - score.bp) * min(1.0, score.score / score.bp / 10),
+        0.9 * (1 - score.bp) * min(1.0, without / 10),
     )
 
 

@@ -15,6 +15,7 @@ from dragoman.doctor.causes import Cause, ranked
 from dragoman.doctor.outputs import examine_outputs
 from dragoman.doctor.text import MOST_PAIRS, Pair, examine_text
 from dragoman.errors import DataError
+from dragoman.evaluate import LEAST_TELLING_BLEU
 from dragoman.rundir import RunDirectory, read_json
 from dragoman.tokenizer import choose_vocab_size, load_tokenizer
 from dragoman.translate import Translator
@@ -22,6 +23,7 @@ from dragoman.vocabulary_map import training_pairs
 
 Event = dict[str, Any]
 _TRANSLATED = 200  # validation sentences
+_MANY_PAIRS, _GOOD_BLEU = 20_000, 15.0  # fewer pairs are a cause where the score is lower
 
 
 def examine_run(path: Path) -> list[Cause]:
@@ -33,7 +35,7 @@ def examine_run(path: Path) -> list[Cause]:
     except DataError:
         data = None
     if data is not None:
-        found.append(vocabulary_too_large(data, config, name))
+        found += [vocabulary_too_large(data, config, name), too_little_text(len(data), events, config)]
     train, valid = _text(config.data.train), validation_pairs(run.path)
     if train:
         named = config.data.train[0].pairs or f"{config.data.train[0].source} and {config.data.train[0].target}"
@@ -100,16 +102,43 @@ def rate_too_high(events: Sequence[Event], config: RunConfig) -> Cause | None:
     )
 
 
+def too_little_text(pairs: int, events: Sequence[Event], config: RunConfig) -> Cause | None:
+    """A bad translator, and few pairs to learn from."""
+    best = max((event["bleu"] for event in events if event["event"] == "valid"), default=None)
+    if best is None or best >= _GOOD_BLEU or pairs >= _MANY_PAIRS:
+        return None
+    return Cause(
+        "too little text",
+        f"{pairs:,} pairs to learn from",
+        f"validation BLEU was never above {best:.1f}; docs/your-data.md has what so much text comes to",
+        "most of the score: some ten thousand pairs are where a translator of everyday sentences begins",
+        f"{train_command(config)} --out runs/more   # and more pairs; or text of the target language alone: "
+        "dragoman backtranslate",
+        0.65 if pairs < _MANY_PAIRS / 4 else 0.45,
+    )
+
+
 def too_few_steps(events: Sequence[Event], config: RunConfig, name: str) -> Cause | None:
-    """BLEU was still rising when the time was up, or hardly an epoch was seen."""
-    scores = [(event["step"], event["bleu"]) for event in events if event["event"] == "valid"]
+    """BLEU was still rising when the time was up, or, where it tells little, the loss still falling; or hardly an epoch
+    was seen."""
+    valid = [event for event in events if event["event"] == "valid"]
     epochs = [event.get("epoch", 0) for event in events if event["event"] == "train"]
-    last = scores[-1][0] if scores else 0
-    rise = scores[-1][1] - scores[max(0, len(scores) * 2 // 3 - 1)][1] if len(scores) >= 3 else 0.0
-    best_is_last = bool(scores) and scores[-1][1] >= max(score for _, score in scores)
-    rising = best_is_last and rise > 0.08 * max(1.0, scores[-1][1])
-    hardly_seen = bool(epochs) and bool(scores) and epochs[-1] < 1
-    if not rising and not hardly_seen:
+    if not valid:
+        return None
+    last, before = valid[-1], valid[max(0, len(valid) * 2 // 3 - 1)]
+    rise, fall = last["bleu"] - before["bleu"], before["nll"] - last["nll"]
+    score = max(1.0, last["bleu"])
+    if len(valid) >= 3 and last["bleu"] >= max(event["bleu"] for event in valid) and rise > 0.08 * score:
+        finding = "validation BLEU was still rising when training ended"
+        cost = f"by that slope some {rise / 2:.1f} BLEU more for half as many steps again"
+        weight = min(0.7, 0.25 + rise / score)
+    elif len(valid) >= 3 and last["bleu"] < LEAST_TELLING_BLEU and fall > 0.02 * before["nll"]:
+        finding = "validation loss was still falling when training ended"
+        cost = "unknown: so low a BLEU does not tell yet"
+        weight = 0.5
+    elif epochs and epochs[-1] < 1:
+        finding, cost, weight = "training ended within its first epoch", "unknown: it has not begun", 0.6
+    else:
         return None
     budget = (
         f"--minutes {round(2 * config.train.minutes, 2):g}"
@@ -118,13 +147,12 @@ def too_few_steps(events: Sequence[Event], config: RunConfig, name: str) -> Caus
     )
     return Cause(
         "too few steps",
-        "validation BLEU was still rising when training ended" if rising else "training ended within its first epoch",
-        f"+{rise:.1f} BLEU over the last third, {scores[-1][1]:.1f} at step {last:,}, epoch {(epochs or [0])[-1]}",
-        f"by that slope some {rise / 2:.1f} BLEU more for half as many steps again"
-        if rising
-        else "unknown: it has not begun",
+        finding,
+        f"BLEU {rise:+.1f} and loss {-fall:+.2f} in the last third; BLEU {last['bleu']:.1f} at step {last['step']:,}, "
+        f"epoch {(epochs or [0])[-1]}",
+        cost,
         f"{train_command(config)} --out runs/longer {budget}   # and what else {name} was trained with",
-        min(0.7, 0.25 + rise / max(1.0, scores[-1][1])) if rising else 0.6,
+        weight,
     )
 
 
