@@ -36,6 +36,13 @@ CHANGES: dict[str, dict[str, object]] = {
         for tokens in (250, 500, 1000, 2000, 4000)
     },
     "BPE dropout": {"data.views": 8, "data.bpe_dropout": 0.1},
+    "augmented": {
+        "data.views": 8,
+        "data.upper_case": 0.05,
+        "data.title_case": 0.02,
+        "data.short_phrases": 0.05,
+        "data.typos": 0.05,
+    },
     **{
         f"d_model {width}": {"model.d_model": width, "model.d_ff": 4 * width, "model.num_heads": width // 32}
         for width in (64, 128, 192, 256)
