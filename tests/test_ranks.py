@@ -28,6 +28,7 @@ def settings(processes: int, steps: int) -> list[str]:
         "model.d_ff": 64, "model.num_heads": 4, "model.dropout": 0.1, "data.hold_out": 30, "train.batch_tokens": 400,
         "train.micro_batch_tokens": 100, "train.peak_rate": 1e-3, "train.warmup_steps": 10, "train.valid_steps": 10,
         "train.schedule": "paper", "train.threads": 1, "train.processes": processes, "train.steps": steps,
+        "train.optimizer": "adam",
     }  # fmt: skip
     return [part for key, value in values.items() for part in ("--set", f"{key}={value}")]
 

@@ -254,7 +254,8 @@ def plan_training(
     speeds, batch_tokens = {}, 0
     for size in sizing.candidates(corpus, minutes):
         asked = [
-            (key, value, "quickstart") for key, value in (sizing.model_of(size, 0.1) | sizing.batch_of(corpus)).items()
+            (key, value, "quickstart")
+            for key, value in (sizing.model_and_optimizer(size, 0.1) | sizing.batch_of(corpus)).items()
         ]
         probed = _with(first, asked, changes, config)
         speeds[size.name], batch_tokens = measure(run, probed), probed.train.batch_tokens

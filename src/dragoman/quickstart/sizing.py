@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman.config import Optimizer
 from dragoman.tokenizer import choose_vocab_size
 
 # Target tokens a second of the smallest model, for what is decided before the probe: usual, and more than can be had.
@@ -23,16 +24,17 @@ class Size:
     d_model: int
     d_ff: int
     num_heads: int
+    optimizer: Optimizer
     peak_rate: float
     least_pairs: int
     least_epochs: float  # a smaller model that sees the data more often beats a larger one that sees it less
 
 
 SIZES = (
-    Size("tiny", 4, 2, 128, 512, 4, 4e-3, 0, 0.0),
-    Size("small", 4, 2, 192, 768, 6, 3e-3, 20_000, 6.0),
-    Size("medium", 6, 3, 256, 1024, 8, 2e-3, 200_000, 6.0),
-    Size("base", 6, 6, 512, 2048, 8, 7e-4, 1_000_000, 6.0),
+    Size("tiny", 4, 2, 128, 512, 4, "muon", 8e-3, 0, 0.0),
+    Size("small", 4, 2, 192, 768, 6, "muon", 6e-3, 20_000, 6.0),
+    Size("medium", 6, 3, 256, 1024, 8, "muon", 4e-3, 200_000, 6.0),
+    Size("base", 6, 6, 512, 2048, 8, "adam", 7e-4, 1_000_000, 6.0),
 )
 
 HELD_OUT = 1000  # sentences for validation, and as many for the test ...
@@ -97,7 +99,8 @@ def batch_of(corpus: Corpus) -> dict[str, int]:
     return {"train.batch_tokens": 2000, "train.micro_batch_tokens": 500}
 
 
-def model_of(size: Size, dropout: float) -> dict[str, Any]:
+def model_and_optimizer(size: Size, dropout: float) -> dict[str, Any]:
+    """All of a size that decides how long a step takes."""
     return {
         "model.encoder_layers": size.encoder_layers,
         "model.decoder_layers": size.decoder_layers,
@@ -106,6 +109,7 @@ def model_of(size: Size, dropout: float) -> dict[str, Any]:
         "model.num_heads": size.num_heads,
         "model.dropout": dropout,
         "model.norm_order": "pre",
+        "train.optimizer": size.optimizer,
     }
 
 
@@ -127,7 +131,7 @@ def choose(corpus: Corpus, minutes: float, speeds: Mapping[str, float], batch_to
     epochs = tokens / corpus.target_tokens
     validations = max(50, steps // 12)
     settings = {
-        **model_of(size, _dropout(epochs)),
+        **model_and_optimizer(size, _dropout(epochs)),
         **batch,
         # The clock ends a run that has less time than steps; the rate falls to zero by whichever comes first.
         "train.steps": enough,
