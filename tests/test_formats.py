@@ -161,3 +161,10 @@ def test_bad_files_are_named(tmp_path: Path, name: str, content: bytes, message:
         read_any([tmp_path / name])
     with pytest.raises(DataError, match="no such file"):
         read_any([tmp_path / "missing.tsv"])
+
+
+def test_two_folders_are_no_two_aligned_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "text.tsv").write_text(f"one {name}\tun {name}\n", encoding="utf-8")
+    assert read_any([tmp_path / "a", tmp_path / "b"]).pairs == [("one a", "un a"), ("one b", "un b")]

@@ -124,6 +124,22 @@ def test_another_command_is_not_taken_for_the_same(started: tuple[Path, Any], cl
     assert (refused.code, f"changed since {run} was begun with it" in refused.stderr) == (3, True)
 
 
+def test_a_new_file_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:
+    from dragoman.errors import DataError
+    from dragoman.quickstart.run import prepare_data
+    from dragoman.rundir import RunDirectory
+
+    folder, run = tmp_path / "texts", RunDirectory(tmp_path / "run")
+    folder.mkdir()
+    lines = [f"{source}\t{target}\n" for source, target in lexicon_pairs(400, seed=2)]
+    (folder / "a.tsv").write_text("".join(lines), encoding="utf-8")
+    first = prepare_data([folder], run, ("en", "eo"), 1, lambda _: None)
+    assert prepare_data([folder], run, ("en", "eo"), 1, lambda _: None).about == first.about
+    (folder / "b.tsv").write_text(lines[0], encoding="utf-8")
+    with pytest.raises(DataError, match=r"b\.tsv: is new since .*run was begun with its folder"):
+        prepare_data([folder], run, ("en", "eo"), 1, lambda _: None)
+
+
 def test_too_little_is_refused(tmp_path: Path, cli: Callable[..., Any]) -> None:
     (tmp_path / "few.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in lexicon_pairs(50, seed=1)), encoding="utf-8")
     ran = cli("quickstart", tmp_path / "few.tsv", "--out", tmp_path / "run")

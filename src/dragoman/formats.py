@@ -68,18 +68,22 @@ Wanted = tuple[str, str] | None  # the languages asked for, where a file has sev
 def read_any(paths: Sequence[Path], wanted: Wanted = None) -> Found:
     """The pairs of a file, of two aligned files, or of all files in a folder."""
     found = Found()
-    if len(paths) == 2 and not any(map(_reader, paths)):
-        _read_aligned(paths[0], paths[1], found, wanted)
-    else:
-        for path in paths:
-            if path.is_dir():
-                _read_folder(path, found, wanted)
-            else:
-                _read_file(path, found, wanted)
+    for files in files_of(paths, wanted):
+        if len(files) == 2:
+            _read_aligned(files[0], files[1], found, wanted)
+        else:
+            _read_file(files[0], found, wanted)
     if not found.pairs:
         said = "; ".join(f"{count:,} {why}" for why, count in found.skipped.items()) or "no pairs"
         raise DataError(f"{', '.join(map(str, paths))}: nothing to learn from ({said}); give translated sentences")
     return found
+
+
+def files_of(paths: Sequence[Path], wanted: Wanted = None) -> list[tuple[Path, ...]]:
+    """What is read, in this order: one file, or two that are aligned."""
+    if len(paths) == 2 and not any(path.is_dir() or _reader(path) for path in paths):
+        return [(paths[0], paths[1])]
+    return [files for path in paths for files in (_files_in(path, wanted) if path.is_dir() else [(path,)])]
 
 
 def _read_file(path: Path, found: Found, wanted: Wanted) -> None:
@@ -113,13 +117,13 @@ def _reader(path: Path) -> Callable[[Path, Found, Wanted], None] | None:
 _NO_LANGUAGE = {".md", ".py", ".sh", ".js", ".log", ".txt", ".pdf", ".zip", ".xml", ".yml", ".rst", ".htm", ".bak"}
 
 
-def _read_folder(folder: Path, found: Found, wanted: Wanted) -> None:
+def _files_in(folder: Path, wanted: Wanted) -> list[tuple[Path, ...]]:
     """Every file of a known kind, and plain files that are two of a name: news.en and news.de."""
     plain: dict[Path, list[Path]] = {}
-    before = len(found.files)
+    found: list[tuple[Path, ...]] = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
         if _reader(path) is not None:
-            _read_file(path, found, wanted)
+            found.append((path,))
             continue
         stem = path.with_suffix("") if path.suffix == ".gz" else path
         if _LANGUAGE_CODE.fullmatch(stem.suffix.lstrip(".")):
@@ -128,15 +132,15 @@ def _read_folder(folder: Path, found: Found, wanted: Wanted) -> None:
         if len(files) > 2 and wanted is not None:
             files = [path for code in wanted for path in files if _suffix_code(path) == code]
         if len(files) == 2:
-            source, target = _in_order(files, wanted)
-            _read_aligned(source, target, found, wanted)
+            found.append(tuple(_in_order(files, wanted)))
         elif len(files) > 1 or files[0].suffix.lower() not in _NO_LANGUAGE:
             raise DataError(
                 f"{name}.*: {len(files)} files of one name; give the two that are translations of each other, or name "
                 f"their languages with --source-language and --target-language"
             )
-    if len(found.files) == before:
+    if not found:
         raise DataError(f"{folder}: no .tsv, .csv, .jsonl, .tmx, .xlf, .po or .mo in it, nor two files like a.en, a.de")
+    return found
 
 
 def _in_order(files: Sequence[Path], wanted: Wanted) -> Sequence[Path]:

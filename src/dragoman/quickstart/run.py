@@ -18,7 +18,7 @@ from dragoman.dataset import prepare
 from dragoman.doctor.text import examine_text
 from dragoman.errors import DataError
 from dragoman.evaluate import Scores, bleu, evaluate, read_references
-from dragoman.formats import Found, Wanted, read_any
+from dragoman.formats import Found, Wanted, files_of, read_any
 from dragoman.identify import detect_pair
 from dragoman.quantize import Verdict, quantize
 from dragoman.quickstart import report, sizing
@@ -135,6 +135,13 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
             if Path(path).exists() and file_digest(path) != digest:
                 raise DataError(
                     f"{path}: changed since {run.path} was begun with it; give another --out, or remove that directory"
+                )
+        folders = [path for path in paths if path.is_dir()]
+        for file in (file for files in files_of(folders, wanted) for file in files):
+            if str(file) not in about["files"]:
+                raise DataError(
+                    f"{file}: is new since {run.path} was begun with its folder; give another --out, or remove that "
+                    "directory"
                 )
         return Data(directory, about)
     say(f"reading {', '.join(map(str, paths))}")
