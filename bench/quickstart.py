@@ -5,8 +5,8 @@
     .venv/bin/python bench/quickstart.py --table                          # what was measured so far
 
 The text is the demo's (Tatoeba English-French) with its 1,000 test sentences, or --data DIR with train.tsv, test.source
-and test.reference.0 as a quickstart leaves them in its run's text/. Every cell is added to build/bench/quickstart.jsonl
-as it ends: cells are independent, so the table can be filled over nights, and a cell that is there is not done again.
+and test.reference.0 as a quickstart leaves them in its run's text/. Every cell is added to bench/quickstart.jsonl as
+it ends: cells are independent, so the table can be filled over nights, and a cell that is there is not done again.
 All use the plan that `dragoman quickstart` would make, with the candidate's changes on top.
 """
 
@@ -21,7 +21,8 @@ from pathlib import Path
 from statistics import mean
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "build" / "bench" / "quickstart.jsonl"
+SIZING = ROOT / "src" / "dragoman" / "quickstart" / "sizing.py"
+RESULTS = ROOT / "bench" / "quickstart.jsonl"
 
 # What is varied, by name: settings on top of the plan. A candidate is one of these, or several joined by " + ".
 CHANGES: dict[str, dict[str, object]] = {
@@ -42,6 +43,13 @@ CHANGES: dict[str, dict[str, object]] = {
         "data.title_case": 0.02,
         "data.short_phrases": 0.05,
         "data.typos": 0.05,
+    },
+    "augmented more": {
+        "data.views": 8,
+        "data.upper_case": 0.2,
+        "data.title_case": 0.02,
+        "data.short_phrases": 0.05,
+        "data.typos": 0.15,
     },
     **{
         f"d_model {width}": {"model.d_model": width, "model.d_ff": 4 * width, "model.num_heads": width // 32}
@@ -96,6 +104,7 @@ def measure(data: Path, pairs: int, minutes: float, name: str, seed: int, thread
     text = (data / "train.tsv").read_bytes()
     cell = {"data": data.name, "pairs": pairs, "minutes": minutes, "settings": name, "seed": seed, "threads": threads}
     cell["text"] = hashlib.sha256(text).hexdigest()[:12]  # two directories may have one name
+    cell["sizing"] = hashlib.sha256(SIZING.read_bytes()).hexdigest()[:12]  # another plan is another cell
     if any(cell.items() <= found.items() for found in measured()):
         return
     lines = text.decode().splitlines()

@@ -151,8 +151,8 @@ def _epochs(corpus: Corpus, minutes: float, speed: float) -> float:
 
 
 def _dropout(epochs: float) -> float:
-    """What is seen three times cannot be learned by heart, what is seen fifty times can."""
-    for most, dropout in ((4, 0.0), (10, 0.1), (25, 0.2)):
+    """What is seen five times cannot be learned by heart, what is seen fifty times can."""
+    for most, dropout in ((8, 0.0), (20, 0.1), (40, 0.2)):
         if epochs < most:
             return dropout
     return 0.3
