@@ -142,10 +142,10 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for row in rows:
         ours_s, theirs_s, ratio, our_wait, their_wait, same = row["median"]
-        print(
-            f"| {row['clients']} | {ours_s:.1f} | {theirs_s:.1f} | {ratio:.2f} | {1000 * our_wait:.0f} ms "
-            f"| {1000 * their_wait:.0f} ms | {same:.0%} |"
-        )
+        found = [one[2] for one in row["rounds"]]
+        spread = f"{ratio:.2f} ({min(found):.2f} to {max(found):.2f})"
+        waits = f"{1000 * our_wait:.0f} ms | {1000 * their_wait:.0f} ms"
+        print(f"| {row['clients']} | {ours_s:.1f} | {theirs_s:.1f} | {spread} | {waits} | {same:.0%} |")
     if given.json is not None:
         given.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 
