@@ -1,7 +1,7 @@
 """Which settings serve how much text: a table of cells, each so many pairs, so many minutes, some settings, its BLEU.
 
-    .venv/bin/python bench/quickstart.py --pairs 2000 --minutes 10 "as planned" "dropout 0.5" "Adam + rate 4e-3"
-    .venv/bin/python bench/quickstart.py --pairs 2000 30000 --minutes 10 --seeds 1 2 3 "as planned"
+    .venv/bin/python bench/quickstart.py "as planned" "dropout 0.5" "Adam + rate 0.004" --pairs 2000 --minutes 10
+    .venv/bin/python bench/quickstart.py "as planned" --pairs 2000 30000 --minutes 10 --seeds 1 2 3
     .venv/bin/python bench/quickstart.py --table                          # what was measured so far
 
 The text is the demo's (Tatoeba English-French) with its 1,000 test sentences, or --data DIR with train.tsv, test.source
@@ -113,7 +113,7 @@ def measure(data: Path, pairs: int, minutes: float, name: str, seed: int, thread
         return
     lines.sort(key=lambda line: hashlib.sha256(f"{seed} {line}".encode()).digest())  # a sample, the same everywhere
     with tempfile.TemporaryDirectory() as temporary:
-        directory = Path(temporary) if keep is None else keep / f"{pairs} {name} {seed}".replace(" ", "-")
+        directory = Path(temporary) if keep is None else keep / " ".join(map(str, cell.values())).replace(" ", "-")
         directory.mkdir(parents=True, exist_ok=True)
         sample, run = directory / "sample.tsv", directory / "run"
         sample.write_text("".join(f"{line}\n" for line in lines[:pairs]), encoding="utf-8")
@@ -156,16 +156,18 @@ def evaluate(run: Path, data: Path) -> dict[str, dict[str, object]]:
 def print_table() -> None:
     cells: dict[tuple[object, ...], list[dict[str, object]]] = {}
     for cell in measured():
-        names = ("data", "text", "pairs", "minutes", "threads", "settings")
+        names = ("data", "text", "sizing", "pairs", "minutes", "threads", "settings")
         cells.setdefault(tuple(cell[name] for name in names), []).append(cell)
-    print("| text | pairs | minutes | threads | settings | BLEU | chrF2 | seeds | steps (estimated) |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for (data, _, pairs, minutes, threads, settings), found in sorted(cells.items(), key=lambda item: str(item[0][:5])):
+    print("| text | sizing.py | pairs | minutes | threads | settings | BLEU | chrF2 | seeds | steps (estimated) |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for (data, _, plan, pairs, minutes, threads, settings), found in sorted(
+        cells.items(), key=lambda item: str(item[0][:6])
+    ):
         bleu, chrf = (mean(float(str(cell[key])) for cell in found) for key in ("bleu", "chrf"))
         steps = f"{found[0]['steps']:,} ({found[0]['estimated_steps']:,})"
         shown = threads or "a process a core"
         scores = f"{bleu:.2f} | {chrf:.2f} | {len(found)} | {steps}"
-        print(f"| {data} | {pairs:,} | {minutes:g} | {shown} | {settings} | {scores} |")
+        print(f"| {data} | {plan} | {pairs:,} | {minutes:g} | {shown} | {settings} | {scores} |")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,14 +85,30 @@ def test_the_report_is_one_page_in_two_forms(started: tuple[Path, Any]) -> None:
     assert not re.search(r"(src|href)=|url\(|https?://", html)
 
 
-def test_the_length_penalty_is_chosen_by_the_validation_sentences(started: tuple[Path, Any]) -> None:
-    run, _ = started
-    said = re.search(r"Length penalty α = ([\d.]+), chosen by BLEU .*: (.*)\.\n", (run / "report.md").read_text())
-    assert said is not None
-    found = {float(alpha): float(score) for score, alpha in re.findall(r"([\d.]+) with ([\d.]+)", said[2])}
-    assert list(found) == [0.6, 1.0, 1.4]
-    chosen = json.loads((run / "config.json").read_text())["search"]["alpha"]
-    assert (chosen, found[chosen]) == (float(said[1]), max(found.values()))
+@pytest.mark.parametrize(
+    ("scores", "chosen"), [((30.0, 31.0, 32.0), 1.4), ((30.0, 31.0, 30.5), 1.0), ((3.0, 4.0, 5.0), 0.6)]
+)
+def test_the_length_penalty_is_chosen_by_bleu_where_that_tells_anything(
+    scores: tuple[float, ...], chosen: float, started: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dragoman.evaluate import Score
+    from dragoman.quickstart import run as quickstart
+    from dragoman.rundir import RunDirectory
+
+    run = RunDirectory(shutil.copytree(started[0], tmp_path / "run"))
+    values = iter(scores)
+    monkeypatch.setattr(quickstart, "bleu", lambda *_: Score("BLEU", next(values), "a signature"))
+    data = quickstart.Data(run.path / "text", json.loads((run.path / "text" / "about.json").read_text()))
+    found = quickstart.choose_penalty(run, data, lambda _: None)
+    assert found == dict(zip((0.6, 1.0, 1.4), scores, strict=True))
+    assert run.read_config().search.alpha == chosen
+
+
+def test_the_report_says_what_became_of_the_length_penalty(started: tuple[Path, Any]) -> None:
+    assert (
+        "Length penalty α = 0.6, left as it is, as so low a BLEU tells little: "
+        in (started[0] / "report.md").read_text()
+    )
 
 
 def test_the_same_command_goes_on(started: tuple[Path, Any], cli: Callable[..., Any]) -> None:
@@ -129,8 +146,9 @@ def test_a_new_file_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:
     from dragoman.quickstart.run import prepare_data
     from dragoman.rundir import RunDirectory
 
-    folder, run = tmp_path / "texts", RunDirectory(tmp_path / "run")
+    folder = tmp_path / "texts"
     folder.mkdir()
+    run = RunDirectory(folder / "run")  # what it writes itself is none of the text
     lines = [f"{source}\t{target}\n" for source, target in lexicon_pairs(400, seed=2)]
     (folder / "a.tsv").write_text("".join(lines), encoding="utf-8")
     first = prepare_data([folder], run, ("en", "eo"), 1, lambda _: None)
@@ -138,6 +156,9 @@ def test_a_new_file_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:
     (folder / "b.tsv").write_text(lines[0], encoding="utf-8")
     with pytest.raises(DataError, match=r"b\.tsv: is new since .*run was begun with its folder"):
         prepare_data([folder], run, ("en", "eo"), 1, lambda _: None)
+    for name in ("a.tsv", "b.tsv"):  # what is gone is not needed any more
+        (folder / name).unlink()
+    assert prepare_data([folder], run, ("en", "eo"), 1, lambda _: None).about == first.about
 
 
 def test_too_little_is_refused(tmp_path: Path, cli: Callable[..., Any]) -> None:
@@ -166,6 +187,8 @@ def test_larger_models_for_more_text_and_time() -> None:
     assert short.minutes < 10  # it is done long before: more would be learned by heart
     assert short.settings["train.steps"] == short.steps
     assert short.settings["model.dropout"] == 0.3
+    adam = sizing.choose(much, 10, {"tiny": 5000.0}, optimizer="adam")
+    assert adam.settings["train.peak_rate"] == hurried.settings["train.peak_rate"] / 2
     # A user who insists on larger steps gets fewer of them, and the plan says so.
     larger = sizing.choose(much, 10, {"tiny": 5000.0}, batch_tokens=4000)
     assert (larger.steps, larger.epochs) == (750, pytest.approx(hurried.epochs, rel=0.01))

@@ -430,14 +430,7 @@ DIVIDED = {"train__shard": "true", "train__optimizer": "adam"}
         pytest.param("0", "ranks.Ranks.sum", 3, {}, id="the first rank"),
         pytest.param("1", "train.validate", 1, {"train__valid_steps": 2}, id="in validation"),
         *(
-            pytest.param(
-                "1",
-                place,
-                3,
-                {"train__shard": "true", "train__optimizer": "adam"},
-                id=f"divided: {place}",
-                marks=pytest.mark.full,
-            )
+            pytest.param("1", place, 3, DIVIDED, id=f"divided: {place}", marks=pytest.mark.full)
             for place in ("train.smoothed_cross_entropy", "ranks.ShardedGradients.norm", "train.weights_of")
         ),
     ],

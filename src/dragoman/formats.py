@@ -65,10 +65,10 @@ class Found:
 Wanted = tuple[str, str] | None  # the languages asked for, where a file has several
 
 
-def read_any(paths: Sequence[Path], wanted: Wanted = None) -> Found:
-    """The pairs of a file, of two aligned files, or of all files in a folder."""
+def read_any(paths: Sequence[Path], wanted: Wanted = None, without: Path | None = None) -> Found:
+    """The pairs of a file, of two aligned files, or of all files in a folder but for those below `without`."""
     found = Found()
-    for files in files_of(paths, wanted):
+    for files in files_of(paths, wanted, without):
         if len(files) == 2:
             _read_aligned(files[0], files[1], found, wanted)
         else:
@@ -79,11 +79,11 @@ def read_any(paths: Sequence[Path], wanted: Wanted = None) -> Found:
     return found
 
 
-def files_of(paths: Sequence[Path], wanted: Wanted = None) -> list[tuple[Path, ...]]:
+def files_of(paths: Sequence[Path], wanted: Wanted = None, without: Path | None = None) -> list[tuple[Path, ...]]:
     """What is read, in this order: one file, or two that are aligned."""
     if len(paths) == 2 and not any(path.is_dir() or _reader(path) for path in paths):
         return [(paths[0], paths[1])]
-    return [files for path in paths for files in (_files_in(path, wanted) if path.is_dir() else [(path,)])]
+    return [files for path in paths for files in (_files_in(path, wanted, without) if path.is_dir() else [(path,)])]
 
 
 def _read_file(path: Path, found: Found, wanted: Wanted) -> None:
@@ -117,11 +117,13 @@ def _reader(path: Path) -> Callable[[Path, Found, Wanted], None] | None:
 _NO_LANGUAGE = {".md", ".py", ".sh", ".js", ".log", ".txt", ".pdf", ".zip", ".xml", ".yml", ".rst", ".htm", ".bak"}
 
 
-def _files_in(folder: Path, wanted: Wanted) -> list[tuple[Path, ...]]:
+def _files_in(folder: Path, wanted: Wanted, without: Path | None) -> list[tuple[Path, ...]]:
     """Every file of a known kind, and plain files that are two of a name: news.en and news.de."""
     plain: dict[Path, list[Path]] = {}
     found: list[tuple[Path, ...]] = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
+        if without is not None and path.resolve().is_relative_to(without.resolve()):
+            continue
         if _reader(path) is not None:
             found.append((path,))
             continue

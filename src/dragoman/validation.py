@@ -114,8 +114,8 @@ def translations(
 
     gathered = ranks.gather((nll, tokens, mine))
     outputs = [""] * len(pairs)
-    for rank, (_, _, theirs) in enumerate(gathered):
-        outputs[rank :: ranks.size] = theirs
+    for number, (_, _, theirs) in enumerate(gathered):
+        outputs[number :: ranks.size] = theirs
     score = evaluate.bleu(outputs, [[target] for _, target in pairs])
     mean = math.fsum(part[0] for part in gathered) / sum(part[1] for part in gathered)
     shown = sample % len(pairs)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.config import RunConfig
+from dragoman.evaluate import LEAST_TELLING_BLEU
+from dragoman.quantize import Verdict
 from dragoman.rundir import RunDirectory, write_atomically
 
 if TYPE_CHECKING:
@@ -101,7 +103,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
                     ("minutes of training", f"{plan.minutes:.1f}", f"{actual['minutes']:.1f}"),
                 ],
             ),
-            *_penalty(outcome.penalties),
+            *_penalty(outcome.penalties, RunDirectory(outcome.run).read_config().search.alpha),
             f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps, and validates nothing.",
         ],
     )
@@ -109,8 +111,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
         "Quantised",
         [
             Code(outcome.verdict.lines()),
-            "Measured on the validation sentences. "
-            + ("Kept." if outcome.verdict.kept else "Not kept: float32 stays, as the others lose too much or no time."),
+            "Measured on the validation sentences. " + _kept(outcome.verdict),
         ],
     )
     yield (
@@ -128,11 +129,20 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
     )
 
 
-def _penalty(found: dict[float, float]) -> Iterator[str]:
+def _kept(verdict: Verdict) -> str:
+    if verdict.kept:
+        return "Kept."
+    return (
+        "Not kept, as it loses too much." if verdict.lost > verdict.limit else "Not kept, as float32 is quicker here."
+    )
+
+
+def _penalty(found: dict[float, float], alpha: float) -> Iterator[str]:
     if found:
-        best = max(found, key=lambda alpha: found[alpha])
-        others = ", ".join(f"{score:.2f} with {alpha:g}" for alpha, score in found.items())
-        yield f"Length penalty α = {best:g}, chosen by BLEU on the validation sentences: {others}."
+        tells = max(found.values()) >= LEAST_TELLING_BLEU
+        why = "chosen by BLEU on validation sentences" if tells else "left as it is, as so low a BLEU tells little"
+        scores = ", ".join(f"{score:.2f} with {tried:g}" for tried, score in found.items())
+        yield f"Length penalty α = {alpha:g}, {why}: {scores}."
 
 
 def _curve(run: Path) -> list[tuple[float, float]]:

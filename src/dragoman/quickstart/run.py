@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from dragoman.corpus import file_digest, read_lines
 from dragoman.dataset import prepare
 from dragoman.doctor.text import examine_text
 from dragoman.errors import DataError
-from dragoman.evaluate import Scores, bleu, evaluate, read_references
+from dragoman.evaluate import LEAST_TELLING_BLEU, Scores, bleu, evaluate, read_references
 from dragoman.formats import Found, Wanted, files_of, read_any
 from dragoman.identify import detect_pair
 from dragoman.quantize import Verdict, quantize
@@ -31,6 +32,7 @@ LEAST_PAIRS = 200
 _FORMAT = 1  # of quickstart.json
 _AFTER_TRAINING = 0.06  # the share of the time that scoring, quantising and the report are left
 ALPHAS = (0.6, 1.0, 1.4)  # the paper's length penalty, and those that models trained briefly like better
+_TO_CHOOSE_BY = 300  # validation sentences
 
 _FEW_EPOCHS = 3  # with fewer a model has hardly begun
 
@@ -136,8 +138,7 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
                 raise DataError(
                     f"{path}: changed since {run.path} was begun with it; give another --out, or remove that directory"
                 )
-        folders = [path for path in paths if path.is_dir()]
-        for file in (file for files in files_of(folders, wanted) for file in files):
+        for file in _files_now(paths, wanted, run):
             if str(file) not in about["files"]:
                 raise DataError(
                     f"{file}: is new since {run.path} was begun with its folder; give another --out, or remove that "
@@ -145,7 +146,7 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
                 )
         return Data(directory, about)
     say(f"reading {', '.join(map(str, paths))}")
-    found = read_any(paths, wanted)
+    found = read_any(paths, wanted, without=run.path)
     for why, count in found.skipped.items():
         say(f"  {count:,} left out: {why}")
     files = ", ".join(map(str, paths))
@@ -190,6 +191,14 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
         f"train on; held out, sharing no sentence with them: {len(split.valid):,} to validate, {len(split.test):,} to "
         f"test")  # fmt: skip
     return Data(directory, about)
+
+
+def _files_now(paths: Sequence[Path], wanted: Wanted, run: RunDirectory) -> list[Path]:
+    """Of the folders. What could no longer be read from the beginning is no reason not to go on."""
+    folders = [path for path in paths if path.is_dir()]
+    with suppress(DataError):
+        return [file for files in files_of(folders, wanted, without=run.path) for file in files]
+    return []
 
 
 def clean(found: Found, directory: Path, seed: int) -> tuple[list[Pair], dict[str, int]]:
@@ -252,6 +261,7 @@ def plan_training(
     config = replace(config, model=replace(config.model, vocab_size=prepared.tokenizer.vocab_size))
     corpus = sizing.Corpus(len(prepared.train), int(prepared.train.target_lengths.sum()) + len(prepared.train))
     del prepared
+    insists = any(key == "train.optimizer" for key, *_ in changes)
     say("probing how quick this machine trains")
 
     def minutes_left() -> float:
@@ -269,7 +279,7 @@ def plan_training(
         say(f"  {size.name}: {speeds[size.name]:,.0f} tokens a second")
         if sizing.often_enough(size, corpus, minutes_left(), speeds[size.name]):
             break
-    plan = sizing.choose(corpus, minutes_left(), speeds, batch_tokens)
+    plan = sizing.choose(corpus, minutes_left(), speeds, batch_tokens, config.train.optimizer if insists else None)
     asked = [(key, value, "quickstart") for key, value in plan.settings.items()]
     config = _with(first, asked, changes, config)
     if config.train.steps < plan.steps:  # the user insists
@@ -305,17 +315,19 @@ def _with(first: Sequence[Any], asked: Sequence[Any], changes: Sequence[Any], pr
 
 
 def choose_penalty(run: RunDirectory, data: Data, say: Say) -> dict[float, float]:
-    """The length penalty with which the validation sentences are translated best is the run's from now on."""
+    """The length penalty with which validation sentences are translated best is the run's from now on, where their BLEU
+    tells anything."""
     say("choosing a length penalty")
     translator = Translator.load(run.path, compute_type="float32", vocabulary_map=False)
-    sources, references = data.source("valid"), data.references("valid")
+    sources, references = data.source("valid")[:_TO_CHOOSE_BY], data.references("valid")[:_TO_CHOOSE_BY]
     found = {
         alpha: bleu(translator.with_search(alpha=alpha).translate(sources), references, data.target_language).value
         for alpha in ALPHAS
     }
     config = run.read_config()
-    best = max(found, key=lambda alpha: found[alpha])
-    run.write_config(replace(config, search=replace(config.search, alpha=best)))
+    if max(found.values()) >= LEAST_TELLING_BLEU:
+        best = max(found, key=lambda alpha: found[alpha])
+        run.write_config(replace(config, search=replace(config.search, alpha=best)))
     return found
 
 

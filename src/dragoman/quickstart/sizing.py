@@ -113,10 +113,16 @@ def model_and_optimizer(size: Size, dropout: float) -> dict[str, Any]:
     }
 
 
-def choose(corpus: Corpus, minutes: float, speeds: Mapping[str, float], batch_tokens: int | None = None) -> Plan:
+def choose(
+    corpus: Corpus,
+    minutes: float,
+    speeds: Mapping[str, float],
+    batch_tokens: int | None = None,
+    optimizer: Optimizer | None = None,
+) -> Plan:
     """The largest probed model that sees the text often enough in the time; the smallest, where none does.
 
-    batch_tokens: of a step, where the user insists.
+    batch_tokens of a step and optimizer: where the user insists.
     """
     probed = [size for size in SIZES if size.name in speeds]
     fitting = (s for s in reversed(probed) if often_enough(s, corpus, minutes, speeds[s.name]))
@@ -138,7 +144,8 @@ def choose(corpus: Corpus, minutes: float, speeds: Mapping[str, float], batch_to
         "train.minutes": minutes,
         "train.schedule": "linear",
         "train.warmup_steps": max(20, min(400, steps // 10)),
-        "train.peak_rate": size.peak_rate,
+        # Adam's best was half of Muon's with both sizes that were measured.
+        "train.peak_rate": size.peak_rate / 2 if (size.optimizer, optimizer) == ("muon", "adam") else size.peak_rate,
         "train.valid_steps": validations,
         "train.valid_sentences": 200,
         "train.processes": 0,
