@@ -35,7 +35,7 @@ def empty(sources: Sequence[str], outputs: Sequence[str], _: Sequence[str], run:
         f"{len(nothing):,} of {len(outputs):,} translations are empty",
         f"for example, that of: {_clip(sources[nothing[0]])}",
         f"about {share:.0%} of the score",
-        f"dragoman translate {run} --beam 4 --alpha 1.0   # and look for empty lines in its training text",
+        f"dragoman translate {run} --beam 4 --alpha 2   # and look for empty lines in its training text",
         min(1.0, 0.5 + share),
     )
 
@@ -77,7 +77,7 @@ def truncated(sources: Sequence[str], outputs: Sequence[str], references: Sequen
         f"{len(cut):,} of {len(ending):,} translations stop before the end of their sentence",
         f"for example: {_clip(outputs[cut[0]], end=True)}",
         "what is cut off is missing from every sentence",
-        f"dragoman evaluate {run} --alpha 1.0 --source F --reference F   # and raise search.max_extra_length",
+        f"dragoman evaluate {run} --alpha 2 --source F --reference F   # and raise search.max_extra_length",
         min(1.0, 0.35 + share),
     )
 
@@ -96,7 +96,7 @@ def too_short(_: Sequence[str], outputs: Sequence[str], references: Sequence[str
         f"translations are {score.sys_len / max(1, score.ref_len):.0%} as long as their references",
         f"brevity penalty {score.bp:.2f}",
         f"BLEU is {score.score:.1f}; without the penalty it would be {without:.1f}",
-        f"dragoman evaluate {run} --alpha 1.2 --source F --reference F",
+        f"dragoman evaluate {run} --alpha 2 --source F --reference F   # more than its own, in config.json",
         # Where the words are wrong too, there is little that longer outputs would bring.
         0.9 * (1 - score.bp) * min(1.0, without / 10),
     )
