@@ -93,8 +93,9 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
         [
             f"Size {plan.size}: {model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff "
             f"{model.d_ff}, {model.num_heads} heads, dropout {model.dropout:g}, vocabulary {model.vocab_size:,}; "
-            f"{config.train.optimizer.capitalize()}, {config.train.batch_tokens:,} tokens a step, rate up to {config.train.peak_rate:g} after "
-            f"{config.train.warmup_steps} steps and from there to zero; seed {config.train.seed}.",
+            f"{config.train.optimizer.capitalize()}, {config.train.batch_tokens:,} tokens a step, rate up to "
+            f"{config.train.peak_rate:g} after {config.train.warmup_steps} steps and from there to zero; seed "
+            f"{config.train.seed}.",
             Table(
                 ("", "estimated by the probe", "what happened"),
                 [
