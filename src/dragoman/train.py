@@ -414,6 +414,6 @@ def finish(at_work: Training) -> None:
     if result is not None:
         log.say(f"valid {result.measure}: {result.score:.1f} averaged over {len(checkpoints)} checkpoints, "
                 f"{progress.best_score:.1f} at the best, step {progress.best_step:,}")  # fmt: skip
-        if result.by_loss and progress.best_score < LEAST_TELLING_BLEU:
+        if len(checkpoints) > 1 and result.by_loss and progress.best_score < LEAST_TELLING_BLEU:
             log.say("so low a BLEU tells little: the lower loss chose between them")
     log.say(f"{run.model_path} has the weights of: {card['kind']}, {', '.join(f'step {s:,}' for s in card['steps'])}")
