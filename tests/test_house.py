@@ -33,6 +33,7 @@ ORDER = [
     "objectives",
     # the model
     "dropout",
+    "decoding",
     "model",
     "recurrent",
     "loss",

@@ -58,16 +58,17 @@ def test_one_pass_over_the_shown_translation_is_decoding_token_by_token(deep: In
     assert seen.produced == (*seen.tokens, "</s>")
     assert seen.source[-1] == "</s>"
     ids = deep.explainer.token_ids
-    probe = Probe()
+    probe, source = Probe(), torch.tensor([ids(seen.source)])
     with torch.no_grad():
-        state = deep.model.start(torch.tensor([ids(seen.source)]), probe=probe)
+        state = deep.model.start(source)
         for row, (fed, produced) in enumerate(zip(ids(seen.fed), ids(seen.produced), strict=True)):
-            logits = deep.model.step(torch.tensor([[fed]]), state, probe)
+            logits = deep.model.step(torch.tensor([[fed]]), state)
+            deep.model(source, torch.tensor([ids(seen.fed[: row + 1])]), probe=probe)
             assert logits.log_softmax(-1)[0, 0, produced].item() == pytest.approx(seen.log_probabilities[row], abs=1e-4)
             for site, weights in probe.weights.items():
                 if site.kind != "encoder":
                     columns = row + 1 if site.kind == "decoder" else None
-                    torch.testing.assert_close(weights[0, :, 0], seen.weights[site][:, row, :columns])
+                    torch.testing.assert_close(weights[0, :, -1], seen.weights[site][:, row, :columns])
     for site, weights in seen.weights.items():
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:2]))
         assert weights.shape[2] == len(seen.fed if site.kind == "decoder" else seen.source)

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from dragoman import config
 from dragoman.config import ModelConfig
 from dragoman.dropout import Dropout
+from dragoman.engines.reference import Prefixes
 from dragoman.errors import ConfigError, DataError
 from dragoman.model import (
-    SMALLEST_PRODUCT,
     AddAndNorm,
     BatchNorm,
     Embedding,
@@ -28,7 +28,6 @@ from dragoman.model import (
     Site,
     Transformer,
     attention,
-    attention_of_few,
     count_parameters,
     sinusoids,
 )
@@ -40,10 +39,10 @@ SITES = [Site(kind, layer) for kind in ("encoder", "decoder", "cross") for layer
 VARIETIES: dict[str, dict[str, Any]] = {
     "paper": {},
     "pre-norm": {"norm_order": "pre"},
-    "learned positions": {"positions": "learned", "max_positions": 80},
+    "learned positions": {"positions": "learned", "max_positions": 120},
     "index as position": {"positions": "index"},
     "no positions": {"positions": "none"},
-    "pre-norm, learned positions": {"norm_order": "pre", "positions": "learned", "max_positions": 80},
+    "pre-norm, learned positions": {"norm_order": "pre", "positions": "learned", "max_positions": 120},
     "pre-norm, no positions": {"norm_order": "pre", "positions": "none"},
     "narrow keys": {"d_k": 2, "d_v": 5},
     "narrow values": {"d_k": 5, "d_v": 2},
@@ -202,30 +201,18 @@ def test_the_explicit_path_equals_the_fused_one(changes: dict[str, Any]) -> None
         assert sorted(probe.weights) == sorted(SITES)
 
 
-@pytest.mark.parametrize(("d_k", "d_v"), [(4, 4), (4, 50), (50, 4), (50, 50)])
-@pytest.mark.parametrize("queries", [1, 3])
-def test_attention_of_few_queries_is_equation_1(queries: int, d_k: int, d_v: int) -> None:
-    """On both sides of the size at which torch's products pay, of scores and of contexts."""
-    keys = 12
-    assert 4 * keys < SMALLEST_PRODUCT < 50 * keys
-    shapes = (queries, d_k), (keys, d_k), (keys, d_v)
-    query, key, value = (torch.randn(2, 3, *shape, dtype=torch.float64) for shape in shapes)
-    for mask in (None, mask_of([keys, 5])[:, None, None]):
-        expected, _, _ = attention(query, key, value, 0.3, mask, Intervention(), range(queries))
-        torch.testing.assert_close(attention_of_few(query, key, value, 0.3, mask), expected, **EXACT)
-
-
 @every_variety
-@both_paths
-def test_decoding_with_a_cache_equals_the_full_pass(changes: dict[str, Any], probed: bool) -> None:
-    """One beam, over more positions than one block of the cache."""
-    model, source, mask, target = make(**changes), tokens(2, 6), mask_of([6, 3]), tokens(2, 35)
+@pytest.mark.parametrize("longest", [6, 20])  # fewer and more than a softmax takes together
+@pytest.mark.parametrize("padded", [False, True])
+def test_decoding_with_a_cache_equals_the_full_pass(changes: dict[str, Any], longest: int, padded: bool) -> None:
+    """One beam, over more positions than one block of the cache, and on both sides of each way to attend to them."""
+    model, source, target = make(**changes), tokens(2, longest), tokens(2, 110)
+    mask = mask_of([longest, 3]) if padded else None
     expected = model(source, target, mask)
-    probe = Probe() if probed else None
     with torch.no_grad():
-        state = model.start(source, mask, probe)
+        state = model.start(source, mask)
         for t in range(target.shape[1]):
-            logits = model.step(target[:, t : t + 1], state, probe)
+            logits = model.step(target[:, t : t + 1], state)
             torch.testing.assert_close(logits[:, 0], expected[:, t], **EXACT)
 
 
@@ -389,13 +376,14 @@ def test_interventions_do_the_same_step_by_step_and_to_every_beam(kind: Any, nam
     assert (full - untouched).abs().amax(dim=(2, 3)).min() > 1e-4
     probe = Probe(interventions)
     with torch.no_grad():
-        state = model.start(source, mask, probe)
+        state = Prefixes((model,), (model.encode(source, mask, probe),), mask, target[:, :1, :0], probe)
         for t in range(6):
             if t == 0:
-                logits = model.step(target[:, :1, 0], state, probe).expand(-1, beams, -1)
+                [logits], state = state.step(target[:, :1, 0])
+                logits = logits.expand(-1, beams, -1)
                 state = state.select(torch.arange(2), torch.zeros(2, beams, dtype=torch.long))
             else:
-                logits = model.step(target[:, :, t], state, probe)
+                [logits], state = state.step(target[:, :, t])
             torch.testing.assert_close(logits, full[:, :, t], **EXACT)
 
 
@@ -587,11 +575,11 @@ def test_gradients_of_attention() -> None:
     mask[..., 0] = True
 
     def explicit(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        return attention(*inputs, 0.5, mask, Intervention(), range(3))
+        return attention(*inputs, 0.5, mask, Intervention())
 
     def intervened(*inputs: Tensor) -> tuple[Tensor, Tensor]:
         override = Override(0, 1, torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2]))
-        return attention(*inputs, 0.5, mask, Intervention((1,), (override,)), range(3))
+        return attention(*inputs, 0.5, mask, Intervention((1,), (override,)))
 
     assert torch.autograd.gradcheck(explicit, (query, key, value))
     assert torch.autograd.gradcheck(intervened, (query, key, value))

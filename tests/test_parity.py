@@ -199,7 +199,7 @@ def test_the_decoder_layer_equals_torchs(norm_order: str, probed: bool) -> None:
     expected = theirs(x, memory, tgt_mask=future, memory_key_padding_mask=~real)
     cross = ours.cross_attention
     keys_values = cross.split_heads(cross.w_k(memory)), cross.split_heads(cross.w_v(memory))
-    found = ours(x, keys_values, real[:, None, None], 0, None, Probe() if probed else None)
+    found = ours(x, keys_values, real[:, None, None], 0, Probe() if probed else None)
     torch.testing.assert_close(found, expected, **EXACT)
 
 

@@ -56,13 +56,14 @@ def test_log_probabilities_are_those_of_the_predicted_tokens(model: Transformer)
 
 def test_the_weights_are_those_of_decoding_step_by_step(model: Transformer) -> None:
     found = trace(model, SOURCE, TARGET)
-    probe = Probe()
+    probe, source = Probe(), torch.tensor([SOURCE])
     with torch.no_grad():
-        state = model.start(torch.tensor([SOURCE]), probe=probe)
+        state = model.start(source)
         for t, token in enumerate(TARGET[:-1]):
-            logits = model.step(torch.tensor([[token]]), state, probe)
+            logits = model.step(torch.tensor([[token]]), state)
+            model(source, torch.tensor([TARGET[: t + 1]]), probe=probe)
             for site, weights in probe.weights.items():
-                row: Tensor = weights[0, :, 0] if site.kind != "encoder" else weights[0]
+                row: Tensor = weights[0, :, -1] if site.kind != "encoder" else weights[0]
                 expected = found.weights[site] if site.kind == "encoder" else found.weights[site][:, t]
                 expected = expected[:, : t + 1] if site.kind == "decoder" else expected
                 torch.testing.assert_close(row, expected, rtol=1e-10, atol=1e-12)

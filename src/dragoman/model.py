@@ -3,42 +3,45 @@
 Letters in shape comments: B sentences, S source positions, T target positions, K beams, H heads, D d_model,
 V vocabulary. Every mask is boolean and True means "may attend".
 
-    attention             3.2.1, equation 1, figure 2 left; attention_of_few: the same for a step in decoding
+    attention             3.2.1, equation 1, figure 2 left
     MultiHeadAttention    3.2.2, figure 2 right
     FeedForward           3.3, equation 2
     Embedding             3.4 and 3.5: shared weights, scaling, positions
     Patches               in place of words: Dosovitskiy et al. 2021
     AddAndNorm            3.1 and 5.4: residual connection, dropout and normalisation around each sub-layer
     EncoderLayer, DecoderLayer, Transformer    3.1, figure 1
-    DecodingState         the cache of incremental decoding (an engineering matter, not in the paper)
 
 Either half stands alone too: the decoder without an encoder to look at continues text, as GPT does; the encoder without
 a decoder restores hidden tokens or classifies, as BERT and ViT do. A configuration of 0 layers leaves a half out.
 
 Three ways through it give the same numbers, and tests hold them equal: torch's fused attention (training), the
-explicit one (when weights are asked for or changed: `Probe`), and one position at a time with a cache (decoding).
+explicit one (when weights are asked for or changed: `Probe`), and one position at a time with a cache (decoding.py).
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dragoman.config import AttentionScale, ModelConfig, Norm, NormOrder, Positions
+from dragoman.decoding import (
+    CrossWeights,
+    DecodingState,
+    EncoderMemory,
+    LayerWeights,
+    Past,
+    advance,
+    filled_up,
+    normalise,
+)
 from dragoman.dropout import Dropout
 from dragoman.errors import ConfigError, DataError
 
 Kind = Literal["encoder", "decoder", "cross"]
-
-# Of multiplications in a matrix product: torch does smaller ones in a plain loop, which takes nearly three times as
-# long as multiplying and adding element by element.
-SMALLEST_PRODUCT = 400
-# Of numbers in a softmax: over fewer, torch takes them one by one, up to eight times as long as 16 together.
-SMALLEST_SOFTMAX = 16
 
 
 class Site(NamedTuple):
@@ -81,7 +84,6 @@ def attention(
     scale: float,
     mask: Tensor | None,  # broadcasts to (B, H, T, S); None: all may be attended to
     intervention: Intervention,
-    positions: Sequence[int],  # of each of the T queries in its sequence
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Equation 1, step by step, with the weights and the scores before the mask: softmax(Q K^T scale) V."""
     # One dimension for sentences and heads, which is what a product of many small matrices takes without asking.
@@ -93,31 +95,13 @@ def attention(
     if intervention.overrides:
         weights = weights.clone()
     for override in intervention.overrides:
-        queries = [row for row, position in enumerate(positions) if override.query in (None, position)]
+        queries = slice(None) if override.query is None else slice(override.query, override.query + 1)
         weights[:, override.head, queries] = override.weights[: weights.shape[3]].to(weights)
     context = torch.bmm(weights.flatten(0, 1), value).view(*rows, query.shape[1], value.shape[2])  # (B, H, T, d_v)
     if intervention.heads_off:
         context = context.clone()
         context[:, list(intervention.heads_off)] = 0
     return context, weights, scores
-
-
-def attention_of_few(query: Tensor, key: Tensor, value: Tensor, scale: float, mask: Tensor | None) -> Tensor:
-    """Equation 1 for the one or few queries of a step in decoding, where torch's fused kernel is the slower one."""
-    query = query * scale
-    if query.shape[2] == 1 and key.shape[2] * key.shape[3] < SMALLEST_PRODUCT:
-        scores = (query * key).sum(dim=-1)[:, :, None]  # (B, H, 1, S)
-    else:
-        scores = torch.bmm(query.flatten(0, 1), key.flatten(0, 1).mT).view(*query.shape[:3], key.shape[2])
-    if mask is not None:
-        scores.masked_fill_(~mask, -math.inf)
-    positions = key.shape[2]
-    room = max(0, SMALLEST_SOFTMAX - positions)
-    weights = F.pad(scores, (0, room), value=-math.inf).softmax(dim=-1)[..., :positions]
-    if query.shape[2] == 1 and value.shape[2] * value.shape[3] < SMALLEST_PRODUCT:
-        return (weights.mT * value).sum(dim=2, keepdim=True)  # (B, H, 1, d_v)
-    context = torch.bmm(weights.flatten(0, 1), value.flatten(0, 1))
-    return context.view(*query.shape[:3], value.shape[3])  # (B, H, T, d_v)
 
 
 def causal_mask(size: int, device: torch.device) -> Tensor:
@@ -137,19 +121,9 @@ class MultiHeadAttention(nn.Module):
         self.w_v = nn.Linear(d_model, num_heads * d_v, bias=False)
         self.w_o = nn.Linear(num_heads * d_v, d_model, bias=False)
 
-    def joint_weight(self) -> Tensor:
-        """The matrices of queries, keys and values, one above the other."""
-        return torch.cat((self.w_q.weight, self.w_k.weight, self.w_v.weight))
-
-    def project(self, x: Tensor, joint_weight: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of self-attention. In decoding, where one position at a time is so little work that
-        starting a product counts, by one product with the joint weight; else by three, whose results lie together."""
-        if joint_weight is None:
-            return self.split_heads(self.w_q(x)), self.split_heads(self.w_k(x)), self.split_heads(self.w_v(x))
-        joint = F.linear(x, joint_weight)
-        sizes = [w.weight.shape[0] for w in (self.w_q, self.w_k, self.w_v)]
-        query, key, value = torch.split(joint, sizes, dim=-1)
-        return self.split_heads(query), self.split_heads(key), self.split_heads(value)
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of self-attention, by three products: the heads' parts of each lie together."""
+        return self.split_heads(self.w_q(x)), self.split_heads(self.w_k(x)), self.split_heads(self.w_v(x))
 
     def split_heads(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:-1], self.num_heads, -1).transpose(-3, -2)  # (..., T, H d) -> (..., H, T, d)
@@ -163,20 +137,16 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         causal: bool = False,
         probe: Probe | None = None,
-        positions: Sequence[int] | None = None,  # of the queries; None: from 0 on
     ) -> Tensor:
         """Attention of all heads, concatenated and projected: (B, T, D)."""
         if probe is not None:
             if causal:
                 mask = causal_mask(query.shape[2], query.device)
             intervention = probe.interventions.get(site, Intervention())
-            positions = range(query.shape[2]) if positions is None else positions
-            context, weights, scores = attention(query, key, value, self.scale, mask, intervention, positions)
+            context, weights, scores = attention(query, key, value, self.scale, mask, intervention)
             probe.weights[site], probe.scores[site] = weights, scores
-        elif positions is None:
-            context = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=self.scale)
         else:
-            context = attention_of_few(query, key, value, self.scale, mask)
+            context = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=self.scale)
         return self.w_o(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
 
@@ -368,35 +338,51 @@ class DecoderLayer(nn.Module):
 
     def forward(
         self,
-        x: Tensor,  # (B, T, D), or (B, K, D) with a cache: one position of each beam
+        x: Tensor,  # (B, T, D)
         memory: "Memory",
         memory_mask: Tensor | None,
         layer: int,
-        cache: "Past | None",
         probe: Probe | None,
     ) -> Tensor:
         def look_back(y: Tensor) -> Tensor:
-            site, attend = Site("decoder", layer), self.self_attention.attend
-            if cache is None:
-                return attend(*self.self_attention.project(y), site, causal=True, probe=probe)
-            row = y.flatten(0, 1)[:, None]  # (B K, 1, D): every beam has its own past, all of which it may attend to
-            query, key, value = self.self_attention.project(row, cache.joint_weights[layer])
-            past = cache.append(layer, key, value)
-            return attend(query, *past, site, probe=probe, positions=[cache.length]).view(y.shape)
+            own = self.self_attention
+            return own.attend(*own.project(y), Site("decoder", layer), causal=True, probe=probe)
 
         def look_across(y: Tensor) -> Tensor:
-            # With a cache the beams of a sentence are so many queries to one memory, which is thus kept once.
             cross = self.cross_attention
             assert cross is not None
             assert memory is not None
-            positions = None if cache is None else [cache.length] * y.shape[1]
             query = cross.split_heads(cross.w_q(y))
-            return cross.attend(query, *memory, Site("cross", layer), memory_mask, probe=probe, positions=positions)
+            return cross.attend(query, *memory, Site("cross", layer), memory_mask, probe=probe)
 
         x = self.around_self(x, look_back)
         if self.around_cross is not None:
             x = self.around_cross(x, look_across)
         return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
+
+    def for_decoding(self) -> LayerWeights:
+        """The same weights, arranged for one position at a time."""
+        own, cross, inner = self.self_attention, self.cross_attention, self.feed_forward
+        heads, width = own.num_heads, max(own.w_q.out_features, own.w_v.out_features) // own.num_heads
+        joint = (own.w_q.weight * own.scale, own.w_k.weight, own.w_v.weight)
+        across = None
+        if cross is not None and self.around_cross is not None:
+            queries = (cross.w_q.weight * cross.scale).t()
+            across = CrossWeights(normalise(self.around_cross.norm), queries, cross.w_o.weight.t())
+        return LayerWeights(
+            heads=heads,
+            pre_norm=self.around_self.norm_order == "pre",
+            residual=self.around_self.residual,
+            norm_self=normalise(self.around_self.norm),
+            query_key_value=torch.cat([filled_up(weight, heads, width) for weight in joint]).t(),
+            out_self=filled_up(own.w_o.weight.t(), heads, width),
+            cross=across,
+            norm_feed_forward=normalise(self.around_feed_forward.norm),
+            w_1=inner.w_1.weight.t(),
+            b_1=inner.w_1.bias,
+            w_2=inner.w_2.weight.t(),
+            b_2=inner.w_2.bias,
+        )
 
 
 class Transformer(nn.Module):
@@ -488,7 +474,7 @@ class Transformer(nn.Module):
         mask = None if source_mask is None else source_mask[:, None, None, :]
         x = self.target_embedding(target)
         for layer, (block, memory_kv) in enumerate(zip(self.decoder, self.memory_keys_values(memory), strict=True)):
-            x = block(x, memory_kv, mask, layer, None, probe)
+            x = block(x, memory_kv, mask, layer, probe)
         return self.decoder_norm(x)  # type: ignore[no-any-return]
 
     def states(
@@ -507,90 +493,25 @@ class Transformer(nn.Module):
         """Logits of the token after each target position: (B, T, V); of the encoder alone, at each source position."""
         return self.output(self.states(source, target, source_mask, probe))  # type: ignore[no-any-return]
 
-    def start(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> "DecodingState":
+    @torch.no_grad()
+    def start(self, source: Tensor, source_mask: Tensor | None = None) -> DecodingState:
         """The state before the first target position: the memory's keys and values, and an empty past."""
-        memory = self.encode(source, source_mask, probe) if self.encoder else None
-        mask = None if source_mask is None else source_mask[:, None, None, :]
-        attentions: list[MultiHeadAttention] = [block.self_attention for block in self.decoder]  # type: ignore[misc]
-        past = Past([self_attention.joint_weight() for self_attention in attentions])
-        # As every step will read them: in one piece.
-        memory_kv = [kv and (kv[0].contiguous(), kv[1].contiguous()) for kv in self.memory_keys_values(memory)]
-        return DecodingState(source.shape[0], memory_kv, mask, past)
+        memory = self.encode(source, source_mask) if self.encoder else None
+        keys_values = [kv for kv in self.memory_keys_values(memory) if kv is not None]
+        weights = [block.for_decoding() for block in self.decoder]  # type: ignore[operator]
+        return DecodingState(
+            source.shape[0], weights, EncoderMemory.of(keys_values, source_mask) if keys_values else None, Past()
+        )
 
-    def step(self, ids: Tensor, state: "DecodingState", probe: Probe | None = None) -> Tensor:
+    @torch.no_grad()
+    def step(self, ids: Tensor, state: DecodingState) -> Tensor:
         """One more position for each of (B, K) beams, `state` growing by it: logits (B, K, V)."""
-        x = self.target_embedding(ids[..., None], state.past.length).squeeze(-2)  # (B, K, D)
-        for layer, (block, memory_kv) in enumerate(zip(self.decoder, state.memory, strict=True)):
-            x = block(x, memory_kv, state.memory_mask, layer, state.past, probe)
-        state.past.length += 1
-        return self.output(self.decoder_norm(x))  # type: ignore[no-any-return]
-
-
-class Past:
-    """Keys and values of what was decoded so far, of all layers together: (layers, rows, H, capacity, d).
-
-    Together, so that the rows of all layers are reordered by one copy. The capacity grows in blocks, so that most
-    appends write one position and copy nothing.
-    """
-
-    BLOCK = 8
-
-    def __init__(self, joint_weights: Sequence[Tensor]) -> None:
-        self.joint_weights = joint_weights  # of each layer's self-attention: joined once, not at every position
-        self.length = 0  # positions complete in all layers
-        self.keys = torch.empty(len(joint_weights), 0, 0, 0, 0)
-        self.values = self.keys
-
-    def append(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Add a layer's next position, (rows, H, 1, d) each; return all of its positions."""
-        if self.length == self.keys.shape[3]:
-            self.keys, self.values = self._grown(self.keys, key), self._grown(self.values, value)
-        now = self.length + 1
-        self.keys[layer, :, :, self.length] = key[:, :, 0]
-        self.values[layer, :, :, self.length] = value[:, :, 0]
-        return self.keys[layer, :, :, :now], self.values[layer, :, :, :now]
-
-    def _grown(self, old: Tensor, new: Tensor) -> Tensor:
-        rows, heads, _, width = new.shape
-        grown = new.new_empty(len(self.joint_weights), rows, heads, self.length + self.BLOCK, width)
-        if self.length:
-            grown[:, :, :, : self.length] = old
-        return grown
-
-    def select(self, rows: Tensor) -> "Past":
-        chosen = Past(self.joint_weights)
-        chosen.length = self.length
-        if self.length:
-            layers, before = self.keys.shape[:2]
-            everywhere = (torch.arange(layers, device=rows.device)[:, None] * before + rows).flatten()
-            chosen.keys, chosen.values = (
-                part.flatten(0, 1).index_select(0, everywhere).view(layers, -1, *part.shape[2:])
-                for part in (self.keys, self.values)
-            )
-        return chosen
+        x = self.target_embedding(ids.reshape(-1, 1), state.past.length).squeeze(1)  # (B K, D)
+        x = advance(x, ids.shape[1], state)
+        return self.output(self.decoder_norm(x)).view(*ids.shape, -1)  # type: ignore[no-any-return]
 
 
 Memory = tuple[Tensor, Tensor] | None  # cross-attention's keys and values, (B, H, S, d); None: there is no encoder
-
-
-@dataclass
-class DecodingState:
-    """What decoding keeps between positions: self-attention's past a beam, cross-attention's memory a sentence."""
-
-    num_sentences: int  # B
-    memory: list[Memory]  # one a layer
-    memory_mask: Tensor | None  # (B, 1, 1, S)
-    past: Past  # (B K) rows
-
-    def select(self, sentences: Tensor, beams: Tensor) -> Self:
-        """Keep these sentences (B',), and of each these beams (B', K') in this order."""
-        rows_before = self.past.keys.shape[1] if self.past.length else self.num_sentences
-        past = self.past.select((sentences[:, None] * (rows_before // self.num_sentences) + beams).flatten())
-        if sentences.shape[0] == self.num_sentences:  # sentences only ever leave, so all of them means: as they were
-            return type(self)(self.num_sentences, self.memory, self.memory_mask, past)
-        memory = [kv and (kv[0].index_select(0, sentences), kv[1].index_select(0, sentences)) for kv in self.memory]
-        mask = None if self.memory_mask is None else self.memory_mask.index_select(0, sentences)
-        return type(self)(sentences.shape[0], memory, mask, past)
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -69,8 +69,9 @@ class AttentionalLSTM(nn.Module):
         scale = self.config.d_model**0.5 if self.config.scale_embeddings else 1.0
         return self.dropout(tokens(ids) * scale)  # type: ignore[no-any-return]
 
-    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> Tensor:
+    def encode(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> Tensor:
         """Source ids (B, S) to memory (B, S, D)."""
+        _refuse(probe)
         x = self.embed(self.source_tokens, source)
         if source_mask is None:
             memory, _ = self.encoder(x)
@@ -107,8 +108,7 @@ class AttentionalLSTM(nn.Module):
         self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
         """Without the last projection: (B, T, D)."""
-        _refuse(probe)
-        memory = self.encode(source, source_mask)
+        memory = self.encode(source, source_mask, probe)
         lower, _ = self.first(self.embed(self.target_tokens, target))
         context = self.look(self.dropout(lower), self.keys(memory), memory, source_mask)
         upper = lower
@@ -125,14 +125,12 @@ class AttentionalLSTM(nn.Module):
         """Logits of the token after each target position: (B, T, V)."""
         return self.output(self.states(source, target, source_mask, probe))  # type: ignore[no-any-return]
 
-    def start(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> "RecurrentState":
-        _refuse(probe)
+    def start(self, source: Tensor, source_mask: Tensor | None = None) -> "RecurrentState":
         memory = self.encode(source, source_mask)
         return RecurrentState([(self.keys(memory), memory)], source_mask, None, None)
 
-    def step(self, ids: Tensor, state: "RecurrentState", probe: Probe | None = None) -> Tensor:
+    def step(self, ids: Tensor, state: "RecurrentState") -> Tensor:
         """One more position for each of (B, K) beams, `state` growing by it: logits (B, K, V)."""
-        _refuse(probe)
         rows = ids.flatten()[:, None]  # (B K, 1)
         lower, state.first = self.first(self.embed(self.target_tokens, rows), state.first)
         context = self.look(lower.view(*ids.shape, -1), *state.memory[0], state.memory_mask)  # (B, K, D)

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from dragoman.batching import pad
 from dragoman.config import SearchConfig
+from dragoman.decoding import DecodingState
 from dragoman.engines import batches_of_like_length
 from dragoman.errors import ConfigError, UsageError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
-from dragoman.model import DecodingState, Probe, Transformer
+from dragoman.model import Probe, Transformer
 from dragoman.parallel import Crew
 from dragoman.search import Constrain, Recorder, all_of, beam_search, greedy_search, no_repeats, sample
 from dragoman.sharing import Requirement
@@ -39,9 +40,10 @@ class _States(NamedTuple):
         return _States(tuple(member.select(sentences, beams) for member in self.members), self.device)
 
 
-class _Prefixes(NamedTuple):
-    """Decoding without a cache. Where the decoder's mask is dropped, what is said later changes what earlier positions
-    hold, so every step is computed from the whole of what was said so far."""
+class Prefixes(NamedTuple):
+    """Decoding without a cache, for those who change what attention does: every step is computed from the whole of what
+    was said so far, as in the pass that shows the weights. (Without the decoder's mask, what is said later changes what
+    earlier positions hold.)"""
 
     models: tuple[Transformer, ...]
     memories: tuple[Tensor, ...]  # (B, S, D) a model
@@ -49,13 +51,13 @@ class _Prefixes(NamedTuple):
     said: Tensor  # (B, K, T)
     probe: Probe
 
-    def select(self, sentences: Tensor, beams: Tensor) -> "_Prefixes":
+    def select(self, sentences: Tensor, beams: Tensor) -> "Prefixes":
         sentences, beams = sentences.to(self.said.device), beams.to(self.said.device)
         said = self.said[sentences[:, None], beams]
         memories = tuple(memory[sentences] for memory in self.memories)
         return self._replace(memories=memories, mask=None if self.mask is None else self.mask[sentences], said=said)
 
-    def step(self, last_ids: Tensor) -> tuple[list[Tensor], "_Prefixes"]:
+    def step(self, last_ids: Tensor) -> tuple[list[Tensor], "Prefixes"]:
         said = torch.cat((self.said, last_ids[..., None]), dim=2)
         beams = said.shape[1]
         mask = None if self.mask is None else self.mask.repeat_interleave(beams, dim=0)
@@ -155,21 +157,19 @@ class ReferenceEngine:
         for model in self.models:
             model.eval()
         ids, mask = self._source_batch(sources)
-        states: _States | _Prefixes
-        if probe is not None and any(change.drop_mask for change in probe.interventions.values()):
+        states: _States | Prefixes
+        if probe is not None:
             memories = tuple(model.encode(ids, mask, probe) for model in self.models)
-            states = _Prefixes(tuple(self.models), memories, mask, ids.new_empty(len(sources), 1, 0), probe)
+            states = Prefixes(tuple(self.models), memories, mask, ids.new_empty(len(sources), 1, 0), probe)
         else:
-            states = _States(tuple(model.start(ids, mask, probe) for model in self.models), self.device)
+            states = _States(tuple(model.start(ids, mask) for model in self.models), self.device)
 
-        def step(last_ids: Tensor, states: _States | _Prefixes) -> tuple[Tensor, _States | _Prefixes]:
+        def step(last_ids: Tensor, states: _States | Prefixes) -> tuple[Tensor, _States | Prefixes]:
             last_ids = last_ids.to(self.device)
-            if isinstance(states, _Prefixes):
+            if isinstance(states, Prefixes):
                 logits, states = states.step(last_ids)
                 return _mean_log_probabilities(logits), states
-            logits = [
-                model.step(last_ids, state, probe) for model, state in zip(self.models, states.members, strict=True)
-            ]
+            logits = [model.step(last_ids, state) for model, state in zip(self.models, states.members, strict=True)]
             return _mean_log_probabilities(logits), states
 
         max_lengths = [len(source) + search.max_extra_length for source in sources]

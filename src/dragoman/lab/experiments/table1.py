@@ -96,7 +96,7 @@ def peak_bytes(layer: Callable[[Tensor], object], x: Tensor) -> int:
 
 def layer_of(kind: str, n: int, d: int) -> Callable[[Tensor], object]:
     if kind == "self-attention":
-        return lambda x: attention(x[:, None], x[:, None], x[:, None], d**-0.5, None, Intervention(), range(n))
+        return lambda x: attention(x[:, None], x[:, None], x[:, None], d**-0.5, None, Intervention())
     if kind == "self-attention, fused":
         return lambda x: F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])
     if kind == "multi-head layer":
