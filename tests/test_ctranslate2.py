@@ -135,6 +135,19 @@ def best_by(hypotheses: Sequence[Hypothesis], penalty: Callable[[int], float]) -
 # The same answers
 
 
+def test_by_its_rule_the_reference_engine_ranks_as_it_does(
+    run: RunDirectory, model: Transformer, tokenizer: Tokenizer, sources: list[list[int]]
+) -> None:
+    by_rule = replace(SEARCH, stop="first", max_extra_length=30)
+    found = CTranslate2Engine(run, tokenizer, SEARCH).translate(sources, by_rule)
+    expected = ReferenceEngine([model], tokenizer).translate(sources, by_rule)
+    for [ours], [wanted] in zip(found, expected, strict=True):
+        assert ours.score == pytest.approx(wanted.score, abs=1e-4)
+    assert sum(ours.ids == wanted.ids for [ours], [wanted] in zip(found, expected, strict=True)) >= 0.995 * len(sources)
+    exact = ReferenceEngine([model], tokenizer).translate(sources, replace(by_rule, stop="exact"))
+    assert sum(some[0].score for some in exact) > sum(some[0].score for some in expected)  # the rules do differ
+
+
 @pytest.mark.parametrize("alpha", [0.6, 1.0])
 def test_the_same_search_finds_the_same(
     run: RunDirectory, model: Transformer, tokenizer: Tokenizer, sources: list[list[int]], alpha: float

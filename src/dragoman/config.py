@@ -26,6 +26,7 @@ AttentionScale = Literal["1/sqrt(d_k)", "1/d_k", "1"]
 RecurrentAttention = Literal["multiplicative", "additive", "none"]
 Schedule = Literal["paper", "linear"]
 Optimizer = Literal["adam", "muon"]
+Stop = Literal["exact", "first"]
 Task = Literal["translate", "continue", "restore", "classify"]
 TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # of [data]: shares of the pairs of a view
 
@@ -266,6 +267,7 @@ class SearchConfig:
     beam: int = 4
     alpha: float = 0.6
     max_extra_length: int = 50
+    stop: Stop = "exact"  # "first": as soon as `beam` hypotheses have ended, as CTranslate2 and most others have it
     batch_tokens: int = 2048  # source tokens translated together
     max_source_length: int = 256  # in tokens; longer lines are split at sentence ends, with a warning
     sampling: bool = False  # draw translations at random in place of searching for the best
@@ -277,6 +279,7 @@ class SearchConfig:
         for name in ("beam", "max_extra_length", "batch_tokens", "max_source_length"):
             _require(getattr(self, name) >= 1, "search", name, getattr(self, name), "at least 1")
         _require(self.beam <= 256, "search", "beam", self.beam, "at most 256")
+        _require(self.stop in typing.get_args(Stop), "search", "stop", self.stop, " or ".join(typing.get_args(Stop)))
         _require(self.alpha >= 0, "search", "alpha", self.alpha, "at least 0")
         _require(self.temperature > 0, "search", "temperature", self.temperature, "above 0")
         _require(self.top_k >= 0, "search", "top_k", self.top_k, "at least 0 (0: all)")

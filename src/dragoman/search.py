@@ -24,6 +24,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from dragoman.config import Stop
 from dragoman.errors import DragomanError, UsageError
 from dragoman.hypotheses import Hypothesis, LengthPenalty
 from dragoman.sharing import Choice, Requirement, Row, share_out
@@ -45,7 +46,6 @@ StateT = TypeVar("StateT", bound=State)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 # (the sentence's index in this call's max_lengths, its prefix without the start symbol) -> ids allowed next; None: any
 Constrain = Callable[[int, Sequence[int]], Sequence[int] | None]
-Stop = Literal["exact", "first"]
 Fate = Literal["kept", "finished", "pruned"]
 
 CHUNK = 64  # tokens of the vocabulary whose best is found at once: the quickest of 16 to 250 at 5,000 tokens

@@ -105,7 +105,7 @@ class Translator:
         compute_type: ComputeType | None = None,
         vocabulary_map: bool | None = None,
         to: str | None = None,
-        **search: float,
+        **search: float | str,
     ) -> Self:
         """`Translator.load("runs/my", beam=8)`: the run's own search settings, with these in their place.
 
@@ -143,7 +143,7 @@ class Translator:
         """A source as the model is given it."""
         return f"{self.tag} {text}" if self.tag and text else text
 
-    def with_search(self, **changes: float) -> "Translator":
+    def with_search(self, **changes: float | str) -> "Translator":
         """The same engines with other search settings."""
         search = with_changes(self.search, **changes)
         return Translator(self.engine, self.tokenizer, search, self._load_reference, self._load_calibration, self.tag)
@@ -451,7 +451,7 @@ def _tag_for(to: str | None, tokenizer: Tokenizer, run: Path) -> str:
     return language_tag(wanted) if wanted else ""
 
 
-def with_changes(search: SearchConfig, **changes: float) -> SearchConfig:
+def with_changes(search: SearchConfig, **changes: float | str) -> SearchConfig:
     known = search.__dataclass_fields__
     if unknown := ", ".join(changes.keys() - known.keys()):
         raise UsageError(f"unknown search setting {unknown}; known: {', '.join(known)}")

@@ -218,6 +218,7 @@ class ReferenceEngine:
             beam=beam,
             length_penalty=length_penalty,
             n_best=n_best,
+            stop=search.stop,
             constrain=constrain,
             require=require,
             recorder=recorder,
