@@ -35,15 +35,26 @@ ENGINES = (
     BASELINE_KEEPING,
     BASELINE_SHARED,
 )
-WITH_MAP = "dragoman ctranslate2 int8 map"  # of the trained model alone: a map is learned from the training text
+WITH_MAP = "dragoman ctranslate2 int8 map"  # where one was kept
+# Of the trained model alone: a map is learned from the training text, and an untrained model's outputs never end.
+OF_TINY_ALONE = (
+    "dragoman reference first",
+    "dragoman reference wide",
+    "hugging-face wide",
+    "hugging-face unsorted",
+)
 NAMES = {
     "dragoman reference": "dragoman, reference engine",
+    "dragoman reference first": "dragoman, reference engine, stopping as generate() does (`search.stop`)",
+    "dragoman reference wide": "dragoman, reference engine, batches of 2,048 tokens, as `dragoman translate` has them",
     "dragoman ctranslate2 float32": "dragoman through CTranslate2, float32",
     "dragoman ctranslate2 int8": "dragoman through CTranslate2, int8",
     WITH_MAP: "dragoman through CTranslate2, int8 and vocabulary map",
     "ctranslate2 float32": "CTranslate2 alone, float32",
     "ctranslate2 int8": "CTranslate2 alone, int8",
     BASELINE: "Hugging Face generate()",
+    "hugging-face wide": "Hugging Face generate(), batches of 128",
+    "hugging-face unsorted": "Hugging Face generate(), in the order of the file",
     BASELINE_KEEPING: "Hugging Face generate(), our allocator setting",
     BASELINE_SHARED: "Hugging Face generate(), our allocator setting, a process a core",
 }
@@ -184,7 +195,8 @@ def run(
     raw: dict[str, Any] = {"about": about, "map": with_map(runs["tiny"][0])}
     for name, (path, count, extra) in runs.items():
         chosen = lines if name == "tiny" else of_one_length(path, lines)
-        engines = (*ENGINES, WITH_MAP) if list(path.rglob("vmap.txt")) else ENGINES
+        more = OF_TINY_ALONE if name == "tiny" else ()
+        engines = (*ENGINES, *more, *([WITH_MAP] if list(path.rglob("vmap.txt")) else []))
         raw[name] = race(path, engines, chosen[:count], extra, threads, num_rounds)
         raw[name]["cold"] = cold_starts(path, lines[0], extra, threads, colds)
     report.write_raw("translation", raw)

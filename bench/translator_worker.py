@@ -16,16 +16,23 @@ from typing import Any
 from dragoman.parallel import Crew
 
 BATCH = 32
+WIDE = 128  # sentences, some 2,048 tokens
 Translate = Callable[[Sequence[str]], tuple[list[str], int]]  # lines to lines, and the number of tokens in them
 
 
 def dragoman_engine(
-    run: Path, engine: Any, compute_type: Any, extra_length: int, mean_length: float, vocabulary_map: bool = False
+    run: Path,
+    engine: Any,
+    compute_type: Any,
+    extra_length: int,
+    mean_length: float,
+    vocabulary_map: bool = False,
+    **changes: float | str,
 ) -> Translate:
     from dragoman.translate import Translator
 
     # The search of the peers, whatever the run itself has.
-    changes: dict[str, float] = {"beam": 4, "alpha": 0.6, "batch_tokens": max(1, round(BATCH * mean_length))}
+    changes = {"beam": 4, "alpha": 0.6, "batch_tokens": max(1, round(BATCH * mean_length))} | changes
     if extra_length:
         changes["max_extra_length"] = extra_length
     translator = Translator.load(
@@ -63,7 +70,9 @@ def raw_ctranslate2(run: Path, compute_type: str, extra_length: int, threads: in
     return translate
 
 
-def hugging_face(run: Path, extra_length: int, processes: int) -> Translate:
+def hugging_face(
+    run: Path, extra_length: int, processes: int = 1, size: int = BATCH, ordered: bool = True
+) -> Translate:
     from contestants.generating import generate, marian
 
     _, tokenizer = marian(run)
@@ -72,8 +81,8 @@ def hugging_face(run: Path, extra_length: int, processes: int) -> Translate:
 
     def translate(lines: Sequence[str]) -> tuple[list[str], int]:
         encoded = [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_batch(lines)]
-        order = sorted(range(len(lines)), key=lambda i: -len(encoded[i]))
-        batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+        order = sorted(range(len(lines)), key=lambda i: -len(encoded[i]) if ordered else i)
+        batches = [order[start : start + size] for start in range(0, len(order), size)]
         sources = [[encoded[i] for i in rows] for rows in batches]
         outputs: list[list[int]] = [[] for _ in lines]
         for rows, found in zip(batches, crew.map(sources) if crew else map(one_batch, sources), strict=True):
@@ -88,6 +97,10 @@ def open_engine(name: str, run: Path, extra_length: int, threads: int, mean_leng
     match name.split():
         case ["dragoman", "reference"]:
             return dragoman_engine(run, "reference", None, extra_length, mean_length)
+        case ["dragoman", "reference", "first"]:
+            return dragoman_engine(run, "reference", None, extra_length, mean_length, stop="first")
+        case ["dragoman", "reference", "wide"]:
+            return dragoman_engine(run, "reference", None, extra_length, mean_length, batch_tokens=2048)
         case ["dragoman", "ctranslate2", compute_type]:
             return dragoman_engine(run, "ctranslate2", compute_type, extra_length, mean_length)
         case ["dragoman", "ctranslate2", compute_type, "map"]:
@@ -96,8 +109,12 @@ def open_engine(name: str, run: Path, extra_length: int, threads: int, mean_leng
             return raw_ctranslate2(run, compute_type, extra_length, threads)
         case ["hugging-face", "processes"]:
             return hugging_face(run, extra_length, threads)
+        case ["hugging-face", "wide"]:
+            return hugging_face(run, extra_length, size=WIDE)
+        case ["hugging-face", "unsorted"]:
+            return hugging_face(run, extra_length, ordered=False)
         case ["hugging-face", *_]:
-            return hugging_face(run, extra_length, 1)
+            return hugging_face(run, extra_length)
     raise SystemExit(f"no engine is called {name!r}")
 
 
@@ -116,7 +133,7 @@ def main() -> None:
         import torch
 
         torch.set_num_threads(given.threads)
-    if given.engine in ("dragoman reference", "hugging-face keeping memory"):
+    if given.engine.startswith("dragoman reference") or given.engine == "hugging-face keeping memory":
         from dragoman.safeguards import keep_freed_memory
 
         keep_freed_memory()  # as `dragoman translate` does
