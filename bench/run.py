@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one short round, into build/bench/quick: does it work?")
     parser.add_argument("--goal", type=float, default=35.0, help="the BLEU of quality [35]")
     parser.add_argument("--every", type=int, default=300, help="steps between two scores of quality [300]")
+    parser.add_argument("--only", choices=["ours", "adam", "post-norm", "hugging-face"], help="one arm of quality")
     given = parser.parse_args()
     if given.data:
         os.environ["BENCH_DATA"] = str(given.data.resolve())
@@ -90,7 +91,7 @@ def run_section(section: str, given: argparse.Namespace) -> None:
         case "quality":
             import quality
 
-            quality.run(threads, given.every, given.goal)
+            quality.run(threads, given.every, given.goal, given.only)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ WITH_MAP = "dragoman ctranslate2 int8 map"  # where one was kept
 OF_TINY_ALONE = (
     "dragoman reference first",
     "dragoman reference wide",
+    "dragoman reference wide first",
     "hugging-face wide",
     "hugging-face unsorted",
 )
@@ -47,6 +48,7 @@ NAMES = {
     "dragoman reference": "dragoman, reference engine",
     "dragoman reference first": "dragoman, reference engine, stopping as generate() does (`search.stop`)",
     "dragoman reference wide": "dragoman, reference engine, batches of 2,048 tokens, as `dragoman translate` has them",
+    "dragoman reference wide first": "dragoman, reference engine, both",
     "dragoman ctranslate2 float32": "dragoman through CTranslate2, float32",
     "dragoman ctranslate2 int8": "dragoman through CTranslate2, int8",
     WITH_MAP: "dragoman through CTranslate2, int8 and vocabulary map",

@@ -95,12 +95,10 @@ def hugging_face(
 
 def open_engine(name: str, run: Path, extra_length: int, threads: int, mean_length: float) -> Translate:
     match name.split():
-        case ["dragoman", "reference"]:
-            return dragoman_engine(run, "reference", None, extra_length, mean_length)
-        case ["dragoman", "reference", "first"]:
-            return dragoman_engine(run, "reference", None, extra_length, mean_length, stop="first")
-        case ["dragoman", "reference", "wide"]:
-            return dragoman_engine(run, "reference", None, extra_length, mean_length, batch_tokens=2048)
+        case ["dragoman", "reference", *otherwise]:
+            changes = {"wide": {"batch_tokens": 2048}, "first": {"stop": "first"}}
+            merged: dict[str, Any] = {key: value for name in otherwise for key, value in changes[name].items()}
+            return dragoman_engine(run, "reference", None, extra_length, mean_length, **merged)
         case ["dragoman", "ctranslate2", compute_type]:
             return dragoman_engine(run, "ctranslate2", compute_type, extra_length, mean_length)
         case ["dragoman", "ctranslate2", compute_type, "map"]:
