@@ -54,6 +54,8 @@ def test_what_the_old_run_learned_measures_nothing_with_no_old_text_mixed_in(
     assert sides(tmp_path / "out", "new-test", "new-valid").isdisjoint(side for pair in old for side in pair)
     assert len(RunDirectory(tmp_path / "out").read_config().data.train) == 1
     assert not list((tmp_path / "out" / "finetune").glob("old-0.*"))
+    # Nor do old sentences choose the weights.
+    assert sides(tmp_path / "out", "valid") == sides(tmp_path / "out", "new-valid")
 
 
 def test_old_text_that_is_gone_is_said_and_missed_only_where_it_is_mixed_in(

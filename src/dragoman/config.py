@@ -361,7 +361,9 @@ def parse_set(text: str) -> tuple[str, Any, str]:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except (ValueError, RecursionError):
         parsed = value
-    return key.strip(), parsed, f"--set {key.strip()}"
+    key = key.strip()
+    _check_key(key, f"--set {key}")  # at once, not only when the text is read and the plan is made
+    return key, parsed, f"--set {key}"
 
 
 def recipes_dir() -> Path:

@@ -9,8 +9,8 @@ not be copied for each row. Rows that hold no hypothesis exist only to keep the 
 means nothing, and what comes out of them counts for nothing.
 
 Each row's W best candidates are brought to the CPU once a step, and what follows is done in numpy, whose operations on
-so little cost a third of torch's. Ids and indices are made there; the step function and the state move what they need.
-Sums of log-probabilities are float64 whatever the model computes in.
+so little cost less than half of torch's. Ids and indices are made there; the step function and the state move what they
+need. Sums of log-probabilities are float64 whatever the model computes in.
 """
 
 import math

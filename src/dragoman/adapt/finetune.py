@@ -120,7 +120,8 @@ def finetune(
 ) -> FineTuned:
     """Train `run` further on new pairs, into `out`; or go on with it, if it was stopped.
 
-    `old`: so many pairs of the old training for each new one (never more than the old training had); 0: none.
+    `old`: so many pairs of the old training for each new one (never more than the old training had); 0: none, and the
+    weights are chosen by the new domain alone.
     `valid`: pairs to measure the new domain with; else up to 1,000, a tenth at most, are held out. As many are held out
     in any case to choose the weights by.
     """
@@ -249,6 +250,8 @@ def _write_text(
     config = before.read_config()
     old_train, old_held_out, caveats = _old_text(before, config, tokenizer, with_old, say)
     old_valid, old_test = _divided(old_held_out)
+    if not with_old:  # who mixes none in wants the new domain: the old sentences say what that cost, and choose nothing
+        old_valid = []
     say(f"reading and cleaning {new.pairs or new.source}")
     rules = replace(config.data, train=(new,), valid=() if given is None else (given,), hold_out=0)
     checked = check_corpora(rules, config.train.seed)
