@@ -134,54 +134,64 @@ class DecodingState:
         """Keep these sentences (B',), and of each these beams (B', K') in this order."""
         rows_before = self.num_sentences if self.past.kept is None else self.past.kept.shape[2]
         past = self.past.select((sentences[:, None] * (rows_before // self.num_sentences) + beams).flatten())
+        memory = self.memory
         # Sentences only ever leave, so all of them means: as they were.
-        stay = self.memory is None or sentences.shape[0] == self.num_sentences
-        memory = self.memory if stay or self.memory is None else self.memory.select(sentences)
+        if memory is not None and sentences.shape[0] < self.num_sentences:
+            memory = memory.select(sentences)
         return replace(self, num_sentences=sentences.shape[0], memory=memory, past=past)
 
 
 def advance(x: Tensor, beams: int, state: DecodingState) -> Tensor:
     """One more position through all decoder layers, for (R, D), which it may change; `state` grows by it."""
-    past, memory = state.past, state.memory
-    rows, num_sentences = x.shape[0], x.shape[0] // beams
-    positions = past.length + 1
+    past, (first, *_) = state.past, state.weights
+    width = first.query_key_value.shape[1] // (3 * first.heads)
+    past.make_room(len(state.weights), x.shape[0], first.heads, width, x)
+    # A softmax's numbers, those of this position and before in front; beyond them there is nothing to attend to.
+    scores = x.new_full((x.shape[0], first.heads, max(past.length + 1, SMALLEST_SOFTMAX)), -math.inf)
     for layer, weights in enumerate(state.weights):
-        heads = weights.heads
-        # Every row has its own past, all of which it may attend to.
         y = weights.norm_self(x) if weights.pre_norm else x
-        projected = torch.mm(y, weights.query_key_value).view(rows, 3, heads, -1)
-        width = projected.shape[3]
-        if layer == 0:
-            past.make_room(len(state.weights), rows, heads, width, x)
-            one_by_one = positions < SMALLEST_SOFTMAX or positions * width < SMALLEST_PRODUCT
-            scores = x.new_full((rows, heads, max(positions, SMALLEST_SOFTMAX)), -math.inf)
-        keys, values = past.append(layer, projected.narrow(1, 1, 2).transpose(0, 1))
-        if one_by_one:
-            query = projected.select(1, 0).unsqueeze(2)  # (R, H, 1, d)
-            torch.sum(query * keys, 3, out=scores.narrow(2, 0, positions))
-            attended = scores.softmax(2).narrow(2, 0, positions)
-            context = (attended.unsqueeze(3) * values).sum(2)
-        else:
-            query = projected.select(1, 0).reshape(rows * heads, 1, width)
-            attended = torch.bmm(query, keys.flatten(0, 1).mT).softmax(2)
-            context = torch.bmm(attended, values.flatten(0, 1))
-        x = _wrapped(x, context.view(rows, heads * width), weights.out_self, weights, weights.norm_self)
-        if memory is not None and weights.cross is not None:
-            # The beams of a sentence are so many queries to one memory, which is thus kept once.
+        context = _look_back(y, layer, weights, past, scores)
+        x = _wrapped(x, context, weights.out_self, weights, weights.norm_self)
+        if state.memory is not None and weights.cross is not None:
             norm, to_query, out = weights.cross
             y = norm(x) if weights.pre_norm else x
-            query = torch.mm(y, to_query).view(num_sentences, beams, heads, -1).transpose(1, 2)
-            memory_keys, memory_values = memory.of_layers[layer]
-            found = torch.bmm(query.reshape(num_sentences * heads, beams, -1), memory_keys)
-            if memory.bias is not None:
-                found.view(num_sentences, heads, beams, -1).add_(memory.bias)
-            context = torch.bmm(found.softmax(2), memory_values).view(num_sentences, heads, beams, -1)
-            x = _wrapped(x, context.transpose(1, 2).reshape(rows, -1), out, weights, norm)
+            context = _look_across(torch.mm(y, to_query), beams, weights.heads, layer, state.memory)
+            x = _wrapped(x, context, out, weights, norm)
         y = weights.norm_feed_forward(x) if weights.pre_norm else x
         hidden = torch.mm(y, weights.w_1).add_(weights.b_1).relu_()
         x = _wrapped(x, hidden, weights.w_2, weights, weights.norm_feed_forward, weights.b_2)
-    past.length = positions
+    past.length += 1
     return x
+
+
+def _look_back(y: Tensor, layer: int, weights: LayerWeights, past: Past, scores: Tensor) -> Tensor:
+    """Self-attention of each row to all of its own past: (R, H d). Uses `scores` for what it computes."""
+    rows, heads, positions = y.shape[0], weights.heads, past.length + 1
+    projected = torch.mm(y, weights.query_key_value).view(rows, 3, heads, -1)
+    keys, values = past.append(layer, projected.narrow(1, 1, 2).transpose(0, 1))
+    width = projected.shape[3]
+    if positions < SMALLEST_SOFTMAX or positions * width < SMALLEST_PRODUCT:
+        query = projected.select(1, 0).unsqueeze(2)  # (R, H, 1, d)
+        torch.sum(query * keys, 3, out=scores.narrow(2, 0, positions))
+        attended = scores.softmax(2).narrow(2, 0, positions)
+        context = (attended.unsqueeze(3) * values).sum(2)
+    else:
+        query = projected.select(1, 0).reshape(rows * heads, 1, width)
+        attended = torch.bmm(query, keys.flatten(0, 1).mT).softmax(2)
+        context = torch.bmm(attended, values.flatten(0, 1))
+    return context.view(rows, heads * width)
+
+
+def _look_across(query: Tensor, beams: int, heads: int, layer: int, memory: EncoderMemory) -> Tensor:
+    """Cross-attention: (R, H d_v). A sentence's beams are so many queries to one memory, which is thus kept once."""
+    keys, values = memory.of_layers[layer]
+    num_sentences = query.shape[0] // beams
+    by_heads = query.view(num_sentences, beams, heads, -1).transpose(1, 2)
+    scores = torch.bmm(by_heads.reshape(num_sentences * heads, beams, -1), keys)
+    if memory.bias is not None:
+        scores.view(num_sentences, heads, beams, -1).add_(memory.bias)
+    context = torch.bmm(scores.softmax(2), values).view(num_sentences, heads, beams, -1)
+    return context.transpose(1, 2).reshape(query.shape[0], -1)
 
 
 def _wrapped(
