@@ -26,7 +26,10 @@ def finetune(
     ] = None,
     valid_source: Annotated[Path | None, typer.Option(help="The same as two files.")] = None,
     valid_target: Annotated[Path | None, typer.Option(help="The same as two files.")] = None,
-    old: Annotated[float, typer.Option(help="Pairs of the old training mixed in for each new one.")] = 1.0,
+    old: Annotated[
+        float,
+        typer.Option(help="Pairs of the old training mixed in for each new one; 0: the new domain alone counts."),
+    ] = 1.0,
     steps: Steps = None,
     minutes: Minutes = None,
     seed: Seed = None,
