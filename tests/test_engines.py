@@ -15,7 +15,7 @@ from dragoman.engines import reference as reference_module
 from dragoman.engines.reference import ReferenceEngine
 from dragoman.errors import ConfigError
 from dragoman.hypotheses import Hypothesis, paper_length_penalty
-from dragoman.model import Intervention, Probe, Site, Transformer
+from dragoman.model import Intervention, Override, Probe, Site, Transformer
 from dragoman.search import BeamStep, forced_prefix
 from dragoman.tokenizer import Tokenizer
 
@@ -261,10 +261,14 @@ def test_the_recorder_sees_every_step_of_every_sentence(engine: ReferenceEngine,
 
 def test_interventions_reach_the_model_and_do_not_stay(engine: ReferenceEngine, sources: list[list[int]]) -> None:
     before = engine.translate(sources, SEARCH)
-    probe = Probe({Site("cross", 0): Intervention(heads_off=(0, 1, 2, 3))})
-    during = engine.translate(sources, SEARCH, probe=probe)
-    assert set(probe.weights) == {Site("encoder", 0), *(Site(k, i) for k in ("decoder", "cross") for i in (0, 1))}
+    during = engine.translate(sources, SEARCH, probe=Probe({Site("cross", 0): Intervention(heads_off=(0, 1, 2, 3))}))
     assert [some[0].log_probability for some in during] != [some[0].log_probability for some in before]
+    # A head that attends to nothing is off; weights are changed without a cache, heads switched off with one.
+    nothing = Intervention(overrides=tuple(Override(head, None, torch.zeros(40)) for head in range(4)))
+    without_cache = engine.translate(sources, SEARCH, probe=Probe({Site("cross", 0): nothing}))
+    assert [some[0].ids for some in without_cache] == [some[0].ids for some in during]
+    for [one], [other] in zip(without_cache, during, strict=True):
+        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-9)
     assert engine.translate(sources, SEARCH) == before
 
 

@@ -387,6 +387,19 @@ def test_interventions_do_the_same_step_by_step_and_to_every_beam(kind: Any, nam
             torch.testing.assert_close(logits, full[:, :, t], **EXACT)
 
 
+@every_variety
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_heads_are_off_with_a_cache_too(changes: dict[str, Any], kind: Any) -> None:
+    model, source, mask, target = make(**changes), tokens(2, 6), mask_of([6, 5]), tokens(2, 20)
+    probe = Probe({Site(kind, layer): Intervention(heads_off=(0, 2)) for layer in range(LAYERS)})
+    full = model(source, target, mask, probe)
+    assert (full - model(source, target, mask)).abs().max() > 1e-4
+    with torch.no_grad():
+        state = model.start(source, mask, probe)
+        for t in range(20):
+            torch.testing.assert_close(model.step(target[:, t : t + 1], state)[:, 0], full[:, t], **EXACT)
+
+
 def test_nothing_of_an_intervention_stays_behind() -> None:
     model, source, target = make(), tokens(2, 6), tokens(2, 4)
     before = model(source, target)

@@ -89,7 +89,7 @@ def test_without_attention_the_source_is_one_vector() -> None:
 
 def test_what_it_cannot_do_is_said(model: AttentionalLSTM) -> None:
     with pytest.raises(UsageError, match="no heads"):
-        model.encode(torch.ones(1, 2, dtype=torch.long), probe=Probe())
+        model.start(torch.ones(1, 2, dtype=torch.long), probe=Probe())
     assert "no Transformer" in (refusal(CONFIG) or "")
 
 

@@ -210,6 +210,15 @@ def filled_up(weight: Tensor, heads: int, width: int) -> Tensor:
     return F.pad(weight.reshape(heads, -1, weight.shape[1]), (0, 0, 0, missing)).flatten(0, 1) if missing else weight
 
 
+def without_heads(matrix: Tensor, heads: int, off: Sequence[int]) -> Tensor:
+    """(H d, D), the matrix after attention, with nothing in it for some heads: they contribute nothing."""
+    if not off:
+        return matrix
+    on = matrix.new_ones(heads)
+    on[list(off)] = 0
+    return matrix * on.repeat_interleave(matrix.shape[0] // heads)[:, None]
+
+
 def normalise(norm: nn.Module) -> Normalise:
     """What the module does, without the way through it."""
     if not isinstance(norm, nn.LayerNorm):

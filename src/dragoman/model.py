@@ -37,6 +37,7 @@ from dragoman.decoding import (
     advance,
     filled_up,
     normalise,
+    without_heads,
 )
 from dragoman.dropout import Dropout
 from dragoman.errors import ConfigError, DataError
@@ -360,22 +361,26 @@ class DecoderLayer(nn.Module):
             x = self.around_cross(x, look_across)
         return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
 
-    def for_decoding(self) -> LayerWeights:
-        """The same weights, arranged for one position at a time."""
+    def for_decoding(self, layer: int, probe: Probe | None) -> LayerWeights:
+        """The same weights, arranged for one position at a time. Of interventions, heads that are off are off here."""
+        changes = {} if probe is None else probe.interventions
+        own_off = changes.get(Site("decoder", layer), Intervention()).heads_off
+        cross_off = changes.get(Site("cross", layer), Intervention()).heads_off
         own, cross, inner = self.self_attention, self.cross_attention, self.feed_forward
         heads, width = own.num_heads, max(own.w_q.out_features, own.w_v.out_features) // own.num_heads
         joint = (own.w_q.weight * own.scale, own.w_k.weight, own.w_v.weight)
         across = None
         if cross is not None and self.around_cross is not None:
             queries = (cross.w_q.weight * cross.scale).t()
-            across = CrossWeights(normalise(self.around_cross.norm), queries, cross.w_o.weight.t())
+            out = without_heads(cross.w_o.weight.t(), heads, cross_off)
+            across = CrossWeights(normalise(self.around_cross.norm), queries, out)
         return LayerWeights(
             heads=heads,
             pre_norm=self.around_self.norm_order == "pre",
             residual=self.around_self.residual,
             norm_self=normalise(self.around_self.norm),
             query_key_value=torch.cat([filled_up(weight, heads, width) for weight in joint]).t(),
-            out_self=filled_up(own.w_o.weight.t(), heads, width),
+            out_self=without_heads(filled_up(own.w_o.weight.t(), heads, width), heads, own_off),
             cross=across,
             norm_feed_forward=normalise(self.around_feed_forward.norm),
             w_1=inner.w_1.weight.t(),
@@ -494,11 +499,11 @@ class Transformer(nn.Module):
         return self.output(self.states(source, target, source_mask, probe))  # type: ignore[no-any-return]
 
     @torch.no_grad()
-    def start(self, source: Tensor, source_mask: Tensor | None = None) -> DecodingState:
+    def start(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> DecodingState:
         """The state before the first target position: the memory's keys and values, and an empty past."""
-        memory = self.encode(source, source_mask) if self.encoder else None
+        memory = self.encode(source, source_mask, probe) if self.encoder else None
         keys_values = [kv for kv in self.memory_keys_values(memory) if kv is not None]
-        weights = [block.for_decoding() for block in self.decoder]  # type: ignore[operator]
+        weights = [block.for_decoding(layer, probe) for layer, block in enumerate(self.decoder)]  # type: ignore[operator]
         return DecodingState(
             source.shape[0], weights, EncoderMemory.of(keys_values, source_mask) if keys_values else None, Past()
         )

@@ -125,8 +125,8 @@ class AttentionalLSTM(nn.Module):
         """Logits of the token after each target position: (B, T, V)."""
         return self.output(self.states(source, target, source_mask, probe))  # type: ignore[no-any-return]
 
-    def start(self, source: Tensor, source_mask: Tensor | None = None) -> "RecurrentState":
-        memory = self.encode(source, source_mask)
+    def start(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> "RecurrentState":
+        memory = self.encode(source, source_mask, probe)
         return RecurrentState([(self.keys(memory), memory)], source_mask, None, None)
 
     def step(self, ids: Tensor, state: "RecurrentState") -> Tensor:

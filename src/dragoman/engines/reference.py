@@ -41,9 +41,9 @@ class _States(NamedTuple):
 
 
 class Prefixes(NamedTuple):
-    """Decoding without a cache, for those who change what attention does: every step is computed from the whole of what
-    was said so far, as in the pass that shows the weights. (Without the decoder's mask, what is said later changes what
-    earlier positions hold.)"""
+    """Decoding without a cache, for those who change attention weights or masks: every step is computed from the whole
+    of what was said so far, as in the pass that shows the weights. (Without the decoder's mask, what is said later
+    changes what earlier positions hold.)"""
 
     models: tuple[Transformer, ...]
     memories: tuple[Tensor, ...]  # (B, S, D) a model
@@ -158,11 +158,11 @@ class ReferenceEngine:
             model.eval()
         ids, mask = self._source_batch(sources)
         states: _States | Prefixes
-        if probe is not None:
+        if probe is not None and any(change.overrides or change.drop_mask for change in probe.interventions.values()):
             memories = tuple(model.encode(ids, mask, probe) for model in self.models)
             states = Prefixes(tuple(self.models), memories, mask, ids.new_empty(len(sources), 1, 0), probe)
         else:
-            states = _States(tuple(model.start(ids, mask) for model in self.models), self.device)
+            states = _States(tuple(model.start(ids, mask, probe) for model in self.models), self.device)
 
         def step(last_ids: Tensor, states: _States | Prefixes) -> tuple[Tensor, _States | Prefixes]:
             last_ids = last_ids.to(self.device)
