@@ -57,6 +57,7 @@ ORDER = [
     "memory",
     "hypotheses",
     "sharing",
+    "candidates",
     "search",
     "engines",
     "abbreviations",

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from dragoman.candidates import CHUNK
 from dragoman.errors import DragomanError, UsageError
 from dragoman.hypotheses import Hypothesis, LengthPenalty, paper_length_penalty
-from dragoman.search import CHUNK, BeamStep, Constrain, all_of, beam_search, forced_prefix, greedy_search, sample
+from dragoman.search import BeamStep, Constrain, all_of, beam_search, forced_prefix, greedy_search, sample
 
 START, END = 99, 0
 Prefix = tuple[int, ...]

@@ -17,13 +17,14 @@ import math
 from bisect import insort
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from dragoman.candidates import CHUNK, Candidates, Floats, Ints, best_first, best_of_chunks, merge
 from dragoman.config import Stop
 from dragoman.errors import DragomanError, UsageError
 from dragoman.hypotheses import Hypothesis, LengthPenalty
@@ -40,15 +41,11 @@ class State(Protocol):
         ...
 
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 StateT = TypeVar("StateT", bound=State)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
 # (the sentence's index in this call's max_lengths, its prefix without the start symbol) -> ids allowed next; None: any
 Constrain = Callable[[int, Sequence[int]], Sequence[int] | None]
 Fate = Literal["kept", "finished", "pruned"]
-
-CHUNK = 64  # tokens of the vocabulary whose best is found at once: the quickest of 16 to 250 at 5,000 tokens
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,7 @@ def beam_search(
         # What goes on: the best that are not ends, in their order, which a stable sort keeps.
         going_on = np.where(is_end, -math.inf, found.totals)
         if kept is None:
-            kept = _best_first(going_on)[:, :beam]
+            kept = best_first(going_on)[:, :beam]
         living = np.take_along_axis(going_on, kept, 1)
         if recorder is not None:
             _record(recorder, rows, found, scores, ends, kept)
@@ -230,7 +227,7 @@ def sample(
         numbers = np.broadcast_to(np.arange(num_samples), log_probs_drawn.shape)
         origins = numbers if draws == 1 else np.zeros_like(numbers)
         drawn = tokens.gather(-1, picked).flatten(1).numpy()
-        found = _Candidates(rows.living + log_probs_drawn, origins, drawn, log_probs_drawn)
+        found = Candidates(rows.living + log_probs_drawn, origins, drawn, log_probs_drawn)
         ends = (found.tokens == eos_id) & (found.totals > -math.inf)
         rows.finish(found, ends, ranks=numbers)
         if recorder is not None:
@@ -284,24 +281,6 @@ _Path = tuple["_Path", int, float] | None
 _Finished = tuple[float, float, _Path]  # rank (smaller is better), total, path with end symbol
 
 
-class _Candidates(NamedTuple):
-    """Ways to continue, (B, C) each; those with a total of -inf do not exist."""
-
-    totals: Floats  # log-probability of the whole
-    origins: Ints  # the row continued
-    tokens: Ints
-    log_probs: Floats  # of the token
-
-    def take(self, chosen: Ints) -> "_Candidates":
-        sentences = np.arange(len(chosen))[:, None]
-        return _Candidates(
-            self.totals[sentences, chosen],
-            self.origins[sentences, chosen],
-            self.tokens[sentences, chosen],
-            self.log_probs[sentences, chosen],
-        )
-
-
 class _Rows:
     """The sentences still searched, their rows, and what has finished: the part that both kinds of search share."""
 
@@ -321,20 +300,20 @@ class _Rows:
         self.require = require
         self.progress = [[requirement.start] for requirement in require or ()]  # (B, K) where something is required
 
-    def continuations(self, log_probs: Tensor, count: int, constrain: Constrain | None) -> _Candidates:
+    def continuations(self, log_probs: Tensor, count: int, constrain: Constrain | None) -> Candidates:
         """The `count` best continuations of each sentence over all its rows, best first."""
         ending = any(self.position == self.max_lengths[sentence] for sentence in self.sentences)
         chunks, plain = log_probs.shape[-1] // CHUNK, log_probs.is_cpu and log_probs.dtype.itemsize >= 4
         if constrain is None and not ending and plain and chunks >= count:
             log_probs = log_probs.detach()
             peaks = self._peaks(log_probs, chunks)
-            return _best_of_chunks(self.living, log_probs, peaks, count)
+            return best_of_chunks(self.living, log_probs, peaks, count)
         values, tokens = self.best(log_probs, count, constrain)
-        return _merge(self.living, values.numpy(), tokens.numpy(), count, filler=self.eos_id)
+        return merge(self.living, values.numpy(), tokens.numpy(), count, filler=self.eos_id)
 
     def shared_out(
         self, log_probs: Tensor, beam: int, constrain: Constrain | None, require: Sequence[Requirement]
-    ) -> tuple[_Candidates, Ints]:
+    ) -> tuple[Candidates, Ints]:
         """Candidates, best first, and those of them that go on, (B, beam). Weighed are the most probable tokens of each
         row and all that bring it further."""
         # Of each row fewer than the beam: one row hardly ever gives all that goes on.
@@ -364,7 +343,7 @@ class _Rows:
             kept[row, : len(places)] = places
         columns = np.array([[*some, *[nothing] * (longest - len(some))] for some in chosen], dtype=np.float64)
         totals, origins, ids, log_probabilities = np.moveaxis(columns, -1, 0)
-        return _Candidates(totals, origins.astype(np.int64), ids.astype(np.int64), log_probabilities), kept
+        return Candidates(totals, origins.astype(np.int64), ids.astype(np.int64), log_probabilities), kept
 
     def best(self, log_probs: Tensor, width: int, constrain: Constrain | None) -> tuple[Tensor, Tensor]:
         """The log-probabilities and ids, (B, K, W), of the `width` most probable allowed tokens of each row, best
@@ -412,7 +391,7 @@ class _Rows:
                 "most 0: its weights are damaged or its training diverged; use another checkpoint"
             )
 
-    def finish(self, found: _Candidates, ends: npt.NDArray[np.bool_], ranks: Floats | Ints) -> None:
+    def finish(self, found: Candidates, ends: npt.NDArray[np.bool_], ranks: Floats | Ints) -> None:
         if not ends.any():
             return
         columns = (ranks[ends], found.totals[ends], found.origins[ends], found.log_probs[ends], ends.nonzero()[0])
@@ -420,7 +399,7 @@ class _Rows:
             path = (self.paths[row][origin], self.eos_id, log_prob)
             insort(self.finished[self.sentences[row]], (rank, total, path), key=lambda entry: entry[0])
 
-    def go_on(self, state: StateT, searched: list[int], found: _Candidates, living: Floats) -> StateT:
+    def go_on(self, state: StateT, searched: list[int], found: Candidates, living: Floats) -> StateT:
         """Make candidates the new rows, those with `living` -inf empty ones; of the sentences, only `searched` stay."""
         before, width = self.ids.shape
         empty = living == -math.inf
@@ -462,69 +441,10 @@ class _Rows:
         ]
 
 
-def _best_first(totals: Floats) -> Ints:
-    """The order of each sentence's candidates, (B, C); equal ones stay in the order they have."""
-    return np.argsort(-totals, axis=1, kind="stable")
-
-
-def _best_of_chunks(living: Floats, log_probs: Tensor, peaks: npt.NDArray[np.float32], count: int) -> _Candidates:
-    """What _merge finds, without sorting over the vocabulary: the `count` best lie in the `count` chunks with the
-    highest peaks, or in what is left over after the last chunk."""
-    num_sentences, rows, vocabulary = log_probs.shape
-    chunks, left_over = peaks.shape[2], vocabulary % CHUNK
-    sentences = np.arange(num_sentences)[:, None]
-    origins, chosen = np.divmod(_largest((living[:, :, None] + peaks).reshape(num_sentences, -1), count), chunks)
-    # Places are counted over all of log_probs.
-    first = (sentences * rows + origins) * vocabulary + chosen * CHUNK  # (B, count)
-    last = (sentences * rows + np.arange(rows) + 1) * vocabulary - left_over  # (B, K)
-    inside = (first[:, :, None] + np.arange(CHUNK)).reshape(num_sentences, -1)
-    after = (last[:, :, None] + np.arange(left_over)).reshape(num_sentences, -1)
-    places = np.concatenate((inside, after), axis=1)
-    before = np.concatenate(
-        (living[sentences, origins].repeat(CHUNK, axis=1), living.repeat(left_over, axis=1)), axis=1
-    )
-    values = log_probs.numpy().reshape(-1).take(places)
-    totals = before + values
-    best = _largest(totals, count)
-    # Equal ones by row and then by id, which is by place.
-    order = np.lexsort((places[sentences, best], -totals[sentences, best]), axis=1)
-    best = best[sentences, order]
-    found, values = places[sentences, best], values[sentences, best]
-    return _Candidates(
-        totals[sentences, best], found // vocabulary % rows, found % vocabulary, values.astype(np.float64)
-    )
-
-
-def _largest(numbers: Floats, count: int) -> Ints:
-    """Where the `count` largest of each row are, (B, count), in no order. Of torch, where that is twice as quick."""
-    found: Ints = torch.from_numpy(numbers).topk(count, sorted=False).indices.numpy()
-    return found
-
-
-def _merge(living: Floats, values: Floats, tokens: Ints, count: int, filler: int) -> _Candidates:
-    """The `count` best continuations of each sentence over all its rows, best first."""
-    # In the order of their ids within a row, so that the stable sort leaves equal ones in that order.
-    order = tokens.argsort(axis=-1, kind="stable")
-    num_sentences, rows, width = tokens.shape
-    flat_tokens = np.take_along_axis(tokens, order, -1).reshape(num_sentences, -1)
-    values = np.take_along_axis(values, order, -1)
-    totals = (living[:, :, None] + values).reshape(num_sentences, -1)
-    origins = np.tile(np.repeat(np.arange(rows), width), (num_sentences, 1))
-    everything = _Candidates(totals, origins, flat_tokens, values.reshape(num_sentences, -1))
-    found = everything.take(_best_first(totals)[:, :count])
-    missing = ((0, 0), (0, max(0, count - found.totals.shape[1])))  # of a small vocabulary, at the first position
-    return _Candidates(
-        np.pad(found.totals, missing, constant_values=-math.inf),
-        np.pad(found.origins, missing),
-        np.pad(found.tokens, missing, constant_values=filler),
-        np.pad(found.log_probs, missing, constant_values=-math.inf),
-    )
-
-
 def _record(
     recorder: Recorder,
     rows: _Rows,
-    found: _Candidates,
+    found: Candidates,
     scores: Floats,
     ends: npt.NDArray[np.bool_],
     kept: Ints,
