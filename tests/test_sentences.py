@@ -143,6 +143,7 @@ def test_between_translations_everything_stays() -> None:
         ("fr", "Voir l'art. 3 du code. |Il est clair."),
         ("it", "Lo dice l'on. Rossi. |Tutti ascoltano."),
         ("sv", "Han satte sig. |Anna gick."),
+        ("nl", "Hij ging. |,,Kom'', zei zij."),
         ("pt_BR", "A Sra. Costa saiu. |Ele ficou."),
         ("ru", "Я дал им. |Она ушла."),
         (None, "He told me. |She left."),
@@ -211,4 +212,4 @@ def test_a_line_of_a_megabyte_is_cut_in_good_time() -> None:
         "    parts = segments(text, lambda part: len(part) <= 500, 'en')\n"
         "    assert join(text, parts, [part.text for part in parts]) == text\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -351,9 +351,9 @@ _OTHER_ORDINALS = frozenset(["et", "lv", "lt", "is", "fo", "eu"])
 # When the language is not known: abbreviations of some language that are ordinary words in none of them.
 _UNKNOWN = _words(
     """mr mrs ms messrs dr drs prof sgt cpl cmdr Gen Capt Gov Sen Rep Rev St Ste Mt Ft cf viz approx vs ca resp incl
-    excl hrn frl dipl ing habil vgl bzw sog ggf evtl inkl exkl zzgl bspw insb mme mlle Mgr env sra srta Sr Dra Sig Ud Uds
-    Vd Vds lic dott avv spett egr dhr mevr mw bijv np tzn inż św ul např tzv popř napr tj mudr judr phdr rndr dvs jfr
-    feks δηλ βλ напр ул проф акад просп обл доц ім вул д-р г-н örn bkz doç esim vrt""",
+    excl hrn frl dipl ing habil vgl bzw sog ggf evtl inkl exkl zzgl bspw insb mme mlle Mgr env sra srta Sr Dra Sig Ud
+    Uds Vd Vds lic dott avv spett egr dhr mevr mw bijv np tzn inż św ul např tzv popř napr tj mudr judr phdr rndr dvs
+    jfr feks δηλ βλ напр ул проф акад просп обл доц ім вул д-р г-н örn bkz doç esim vrt""",
     """no nos nr n° nº num núm art arts fig figs p pp pg vol chap sec sect eq eqs abb abs bd kap s ss ziff tab tel págs
     pág pag cap fasc rys rozdz poz рис табл гл с стр č čl obr str blz afb odst nro sz §""",
     """etc usw ecc enz itd itp atd apod atď osv jne stb inc ltd corp llc plc bros jr gmbh avg dept univ assn str tel jan

@@ -21,7 +21,7 @@ _END = re.compile(
     r"""|(?P<wide>[。！？｡．।॥።፧។။]++)["'”’»」』）】]*+"""
 )
 _OPENERS = " \t\r\n  \"'„“”‚‘’«»‹›([{¿¡*_–—-"
-_OPENING = re.compile(rf"[\s{re.escape(_OPENERS)}]*+")
+_OPENING = re.compile(rf"(?:[\s{re.escape(_OPENERS)}]|,,)*+")  # Dutch newspapers type ,, for „
 _GOES_ON = ",;:.!?…)]"  # after a mark and a space: it was not the last of its sentence
 _WORD = re.compile(r"[^\s.,;:!?…)\]]*+")
 _LONGEST = 40  # characters of a word that may be an abbreviation: what stands further back is not looked at
