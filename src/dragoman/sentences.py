@@ -183,7 +183,7 @@ def _cut(text: str, start: int, end: int, fits: Fits, kind: int) -> Iterator[tup
 def _how_many_fit(text: str, start: int, ends: Sequence[int], at: int, fits: Fits) -> int:
     """How many pieces fit together, from this one on: by doubling, then by halving what is in doubt.
 
-    So what is tried is never much longer than what fits, however long the text is.
+    So what is tried is at most about twice as long as what fits, and one piece more, however long the text is.
     """
     count, step = 0, 1
     limit = len(ends) - at
