@@ -19,6 +19,7 @@ from dragoman import config as configuration
 from dragoman.adapt.cli import backtranslate, corpus_from, finetune
 from dragoman.config import CorpusConfig, RunConfig
 from dragoman.corrections.cli import corrections
+from dragoman.corrections.using import corrections_for
 from dragoman.doctor.cli import doctor
 from dragoman.documents.cli import translate_file
 from dragoman.errors import DragomanError, UsageError
@@ -33,6 +34,7 @@ from dragoman.options import (
     Beam,
     Changes,
     Checkpoint,
+    CorrectionsFile,
     EngineChoice,
     GlossaryFile,
     Into,
@@ -155,15 +157,23 @@ def translate(
     repair: Annotated[
         bool, typer.Option("--repair/--no-repair", help="Decode again what loops, copies, runs away or is empty.")
     ] = True,
+    protect: Annotated[
+        bool, typer.Option("--protect/--no-protect", help="See that numbers, addresses and the like come through.")
+    ] = True,
+    whole_lines: Annotated[bool, typer.Option("--whole-lines", help="Do not cut lines into sentences.")] = False,
+    corrections: CorrectionsFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate lines of text.
 
-    The output has a line for each line of the input, in its order; empty lines stay empty.
+    The output has a line for each line of the input, in its order; empty lines stay empty. A line of several sentences
+    is cut into them and put together again. Numbers, addresses, placeholders and emoji come through, or the line is
+    named on stderr.
     """
     from dragoman.confidence import require_calibration
     from dragoman.glossary import Glossary, requirements
-    from dragoman.translate import WINDOW, Translation, Translator
+    from dragoman.translate import WINDOW, Translator
+    from dragoman.translations import Translation
 
     changes = {"beam": beam, "alpha": alpha, "temperature": temperature, "top_k": top_k, "top_p": top_p}
     if not sample and any(changes[name] is not None for name in ("temperature", "top_k", "top_p")):
@@ -181,6 +191,7 @@ def translate(
             ]
             values: dict[str, Any] = {"source": translation.source, "translations": candidates}
             values |= {"faults": translation.faults, "repaired": translation.repaired}
+            values |= {"how": translation.how, "notes": translation.notes, "corrected": translation.corrected}
             if translation.confidence is not None:
                 values["confidence"] = translation.confidence
                 values["words"] = [word._asdict() for word in translation.words]
@@ -200,6 +211,8 @@ def translate(
         *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, to=to, **given
     )
     settle(translator)
+    if corrections is not None:
+        translator = translator.with_corrections(*corrections_for(runs[0], corrections, to))
     if min_confidence is not None:
         if n_best > 1:
             raise UsageError(
@@ -211,6 +224,7 @@ def translate(
         from dragoman.resumable import identity_of, translate_file
 
         identity: list[object] = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep]
+        identity += [whole_lines, protect, corrections and corrections.stat().st_mtime_ns]
         identity += [min_confidence, mark, repair, translator.calibration if rate else None, translator.tag]
         translate_file(
             translator,
@@ -224,6 +238,8 @@ def translate(
             required=required,
             repair=repair,
             rate=rate,
+            whole=whole_lines,
+            protect=protect,
             say=say,
         )
         return
@@ -231,7 +247,17 @@ def translate(
     # A person who types wants each answer at once; a file is sorted by length in windows.
     window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
     for translation in translator.translate_stream(
-        lines, n_best, seed, window, warn=say, scores=scores, required=required, repair=repair, rate=rate
+        lines,
+        n_best,
+        seed,
+        window,
+        warn=say,
+        scores=scores,
+        required=required,
+        repair=repair,
+        rate=rate,
+        whole=whole_lines,
+        protect=protect,
     ):
         show(text_of(translation).removesuffix("\n"))
 

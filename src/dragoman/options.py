@@ -25,6 +25,10 @@ GlossaryFile = Annotated[
     Path | None,
     typer.Option("--glossary", help="TSV of terms to use: source, tab, target (forms by |; none: not translated)."),
 ]
+CorrectionsFile = Annotated[
+    Path | None,
+    typer.Option("--corrections", help="Corrections that `serve --corrections` kept: used first."),
+]
 Keep = Annotated[
     list[str] | None,
     typer.Option("--keep", metavar="KIND", help="Copied through as they are: placeholders, urls, emails or numbers."),

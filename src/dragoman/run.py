@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from dragoman.export.bundle import About
     from dragoman.export.writing import Form
     from dragoman.quantize import Verdict
-    from dragoman.translate import Translation, Translator
+    from dragoman.translate import Translator
+    from dragoman.translations import Translation
 
 Text = str | Path | CorpusConfig  # a TSV file of pairs, or a corpus of two files
 Lines = Sequence[str] | Path  # sentences, or a file with one a line
@@ -27,8 +28,10 @@ Several = list[str] | tuple[str, ...] | Path  # the same where a string is one s
 class Run:
     """`Run("runs/my").translate("Hello.")`: a trained run, or a bundle of one."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, corrections: str | Path | None = None) -> None:
+        """corrections: a file that `dragoman serve --corrections` kept; what it holds is used first."""
         self.directory = RunDirectory.open(path)
+        self._corrections = corrections
         self._translators: dict[tuple[Any, ...], Translator] = {}
 
     def __repr__(self) -> str:
@@ -172,7 +175,12 @@ class Run:
         key = (to, *sorted(search.items()))
         if key not in self._translators:
             load: Callable[..., Translator] = Translator.load
-            self._translators[key] = load(self.path, to=to, **search)
+            translator = load(self.path, to=to, **search)
+            if self._corrections is not None:
+                from dragoman.corrections.using import corrections_for
+
+                translator = translator.with_corrections(*corrections_for(self.path, self._corrections, to))
+            self._translators[key] = translator
         return self._translators[key]
 
 

@@ -109,7 +109,9 @@ def translations(
     )
     translator = Translator(ReferenceEngine([model], prepared.tokenizer), prepared.tokenizer, search)
     # As the model says it: a young one loops everywhere, and decoding all that again would cost more than training.
-    stream = translator.translate_stream([source for source, _ in ranks.share(pairs)], scores=False, repair=False)
+    stream = translator.translate_stream(
+        [source for source, _ in ranks.share(pairs)], scores=False, repair=False, whole=True, protect=False
+    )
     mine = [translation.text for translation in stream]
 
     gathered = ranks.gather((nll, tokens, mine))

@@ -10,6 +10,7 @@ from dragoman.options import (
     Alpha,
     AsJson,
     Beam,
+    CorrectionsFile,
     EngineChoice,
     GlossaryFile,
     Into,
@@ -40,6 +41,7 @@ def translate_file(
     ] = None,
     to: Into = None,
     glossary: GlossaryFile = None,
+    corrections: CorrectionsFile = None,
     min_confidence: MinConfidence = None,
     mark: MarkBefore = "[?] ",
     beam: Beam = None,
@@ -77,8 +79,14 @@ def translate_file(
         mark="" if kind == "po" else mark,  # there an empty msgstr says that it was left
         **given,
     )
+    if corrections is not None:
+        from dragoman.corrections.using import corrections_for
+
+        interpreter.translator = interpreter.translator.with_corrections(*corrections_for(run, corrections, to))
     translator = interpreter.translator
     identity: list[object] = [*identity_of([run], None), translator.engine.name, terms, translator.tag]
+    if corrections is not None:
+        identity.append(corrections.stat().st_mtime_ns)
     if min_confidence is not None:
         identity += [min_confidence, mark, translator.calibration]
     done = translate_document(

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dragoman.documents.keep import has_words
+from dragoman.protected_spans import has_words
 from dragoman.sentences import Fits, Wrap, fitting_sentences, wrapped
 
 # What a sentence becomes: text, and marks by their number in the flow.
