@@ -349,7 +349,7 @@ def test_text_is_cut_at_the_best_place_there_is() -> None:
     assert split_text(text, up_to(20)) == ["One two, three four.", "Five six; seven."]
     assert split_text(text, up_to(12)) == ["One two,", "three four.", "Five six;", "seven."]
     assert split_text(text, up_to(6)) == ["One", "two,", "three", "four.", "Five", "six;", "seven."]
-    assert split_text("abcdefgh", up_to(3)) == ["ab", "cd", "ef", "gh"]
+    assert split_text("abcdefgh", up_to(3)) == ["abc", "def", "gh"]
     assert split_text("一二三。 四五", up_to(4)) == ["一二三。", "四五"]
     # Small sentences go together as long as they fit.
     assert split_text("A b. C d. E f. G h.", up_to(10)) == ["A b. C d.", "E f. G h."]

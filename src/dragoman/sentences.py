@@ -9,24 +9,39 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.abbreviations import BEFORE_NUMBERS, MAY_END, NEVER_END, ORDINALS, STARTERS
+from dragoman.abbreviations import Abbreviations, abbreviations
 
 # After a mark that ends a sentence, its closing quotes and a space; scripts without spaces need none. A French closing
-# quote stands apart, which a German opening one does too: only before a space is it a closing one.
+# quote stands apart, which a German opening one does too: only before a space is it a closing one. No quantifier gives
+# back what it took, and a mark begins where no mark stands before it: every character is looked at once.
+_MARKS = ".!?…‽؟۔։"
 _END = re.compile(
-    r"""(?P<mark>[.!?…‽؟۔।॥։።]+|(?<=[Ͱ-Ͽ]);)(?:["'”“’»«›‹)\]】]|\[\d+\]|[\s  ]»(?=\s|$))*(?=\s)"""
-    r"""|(?P<wide>[。！？｡]+)[”’»」』）】]*"""
+    rf"""(?P<mark>(?<![{_MARKS}])[{_MARKS}]++|(?<=[Ͱ-Ͽἀ-῿])[;\u037e])"""
+    r"""(?P<closed>(?:["'”“’»«›‹)\]】]|\[\d{1,4}\]|[\s  ]»(?=\s|$))*+)(?=\s)"""
+    r"""|(?P<wide>[。！？｡．।॥።፧។။]++)["'”’»」』）】]*+"""
 )
 _OPENERS = " \t\r\n  \"'„“”‚‘’«»‹›([{¿¡*_–—-"
-_LIST_MARK = re.compile(r"[ \t]*(?:[-*+•‣◦▪–—·][ \t]+|\(?\d{1,3}[.)][ \t]+|\(?[a-z]\)[ \t]+|#{1,6}[ \t]+)")
-_PREFIX = re.compile(r"[ \t]*(?:>[ \t]?)*[ \t]*")  # indentation, and the marks of quoted mail
+_OPENING = re.compile(rf"(?:[\s{re.escape(_OPENERS)}]|,,)*+")  # Dutch newspapers type ,, for „
+_GOES_ON = ",;:.!?…)]"  # after a mark and a space: it was not the last of its sentence
+_WORD = re.compile(r"[^\s.,;:!?…)\]]*+")
+_LONGEST = 40  # characters of a word that may be an abbreviation: what stands further back is not looked at
+_INITIALS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
+_LIST_MARK = re.compile(r"[ \t]*+(?:[-*+•‣◦▪–—·][ \t]+|\(?\d{1,3}[.)][ \t]+|\(?[a-z]\)[ \t]+|#{1,6}[ \t]+)")
+_PREFIX = re.compile(r"[ \t]*+(?:>[ \t]?)*+[ \t]*+")  # indentation, and the marks of quoted mail
 _LINE = re.compile(r"[^\r\n]+")
-_BREAK = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t]*(?:>[ \t]?)*[ \t]*")
+_BREAK = re.compile(r"(?<![ \t])[ \t]*+(?:\r\n|\r|\n)[ \t]*+(?:>[ \t]?)*+[ \t]*+")
 _ROMAN = re.compile(r"[IVXLCDM]{2,}")
 NARROWEST = 50  # characters: shorter lines are verses, items or addresses rather than a paragraph that was wrapped
 
-# Where a sentence that is too long may be cut, best first: after a clause, between words.
-_CUTS = (re.compile(r"(?<=[.!?…。！？])\s+"), re.compile(r"(?<=[,;:—])\s+|(?<=[、，；：])"), re.compile(r"\s+"))
+# Where a sentence that is too long may be cut, best first: after a sentence, after a clause, between words, between
+# letters with what is written on them, anywhere.
+_CUTS = (
+    re.compile(r"(?<=[.!?…。！？])\s++"),
+    re.compile(r"(?<=[,;:—])\s++|(?<=[、，；：])"),
+    re.compile(r"(?<!\s)\s++"),
+    re.compile(r"(?=\w)"),
+    re.compile(r"(?s)(?=.)"),
+)
 
 Fits = Callable[[str], bool]
 
@@ -120,12 +135,16 @@ def paragraphs(text: str) -> list[Paragraph]:
 
 def sentences(text: str, start: int, end: int, language: str | None = None) -> Iterator[tuple[int, int]]:
     """Spans without the space around them. Line feeds inside count as spaces."""
-    position = start
-    for mark in _END.finditer(text, start, end):
-        if _ends_a_sentence(text, position, mark, end, language):
-            yield from _trimmed(text, position, mark.end())
-            position = mark.end()
-    yield from _trimmed(text, position, end)
+    known = abbreviations(language)
+    part = text[start:end]  # what stands around it says nothing about it
+    position = first = 0
+    for mark in _END.finditer(part):
+        if position == first:
+            first = _OPENING.match(part, position).end()  # type: ignore[union-attr]  # it matches anything
+        if _ends_a_sentence(part, first, mark, known):
+            yield from _trimmed(text, start + position, start + mark.end())
+            position = first = mark.end()
+    yield from _trimmed(text, start + position, end)
 
 
 def fitting_sentences(
@@ -136,32 +155,53 @@ def fitting_sentences(
 
 
 def cut_to_fit(text: str, start: int, end: int, fits: Fits) -> Iterator[tuple[int, int]]:
-    """Spans that fit, cut at the best places there are; a word that does not fit is cut in half."""
+    """Spans that fit, cut at the best places there are; a character that does not fit stays as it is."""
     if fits(unwrapped(text[start:end])):
         yield start, end
-        return
-    for cut in _CUTS:
-        inner = [(found.start(), found.end()) for found in cut.finditer(text, start, end)]
-        inner = [(first, last) for first, last in inner if start < first and last < end]
-        if inner:
-            break
     else:
-        middle = (start + end) // 2
-        if middle == start:
-            yield start, end
-            return
-        yield from cut_to_fit(text, start, middle, fits)
-        yield from cut_to_fit(text, middle, end, fits)
+        yield from _cut(text, start, end, fits, 0)
+
+
+def _cut(text: str, start: int, end: int, fits: Fits, kind: int) -> Iterator[tuple[int, int]]:
+    """Spans of a text that does not fit, cut at places of this kind and where that is not enough of the next ones."""
+    if kind == len(_CUTS):
+        yield start, end
         return
-    pieces = list(zip([start, *(last for _, last in inner)], [*(first for first, _ in inner), end], strict=True))
-    open_start, open_end = pieces[0]
-    for piece_start, piece_end in pieces[1:]:
-        if fits(unwrapped(text[open_start:piece_end])):
-            open_end = piece_end
+    cuts = [found.span() for found in _CUTS[kind].finditer(text, start, end)]
+    cuts = [(first, last) for first, last in cuts if start < first and last < end]
+    starts, ends = [start, *(last for _, last in cuts)], [*(first for first, _ in cuts), end]
+    at = 0
+    while at < len(starts):
+        count = _how_many_fit(text, starts[at], ends, at, fits) if cuts else 0
+        if count:
+            yield starts[at], ends[at + count - 1]
         else:
-            yield from cut_to_fit(text, open_start, open_end, fits)
-            open_start, open_end = piece_start, piece_end
-    yield from cut_to_fit(text, open_start, open_end, fits)
+            yield from _cut(text, starts[at], ends[at], fits, kind + 1)
+        at += count or 1
+
+
+def _how_many_fit(text: str, start: int, ends: Sequence[int], at: int, fits: Fits) -> int:
+    """How many pieces fit together, from this one on: by doubling, then by halving what is in doubt.
+
+    So what is tried is at most about twice as long as what fits, and one piece more, however long the text is.
+    """
+    count, step = 0, 1
+    limit = len(ends) - at
+    too_many = limit + 1
+    while count < limit and count + step < too_many:
+        if fits(unwrapped(text[start : ends[at + count + step - 1]])):
+            count += step
+            step = min(2 * step, limit - count)
+        else:
+            too_many = count + step
+            break
+    while too_many - count > 1:
+        middle = (count + too_many) // 2
+        if fits(unwrapped(text[start : ends[at + middle - 1]])):
+            count = middle
+        else:
+            too_many = middle
+    return count
 
 
 def split_text(text: str, fits: Fits) -> list[str]:
@@ -170,37 +210,51 @@ def split_text(text: str, fits: Fits) -> list[str]:
     return [part for part in cut if part]
 
 
-def _ends_a_sentence(text: str, begun: int, mark: re.Match[str], end: int, language: str | None) -> bool:
-    following = text[mark.end() : min(end, mark.end() + 60)].lstrip(_OPENERS)
+def _ends_a_sentence(text: str, first: int, mark: re.Match[str], known: Abbreviations) -> bool:
+    """Whether a sentence that begins with the character at `first` ends here, and something follows it."""
+    after = _OPENING.match(text, mark.end()).end()  # type: ignore[union-attr]  # it matches anything
+    following = text[after : after + 1]
     if not following:
         return False
     if mark["wide"]:
-        return not (mark[0][-1] in "」』）”’" and following[0] in "とっ")  # a quotation inside its sentence
-    if following[0].islower():
+        return not (mark[0][-1] in "」』）”’" and following in "とっ")  # a quotation inside its sentence
+    if following.islower() or following in _GOES_ON:
         return False
     if mark["mark"] != ".":
         return True
-    sentence = text[begun : mark.start()]
-    before = sentence.split()[-1].lstrip(_OPENERS) if sentence.split() else ""
-    next_word = re.split(r"[\s.,;:!?'’)\]]", following, maxsplit=1)[0]
-    starts = next_word.lower() in STARTERS
-    word = before.lower()
-    if not before or (sentence.strip(_OPENERS) == before and (before.isdecimal() or len(before) == 1)):
+    return _full_stop_ends(text, first, mark.start(), after, known)
+
+
+def _full_stop_ends(text: str, first: int, stop: int, after: int, known: Abbreviations) -> bool:
+    """Whether a full stop before something that could begin a sentence is more than the end of an abbreviation."""
+    *previous, before = text[max(first, stop - 2 * _LONGEST) : stop].split() or [""]
+    before = before[-_LONGEST:].lstrip(_OPENERS)
+    next_word = _WORD.match(text, after, after + _LONGEST)[0].replace("’", "'").lower()  # type: ignore[index]
+    starts = next_word in known.starters or next_word.partition("'")[0] in known.starters
+    words = _as_listed(before, known)
+    if not before or (stop - len(before) <= first and (before.isdecimal() or len(before) == 1)):
         return False  # the mark of a list item
-    if word in NEVER_END:
+    if not words.isdisjoint(known.never_end):
         return False
-    if following[0].isdecimal() and word in BEFORE_NUMBERS:
+    if text[after].isdecimal() and not words.isdisjoint(known.before_numbers):
         return False
+    if not words.isdisjoint(known.may_end) or _INITIALS.fullmatch(before):
+        return starts
     if (len(before) == 1 and before.isalpha()) or _ROMAN.fullmatch(before):
         # An initial; but also "vitamin C. It".
-        previous = sentence.split()[-2:-1]
-        return starts and bool(previous) and previous[0][0].islower()
+        return starts and bool(previous) and previous[-1][0].islower()
     if before.isdecimal():
-        ordinal = len(before) <= 2 and (language is None or language in ORDINALS)
-        return starts or not ordinal
-    if word in MAY_END or re.fullmatch(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}", before):
-        return starts
+        return starts or not (known.ordinals and len(before) <= 2)
     return True
+
+
+def _as_listed(word: str, known: Abbreviations) -> set[str]:
+    """A word in the forms that lists of abbreviations may have it in."""
+    forms = {word}
+    if known.elides:
+        forms.add(word.replace("’", "'").rpartition("'")[2])
+    # "OL." and "ST." are no "ol." and "st."; "I.E." is "i.e.".
+    return forms | {form.lower() for form in forms if len(form) < 2 or not form.isupper() or "." in form}
 
 
 def _is_blank_between(text: str, end: int, start: int) -> bool:
