@@ -248,6 +248,10 @@ def test_evaluate_a_run(tiny_run: Path, tiny_text: Path, here: Path, cli: Cli) -
     again = json.loads(cli("evaluate", "--hypotheses", "out.txt", *asked[2:], "--json").stdout)
     assert report == again
     assert 5 < report["bleu"]["value"] < 100
+    scores = [score for score in report.values() if isinstance(score, dict)]
+    assert len(scores) == 5
+    for score in scores:  # each with its 95 % interval
+        assert abs(score["interval"]["mean"] - score["value"]) < score["interval"]["half_width"] < 50
     greedy = json.loads(cli("evaluate", tiny_run, *asked, "--beam", "1", "--json").stdout)
     assert greedy["bleu"]["value"] != report["bleu"]["value"]
 

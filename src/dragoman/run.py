@@ -124,10 +124,10 @@ class Run:
         *,
         to: str | None = None,
         language: str | None = None,
-        confidence: int = 0,
+        confidence: int = 1000,
         **search: float,
     ) -> "Scores":
-        """Translate and score: BLEU with its signature, chrF, TER. `confidence`: resamples for an interval."""
+        """Translate and score: BLEU with its signature, chrF, TER, each with its 95 % interval by so many resamples."""
         from dragoman.evaluate import evaluate
 
         outputs = self.translate(list(_lines(sources)), to=to, **search)
