@@ -28,6 +28,8 @@ from dragoman.lab.cli import lab
 from dragoman.languages.cli import lm, mlm, tasks
 from dragoman.measuring import calibrate, compare, evaluate, quantize, score
 from dragoman.options import (
+    MOST_BEAM,
+    MOST_SEED,
     Alpha,
     AsJson,
     Beam,
@@ -46,6 +48,10 @@ from dragoman.options import (
     Runs,
     Seed,
     Steps,
+    Temperature,
+    TopK,
+    TopP,
+    in_range,
     overrides_from,
 )
 from dragoman.parsing.cli import parse
@@ -138,12 +144,12 @@ def translate(
     ] = None,
     beam: Beam = None,
     alpha: Alpha = None,
-    n_best: Annotated[int, typer.Option("--n-best", min=1, help="So many translations a line, best first.")] = 1,
+    n_best: Annotated[int, typer.Option("--n-best", min=1, max=MOST_BEAM, help="So many translations a line.")] = 1,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="For --sample: below 1 is safer, above 1 wilder.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="For --sample: among the k most probable tokens.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="For --sample: among the most probable up to p in all.")] = None,
-    seed: Annotated[int, typer.Option(help="For --sample.")] = 0,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="For --sample.")] = 0,
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
@@ -239,7 +245,7 @@ def translate(
 @app.command()
 def verify(
     run: Run,
-    steps: Annotated[int, typer.Option(min=0, help="Do at most so many steps again; 0: none.")] = 100,
+    steps: Annotated[int, typer.Option(min=0, max=10**9, help="Do at most so many steps again; 0: none.")] = 100,
 ) -> None:
     """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again."""
     from dragoman.rundir import RunDirectory
@@ -252,7 +258,7 @@ def verify(
 @app.command()
 def average(
     run: Run,
-    last: Annotated[int, typer.Option(min=1, help="So many of the newest checkpoints.")] = 5,
+    last: Annotated[int, typer.Option(min=1, max=1_000_000, help="So many of the newest checkpoints.")] = 5,
 ) -> None:
     """Average a run's newest checkpoints.
 
@@ -299,7 +305,9 @@ def show_config(
 
 @app.command()
 def demo(
-    minutes: Annotated[float | None, typer.Option(help="Training time [default: the recipe's].")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(parser=in_range(0, 1e6, above=True), help="Training time [default: the recipe's].")
+    ] = None,
     out: Annotated[Path, typer.Option(help="The run's directory.")] = Path("runs/demo"),
 ) -> None:
     """Train an English-French translator and try it.

@@ -20,6 +20,7 @@ from dragoman.options import (
     References,
     Run,
     Runs,
+    in_range,
 )
 from dragoman.terminal import say, settle, show, write_file
 
@@ -90,9 +91,9 @@ def compare(
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
     source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
     reference: References = [],  # noqa: B006
-    sentences: Annotated[int, typer.Option(min=1, help="At most so many of the validation pairs.")] = 1000,
+    sentences: Annotated[int, typer.Option(min=1, max=10**9, help="At most so many of the validation pairs.")] = 1000,
     out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
-    samples: Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")] = 1000,
+    samples: Annotated[int, typer.Option(min=100, max=100_000, help="Resamples of the bootstrap.")] = 1000,
     language: Language = None,
     as_json: AsJson = False,
 ) -> None:
@@ -147,8 +148,8 @@ def quantize(
     source: Annotated[Path, typer.Option(help="What to measure with, one sentence a line.")],
     reference: References,
     to: Annotated[ComputeType, typer.Option(help="The smaller numbers.")] = "int8",
-    limit: Annotated[float, typer.Option(min=0.0, help="So much BLEU may be lost.")] = 0.2,
-    rounds: Annotated[int, typer.Option(min=1, help="Each speed is the median of so many measurements.")] = 3,
+    limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="So much BLEU may be lost.")] = 0.2,
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Each speed is the median of so many measurements.")] = 3,
     beam: Beam = None,
     alpha: Alpha = None,
     language: Language = None,
@@ -183,7 +184,9 @@ def calibrate(
     run: Run,
     source: Annotated[Path, typer.Option(help="Sentences that the run was not trained on, one a line.")],
     reference: References,
-    good: Annotated[float, typer.Option(help="The chrF from which on a sentence counts as good.")] = 50.0,
+    good: Annotated[
+        float, typer.Option(parser=in_range(0, 100), help="The chrF from which on a sentence counts as good.")
+    ] = 50.0,
     plots: Annotated[Path | None, typer.Option(help="Draw reliability.svg and risk-coverage.svg there.")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -40,7 +40,7 @@ def list_(out: Out = Path("runs/lab"), as_json: AsJson = False) -> None:
 def run(
     names: Names,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Seeds of every arm [default: each experiment's own].")
+        int | None, typer.Option(min=1, max=1000, help="Seeds of every arm [default: each experiment's own].")
     ] = None,
     budget: Annotated[
         str | None, typer.Option(help="Stop before the arm that would not fit, for example 3h or 90m.")
