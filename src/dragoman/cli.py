@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 import traceback
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -332,7 +333,9 @@ def main() -> NoReturn:
     """Run a command; turn what goes wrong into one line and an exit code."""
     _speak_utf8()
     try:
-        code = app(prog_name="dragoman", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _one_line
+            code = app(prog_name="dragoman", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except DragomanError as error:
         _fail(str(error), error.exit_code)
@@ -356,6 +359,11 @@ def _speak_utf8() -> None:
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+def _one_line(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning for a person: what it says, and not the line of code that says it."""
+    say(" ".join(str(message).split()))
 
 
 def _fail(message: str, code: int, prefix: str = "dragoman: ") -> NoReturn:
