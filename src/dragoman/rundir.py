@@ -255,6 +255,8 @@ def read_json(path: Path) -> dict[str, Any]:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`; what is written there takes the place of `path` only when it is complete."""
+    if not path.name:  # as an empty string has it
+        raise DragomanError(f"{path}: cannot be written, as it names no file or directory of its own; give a name")
     temporary, outdated = path.with_name(f".{path.name}.partial"), _outdated(path)
     try:
         with made(path.parent):
