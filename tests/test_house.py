@@ -18,6 +18,7 @@ PACKAGE = ROOT / "src" / "dragoman"
 ORDER = [
     "errors",
     "config",
+    "telling",
     # text -> tokens -> batches
     "parallel",
     "corpus",
@@ -70,6 +71,7 @@ ORDER = [
     "explain",
     "resumable",
     "evaluate",
+    "calibrating",
     "comparison",
     "vocabulary_map",
     "quantize",
@@ -107,6 +109,7 @@ NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "common", "manag
 WITHOUT_TORCH = [
     "errors",
     "config",
+    "telling",
     "parallel",
     "corpus",
     "formats",
@@ -142,6 +145,7 @@ WITHOUT_TORCH = [
     "translate",
     "resumable",
     "evaluate",
+    "calibrating",
     "comparison",
     "vocabulary_map",
     "quantize",

@@ -96,13 +96,10 @@ def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
 
 
 def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    path.touch()
-    mode = path.stat().st_mode
     try:
         save_file(tensors, path)
     except SafetensorError as error:
         raise OSError(str(error)) from None
-    path.chmod(mode)  # safetensors writes files that only their owner may read
 
 
 def load_weights(path: Path, model: Transformer) -> None:

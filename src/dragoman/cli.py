@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 import traceback
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -29,6 +30,8 @@ from dragoman.lab.cli import lab
 from dragoman.languages.cli import lm, mlm, tasks
 from dragoman.measuring import calibrate, compare, evaluate, quantize, score
 from dragoman.options import (
+    MOST_BEAM,
+    MOST_SEED,
     Alpha,
     AsJson,
     Beam,
@@ -48,6 +51,10 @@ from dragoman.options import (
     Runs,
     Seed,
     Steps,
+    Temperature,
+    TopK,
+    TopP,
+    in_range,
     overrides_from,
 )
 from dragoman.parsing.cli import parse
@@ -140,12 +147,12 @@ def translate(
     ] = None,
     beam: Beam = None,
     alpha: Alpha = None,
-    n_best: Annotated[int, typer.Option("--n-best", min=1, help="So many translations a line, best first.")] = 1,
+    n_best: Annotated[int, typer.Option("--n-best", min=1, max=MOST_BEAM, help="So many translations a line.")] = 1,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="For --sample: below 1 is safer, above 1 wilder.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="For --sample: among the k most probable tokens.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="For --sample: among the most probable up to p in all.")] = None,
-    seed: Annotated[int, typer.Option(help="For --sample.")] = 0,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="For --sample.")] = 0,
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
@@ -265,7 +272,7 @@ def translate(
 @app.command()
 def verify(
     run: Run,
-    steps: Annotated[int, typer.Option(min=0, help="Do at most so many steps again; 0: none.")] = 100,
+    steps: Annotated[int, typer.Option(min=0, max=10**9, help="Do at most so many steps again; 0: none.")] = 100,
 ) -> None:
     """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again."""
     from dragoman.rundir import RunDirectory
@@ -278,7 +285,7 @@ def verify(
 @app.command()
 def average(
     run: Run,
-    last: Annotated[int, typer.Option(min=1, help="So many of the newest checkpoints.")] = 5,
+    last: Annotated[int, typer.Option(min=1, max=1_000_000, help="So many of the newest checkpoints.")] = 5,
 ) -> None:
     """Average a run's newest checkpoints.
 
@@ -325,7 +332,9 @@ def show_config(
 
 @app.command()
 def demo(
-    minutes: Annotated[float | None, typer.Option(help="Training time [default: the recipe's].")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(parser=in_range(0, 1e6, above=True), help="Training time [default: the recipe's].")
+    ] = None,
     out: Annotated[Path, typer.Option(help="The run's directory.")] = Path("runs/demo"),
 ) -> None:
     """Train an English-French translator and try it.
@@ -350,7 +359,9 @@ def main() -> NoReturn:
     """Run a command; turn what goes wrong into one line and an exit code."""
     _speak_utf8()
     try:
-        code = app(prog_name="dragoman", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _one_line
+            code = app(prog_name="dragoman", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except DragomanError as error:
         _fail(str(error), error.exit_code)
@@ -374,6 +385,11 @@ def _speak_utf8() -> None:
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+def _one_line(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning for a person: what it says, and not the line of code that says it."""
+    say(" ".join(str(message).split()))
 
 
 def _fail(message: str, code: int, prefix: str = "dragoman: ") -> NoReturn:

@@ -29,6 +29,8 @@ class Required:
     forms: tuple[str, ...]
 
 
+LONGEST = 500  # characters of a term or of a form: a search steps through all of them
+
 # The required words of one line.
 Requirements = Callable[[str], Sequence[Required]]
 
@@ -125,6 +127,8 @@ class Glossary:
             forms = tuple(form.strip() for form in target.split("|") if form.strip())
             if not source:
                 raise DataError(f"term {number}: no source term; write source, tab, target")
+            if (most := max(map(len, (source, *forms)))) > LONGEST:
+                raise DataError(f"term {number}: {most:,} characters in {source[:20]!r}; a term has at most {LONGEST}")
             if source in merged and bool(merged[source]) != bool(forms):
                 raise DataError(f"term {number}: {source!r} is both translated and not; keep one of them")
             merged[source] = tuple(dict.fromkeys((*merged.get(source, ()), *forms)))
