@@ -21,6 +21,7 @@ ORDER = [
     # text -> tokens -> batches
     "parallel",
     "corpus",
+    "tables",
     "formats",
     "identify",
     "cleaning",
@@ -105,6 +106,7 @@ WITHOUT_TORCH = [
     "config",
     "parallel",
     "corpus",
+    "tables",
     "formats",
     "identify",
     "cleaning",
