@@ -193,13 +193,11 @@ def calibrate(
     word how probably it is right; `translate --min-confidence` leaves the source where that is too little. What is
     printed was measured on parts of the sentences that the fit did not see.
     """
-    from dragoman import confidence
+    from dragoman.calibrating import calibrate_run
     from dragoman.confidence_plots import draw
     from dragoman.corpus import read_lines
-    from dragoman.engines.converted import digest_of
     from dragoman.evaluate import read_references
     from dragoman.rundir import RunDirectory
-    from dragoman.translate import Translator
 
     references = read_references(reference)
     sources = list(read_lines(source))
@@ -207,16 +205,8 @@ def calibrate(
         raise UsageError(
             f"calibrate: {len(sources)} lines in {source}, {len(references)} in {reference[0]}; both must be aligned"
         )
-    translator = Translator.load(run)
-    seen = [(e, some) for e, some in zip(translator.evidence(sources), references, strict=True) if e is not None]
+    report = calibrate_run(run, sources, references, good)
     directory = RunDirectory.open(run)
-    report = confidence.calibrate(
-        [evidence for evidence, _ in seen],
-        [some for _, some in seen],
-        digest_of(directory, translator.tokenizer),
-        good,
-    )
-    report.calibration.save(directory)
     if plots is not None:
         for name, drawing in draw(report).items():
             write_file(plots / name, drawing.encode())
