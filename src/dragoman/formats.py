@@ -22,6 +22,7 @@ from dragoman.tables import SAMPLE, Row, layout_of, xlsx_rows
 Pair = tuple[str, str]
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _MOST_BAD_LINES = 0.01  # of a file; with more it is not what it was taken for
+_MOST_NAMED = 10  # files of a folder that were passed over
 _NOT_YET = ("new", "needs-translation")  # states of an XLIFF target
 _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _KEYS = (
@@ -55,6 +56,17 @@ class Found:
                 self.pairs.append((source.strip(), target.strip()))
             else:
                 self.skipped["not translated"] += 1
+
+    def is_lines_of(self, paths: Sequence[Path]) -> bool:
+        """Whether pair n is line n of the one file that was given."""
+        return len(paths) == 1 and has_lines(paths[0]) and not self.skipped and not self.notes
+
+    def remarks(self) -> list[str]:
+        """What was not taken for a pair, in words for the user."""
+        named = list(self.passed_over.items())
+        lines = [f"{path}: passed over, as {why}" for path, why in named[:_MOST_NAMED]]
+        lines += [f"and {len(named) - _MOST_NAMED:,} more files passed over"] if len(named) > _MOST_NAMED else []
+        return [*lines, *self.notes, *(f"{count:,} left out: {why}" for why, count in self.skipped.items())]
 
     def name_languages(self, source: str | None, target: str | None, wanted: "Wanted" = None) -> None:
         """As a file names them; the first one that does is believed. Where the opposite direction is wanted, its pairs
@@ -109,11 +121,11 @@ def what_it_is(path: Path) -> str | None:
     """Of a file that holds text in a form that is not read: its name, and what to do."""
     match path.suffix.lower():
         case ".xls" | ".ods" | ".numbers":
-            return "a spreadsheet of a kind that is not read; save it as .xlsx, or as CSV in UTF-8"
+            return "it is a spreadsheet of a kind that is not read; save it as .xlsx, or as CSV in UTF-8"
         case ".docx" | ".doc" | ".odt" | ".rtf" | ".pdf" | ".pptx":
-            return "a document, which has no pairs; give a table or a translation memory"
+            return "it is a document, which has no pairs; give a table or a translation memory"
         case ".zip" | ".7z" | ".rar" | ".tar" | ".tgz" | ".bz2" | ".xz" | ".zst":
-            return "an archive; unpack it first"
+            return "it is an archive; unpack it first"
         case _:
             return None
 

@@ -147,8 +147,8 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
         return Data(directory, about)
     say(f"reading {', '.join(map(str, paths))}")
     found = read_any(paths, wanted, without=run.path)
-    for why, count in found.skipped.items():
-        say(f"  {count:,} left out: {why}")
+    for line in found.remarks():
+        say(f"  {line}")
     files = ", ".join(map(str, paths))
     with made(directory):
         pairs, dropped = clean(found, directory, seed)
@@ -165,7 +165,9 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
                 f"could be held out for the test where {wanted_sentences} are wanted; give more different sentences"
             )
     languages = wanted or found.languages or detect_pair(pairs)
-    causes = examine_text(found.pairs, str(found.files[0]))  # as it was read: cleaning hides some
+    causes = examine_text(
+        found.pairs, list(map(str, paths)), None, found.is_lines_of(paths)
+    )  # as it was read: cleaning hides some
     for cause in causes:
         say(f"  look at this: {cause.name}: {cause.finding} ({cause.evidence})\n    {cause.remedy}")
     _write_lines(directory / "train.tsv", [f"{source}\t{target}" for source, target in split.train])
@@ -178,6 +180,8 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
         "digests": {str(path): file_digest(str(path)) for path in found.files},
         "read": len(found.pairs),
         "skipped": dict(found.skipped),
+        "passed_over": {str(path): why for path, why in found.passed_over.items()},
+        "notes": found.notes,
         "dropped": dropped,
         "pairs": {"train": len(split.train), "valid": len(split.valid), "test": len(split.test)},
         "characters": sum(len(source) + len(target) for source, target in split.train),
