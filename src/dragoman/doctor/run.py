@@ -26,7 +26,7 @@ Event = dict[str, Any]
 _TRANSLATED = 200  # validation sentences
 ENOUGH_SEEN = 3  # times: with fewer a model has hardly begun
 _LITTLE_SEEN = 2.0
-_MANY_PAIRS, _GOOD_BLEU = 20_000, 15.0  # fewer pairs are a cause where the score is lower
+MANY_PAIRS, _GOOD_BLEU = 20_000, 15.0  # fewer pairs are a cause where the score is lower
 
 
 def examine_run(path: Path) -> list[Cause]:
@@ -158,7 +158,7 @@ def rate_too_high(events: Sequence[Event], config: RunConfig) -> Cause | None:
 def too_little_text(pairs: int, events: Sequence[Event], config: RunConfig) -> Cause | None:
     """A bad translator, and few pairs to learn from."""
     best = max((event["bleu"] for event in events if event["event"] == "valid"), default=None)
-    if best is None or best >= _GOOD_BLEU or pairs >= _MANY_PAIRS:
+    if best is None or best >= _GOOD_BLEU or pairs >= MANY_PAIRS:
         return None
     return Cause(
         "too little text",
@@ -167,7 +167,7 @@ def too_little_text(pairs: int, events: Sequence[Event], config: RunConfig) -> C
         "most of the score: some ten thousand pairs are where a translator of everyday sentences begins",
         f"{train_command(config)} --out runs/more   # and more pairs; or text of the target language alone: "
         "dragoman backtranslate",
-        0.65 if pairs < _MANY_PAIRS / 4 else 0.45,
+        0.65 if pairs < MANY_PAIRS / 4 else 0.45,
     )
 
 
