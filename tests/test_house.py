@@ -22,6 +22,7 @@ ORDER = [
     # text -> tokens -> batches
     "parallel",
     "corpus",
+    "tables",
     "formats",
     "identify",
     "cleaning",
@@ -112,6 +113,7 @@ WITHOUT_TORCH = [
     "telling",
     "parallel",
     "corpus",
+    "tables",
     "formats",
     "identify",
     "cleaning",

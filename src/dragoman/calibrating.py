@@ -6,6 +6,7 @@ from pathlib import Path
 from dragoman import confidence
 from dragoman.engines.converted import digest_of
 from dragoman.errors import DataError
+from dragoman.evaluate import References
 from dragoman.rundir import RunDirectory
 from dragoman.translate import Translator
 
@@ -13,7 +14,7 @@ from dragoman.translate import Translator
 def calibrate_run(
     run: str | Path,
     sources: Sequence[str],
-    references: Sequence[Sequence[str]],
+    references: References,
     good: float = confidence.GOOD,
     to: str | None = None,
 ) -> confidence.Report:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dragoman.export.writing import Form
     from dragoman.glossary import Glossary
     from dragoman.quantize import Verdict
-    from dragoman.quickstart.run import Outcome
+    from dragoman.quickstart.run import Ended
     from dragoman.translate import Translator
     from dragoman.translations import Translation
 
@@ -121,7 +121,7 @@ class Run:
         seed: int = 1,
         settings: Mapping[str, Any] | None = None,
         say: Say | None = to_stderr,
-    ) -> "tuple[Self, Outcome]":
+    ) -> "tuple[Self, Ended]":
         """A translator from your own sentence pairs, checked, sized to data and time, trained and scored; and how good.
 
         `paths`: a file of pairs in any format that `dragoman quickstart` reads, two aligned files, or a folder.
