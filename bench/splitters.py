@@ -186,13 +186,14 @@ def counts(title: str, sets: dict[str, list[Case]], workers: dict[str, Worker]) 
         [language, str(len(sets[language])), *(str(one.whole) if one else "–" for one in by_name.values())]
         for language, by_name in scores.items()
     ]
-    totals = []
+    totals, lossy = [], []
     for name in workers:
         known = [one for one in (by_name[name] for by_name in scores.values()) if one]
         whole, cases = sum(one.whole for one in known), sum(one.cases for one in known)
-        lossy = sum(one.lossy for one in known)
-        totals.append(f"{whole} of {cases} ({whole / cases:.1%}); {lossy} with characters lost")
-    rows.append(["all it has", str(sum(map(len, sets.values()))), *totals])
+        totals.append(f"{whole} of {cases} ({whole / cases:.1%})")
+        lossy.append(str(sum(one.lossy for one in known)))
+    rows.append(["of its languages", str(sum(map(len, sets.values()))), *totals])
+    rows.append(["characters lost in", "", *lossy])
     return table([title, "cases", *(TITLES.get(name, name) for name in workers)], rows)
 
 
@@ -207,7 +208,7 @@ def boundaries(banks: dict[str, tuple[str, list[Case]]], workers: dict[str, Work
                 row.append("–")
                 continue
             every[name][bank] = one
-            f1 = f"**{one.f1():.1%}**" if one.f1() == best else f"{one.f1():.1%}"
+            f1 = f"**{one.f1():.1%}**" if one.f1() == best and name != UNKNOWN else f"{one.f1():.1%}"
             row.append(f"{f1} ({one.precision():.1%}, {one.recall():.1%})")
         rows.append(row)
     means = []
@@ -215,7 +216,7 @@ def boundaries(banks: dict[str, tuple[str, list[Case]]], workers: dict[str, Work
         mine = statistics.mean(every[OURS][bank].f1() for bank in scores_of)
         mean = statistics.mean(one.f1() for one in scores_of.values())
         means.append(f"{mean:.1%}" if name == OURS else f"{mean:.1%}; ours there {mine:.1%}")
-    rows.append(["mean F1 over those it has", "", *means])
+    rows.append(["mean F1 of its languages", "", *means])
     return table(["treebank", "boundaries", *(TITLES.get(name, name) for name in workers)], rows)
 
 
