@@ -1,6 +1,6 @@
 """Scores our sentence splitter and three others on texts that are not ours, and prints the tables of results.md.
 
-    python -m venv PEERS && PEERS/bin/pip install pysbd==0.3.4 sentence-splitter==1.4 blingfire==0.1.8
+    python -m venv PEERS && PEERS/bin/pip install pysbd==0.3.4 sentence-splitter==1.4 blingfire==0.1.8 numpy
     python bench/splitters.py --peers PEERS/bin/python --golden GOLDEN --treebanks TREEBANKS
 
 Run with the Python that has Dragoman; the others stay in an environment of their own. GOLDEN is the directory
@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from rounds import Spread, Worker
+from rounds import BenchError, Spread, Worker
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from sentence_cases import CASES
@@ -296,6 +296,9 @@ def main() -> None:
         banks[path.name.partition("-ud-")[0]] = (language, treebank(path, language))
     if not banks:
         sys.exit(f"{chosen.treebanks} has no *-ud-{chosen.part}.conllu: put files of Universal Dependencies there")
+    rules, further = (golden_rules(chosen.golden, kind) for kind in ("GOLDEN", "MORE"))
+    if not (rules and further):
+        sys.exit(f"{chosen.golden} has no test_*.py with rules: give the directory tests/lang of pySBD's repository")
     script = str(Path(__file__).with_name("splitter_worker.py"))
     with ExitStack() as stack:
         logs = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -308,8 +311,8 @@ def main() -> None:
             print(*mistakes(banks, workers[OURS], workers.get(chosen.against)), sep="\n")
             return
         without_unknown = {name: worker for name, worker in workers.items() if name != UNKNOWN}
-        print(counts("Golden Rules", golden_rules(chosen.golden, "GOLDEN"), without_unknown))
-        print(counts("pySBD's further tests", golden_rules(chosen.golden, "MORE"), without_unknown))
+        print(counts("Golden Rules", rules, without_unknown))
+        print(counts("pySBD's further tests", further, without_unknown))
         print(boundaries(banks, workers))
         print(own_cases(without_unknown))
         if chosen.rounds:
@@ -317,4 +320,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BenchError as error:
+        sys.exit(str(error))
