@@ -68,7 +68,7 @@ class Ranks:
                                 f"{self._patience:g} s; is its machine up, and the port open?") from None  # fmt: skip
         # Else the group's threads may still be at work when the interpreter ends, which aborts a process that was done.
         # What optimisers import later holds any group that is there by then, with its threads, beyond its end.
-        import torch._dynamo
+        import torch._dynamo  # noqa: F401
 
         atexit.register(leave)
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
