@@ -135,6 +135,18 @@ def test_what_loops_is_no_way_out() -> None:
     assert protected(model, "It is 😀.").how == "pieces"
 
 
+def test_what_ran_away_is_not_given() -> None:
+    model = Model({"Stay here.": "Les tremblements de la manière qui se sont états|Reste ici."})
+    model.faults["Stay here."] = ("runaway",)
+    found = protected(model, "Stay here.")
+    assert (found.text, found.how, found.faults, found.repaired) == ("Reste ici.", "other", (), ("runaway",))
+    model.said["Stay here."] = "Les tremblements|" + "la " * 100 + "|"
+    found = protected(model, "Stay here.")
+    assert (found.text, found.how, found.faults) == ("Stay here.", "source", ("runaway",))
+    (given,) = translate_protected([SourceSentence("Stay here.")], model, repair=False)
+    assert (given.text, given.how) == ("Les tremblements", "plain")
+
+
 def test_nothing_helps_and_the_sentence_stays_and_is_named() -> None:
     said = dict.fromkeys(["See {a} now.", "See Tom now.", "See 741 now.", "See", "now."], "{}[")
     found = protected(Model(said), "See {a} now.")

@@ -47,6 +47,7 @@ from dragoman.options import (
     Minutes,
     Numbers,
     Out,
+    Protect,
     Run,
     Runs,
     Seed,
@@ -54,6 +55,7 @@ from dragoman.options import (
     Temperature,
     TopK,
     TopP,
+    WholeLines,
     in_range,
     overrides_from,
     whole,
@@ -167,10 +169,8 @@ def translate(
     repair: Annotated[
         bool, typer.Option("--repair/--no-repair", help="Decode again what loops, copies, runs away or is empty.")
     ] = True,
-    protect: Annotated[
-        bool, typer.Option("--protect/--no-protect", help="See that numbers, addresses and the like come through.")
-    ] = True,
-    whole_lines: Annotated[bool, typer.Option("--whole-lines", help="Do not cut lines into sentences.")] = False,
+    protect: Protect = True,
+    whole_lines: WholeLines = False,
     corrections: CorrectionsFile = None,
     as_json: AsJson = False,
 ) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from dragoman.faults import Fault, crowded, far_too_long
 from dragoman.glossary import Required
 from dragoman.masking import SCHEMES, masked
 from dragoman.protected_spans import ProtectedSpan, difference, protected_spans
@@ -33,25 +34,31 @@ _Way = Callable[[_Found, PlainTranslator], _Found]
 
 
 def translate_protected(
-    sentences: Sequence[SourceSentence], plain: PlainTranslator, n_best: int = 1
+    sentences: Sequence[SourceSentence], plain: PlainTranslator, n_best: int = 1, *, repair: bool = True
 ) -> list[Translation]:
-    """One translation for each, in order. Each different sentence is translated once."""
+    """One translation for each, in order. Each different sentence is translated once. repair: what is empty or ran away
+    is not given either."""
     different = list(dict.fromkeys(sentences))
     first = _translations((sentence.text for sentence in different), lambda texts: plain.translate(texts, n_best))
     found: _Found = {}
     spoiled: _Found = {}
     for sentence in different:
         translation, losses = first[sentence.text], losses_of(sentence, first[sentence.text].text)
-        notes = (*losses.grave, *losses.slight)
+        notes = (*losses.grave, *losses.slight, *(_unusable(translation) if repair else ()))
         if notes:
             spoiled[sentence] = replace(translation, notes=notes)
         else:
             found[sentence] = translation
     for how, way in _WAYS.items():
         better = way(spoiled, plain) if spoiled else {}
-        found |= {sentence: _told(spoiled.pop(sentence), one, how) for sentence, one in better.items()}
+        found |= {sentence: _told(sentence, spoiled.pop(sentence), one, how) for sentence, one in better.items()}
     found |= {sentence: _left(sentence, one) for sentence, one in spoiled.items()}
     return [found[sentence] for sentence in sentences]
+
+
+def _unusable(translation: Translation) -> list[Fault]:
+    """Why it cannot be given to anyone, whatever it holds. Loops and copies can be read, and are said."""
+    return [fault for fault in translation.faults if fault in ("runaway", "empty")]
 
 
 def losses_of(sentence: SourceSentence, target: str) -> Losses:
@@ -93,11 +100,13 @@ def translate_stretches(
 def _next_best(spoiled: _Found, plain: PlainTranslator) -> _Found:
     more = _translations((sentence.text for sentence in spoiled), lambda texts: plain.translate(texts, NEXT_BEST))
     better: _Found = {}
-    for sentence in spoiled:
+    for sentence, first in spoiled.items():
         for candidate in more[sentence.text].candidates:
-            losses = losses_of(sentence, candidate.text)
-            if not losses.grave and not losses.slight:
-                better[sentence] = replace(more[sentence.text], candidates=(candidate,), words=())
+            said = sentence.text, candidate.text
+            if candidate.text == first.text or not candidate.text.strip() or far_too_long(*said) or crowded(*said):
+                continue
+            if losses_of(sentence, candidate.text) == Losses((), ()):
+                better[sentence] = replace(more[sentence.text], candidates=(candidate,), words=(), faults=())
                 break
     return better
 
@@ -151,14 +160,18 @@ def _required(span: ProtectedSpan) -> Required:
 
 
 def _best_but_for_a_remark(spoiled: _Found, _: PlainTranslator) -> _Found:
-    return {sentence: one for sentence, one in spoiled.items() if not losses_of(sentence, one.text).grave}
+    return {
+        sentence: one
+        for sentence, one in spoiled.items()
+        if not losses_of(sentence, one.text).grave and not _unusable(one)
+    }
 
 
 def _in_pieces(spoiled: _Found, plain: PlainTranslator) -> _Found:
     better: _Found = {}
     for sentence in spoiled:
         texts, asked = translate_stretches(stretches(sentence), plain.translate)
-        if asked and not losses_of(sentence, "".join(texts)).grave:
+        if asked and not any(map(_unusable, asked)) and not losses_of(sentence, "".join(texts)).grave:
             better[sentence] = Translation(
                 sentence.text,
                 (_without_tokens("".join(texts), [one.candidates[0] for one in asked]),),
@@ -184,11 +197,12 @@ def _translations(
     return dict(zip(order, translate(order), strict=True)) if order else {}
 
 
-def _told(spoiled: Translation, better: Translation, how: How) -> Translation:
+def _told(sentence: SourceSentence, spoiled: Translation, better: Translation, how: How) -> Translation:
     """The better translation first, with why it was looked for; after it those that were asked for."""
     others = tuple(one for one in spoiled.candidates[1:] if one.text != better.text)
     notes = tuple(dict.fromkeys((*spoiled.notes, *better.notes)))
-    repaired = better.repaired if how == "plain" else tuple(dict.fromkeys((*better.repaired, "lost")))
+    no_longer = (fault for fault in (*spoiled.faults, *_lost(sentence, spoiled)) if fault not in better.faults)
+    repaired = tuple(dict.fromkeys((*better.repaired, *no_longer)))
     return replace(better, candidates=(better.candidates[0], *others), how=how, notes=notes, repaired=repaired)
 
 
@@ -196,11 +210,15 @@ def _left(sentence: SourceSentence, spoiled: Translation) -> Translation:
     return replace(
         spoiled,
         candidates=(_without_tokens(sentence.text, []),),
-        faults=tuple(dict.fromkeys((*spoiled.faults, "lost"))),
+        faults=tuple(dict.fromkeys((*spoiled.faults, *_lost(sentence, spoiled)))),
         confidence=None if spoiled.confidence is None else 0.0,
         words=(),
         how="source",
     )
+
+
+def _lost(sentence: SourceSentence, spoiled: Translation) -> list[Fault]:
+    return ["lost"] if losses_of(sentence, spoiled.text).grave else []
 
 
 def _without_tokens(text: str, parts: Sequence[Candidate]) -> Candidate:

@@ -17,9 +17,11 @@ from dragoman.options import (
     Into,
     Language,
     Numbers,
+    Protect,
     References,
     Run,
     Runs,
+    WholeLines,
     in_range,
     whole,
 )
@@ -44,9 +46,15 @@ def evaluate(
     compute_type: Numbers = None,
     to: Into = None,
     language: Language = None,
+    protect: Protect = True,
+    whole_lines: WholeLines = False,
     as_json: AsJson = False,
 ) -> None:
-    """Score translations against references."""
+    """Score translations against references.
+
+    A run translates as `dragoman translate` does: lines are cut into sentences, and what must come through does.
+    `--whole-lines --no-protect` is the bare model, as papers score it.
+    """
     from dragoman import evaluate as evaluation
     from dragoman.corpus import read_lines
 
@@ -74,7 +82,8 @@ def evaluate(
             **given,
         )
         settle(translator)
-        outputs = [t.text for t in translator.translate_stream(sources, warn=say, scores=False)]
+        stream = translator.translate_stream(sources, warn=say, scores=False, whole=whole_lines, protect=protect)
+        outputs = [translation.text for translation in stream]
     if output is not None:
         write_file(output, "".join(f"{line}\n" for line in outputs).encode())
     result = evaluation.evaluate(outputs, references, language)

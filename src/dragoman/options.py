@@ -51,6 +51,10 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directory; several make an ensemble.")]
+Protect = Annotated[
+    bool, typer.Option("--protect/--no-protect", help="See that numbers, addresses and the like come through.")
+]
+WholeLines = Annotated[bool, typer.Option("--whole-lines", help="Do not cut lines into sentences.")]
 Beam = Annotated[int | None, typer.Option("--beam", parser=whole(1, MOST_BEAM), help="Beam size; 1 is greedy.")]
 Alpha = Annotated[float | None, typer.Option("--alpha", parser=in_range(0, 100), help="Length penalty.")]
 Checkpoint = Annotated[str | None, typer.Option("--checkpoint", help="A kept checkpoint, for example step-00001000.")]
