@@ -15,7 +15,7 @@ from torch import nn
 from dragoman import ranks as ranks_module
 from dragoman.checkpoint import save_weights, weights_of
 from dragoman.config import RunConfig, load, parse_set
-from dragoman.ranks import Gradients, LostRankError, Ranks, launch, processes_for
+from dragoman.ranks import Gradients, LostRankError, Ranks, in_words, launch, processes_for, threads_for
 from dragoman.rundir import RunDirectory
 from dragoman.train import train_as_rank
 
@@ -256,9 +256,24 @@ def test_a_store_that_went_with_the_first_rank_and_an_error_of_the_computation(m
 def test_processes_are_as_many_as_cores_and_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
-    assert processes_for(0, micro_batches=4) == 4
-    assert processes_for(0, micro_batches=40) == 8
-    assert processes_for(3, micro_batches=1) == 3
+    assert processes_for(0, micro_batches=4, threads=0) == 4
+    assert processes_for(0, micro_batches=40, threads=0) == 8
+    assert processes_for(3, micro_batches=1, threads=0) == 3
+
+
+def test_processes_and_threads_fit_the_cores_and_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    for threads, processes in ((1, 8), (3, 2), (8, 1), (20, 1)):
+        assert processes_for(0, micro_batches=40, threads=threads) == processes
+        assert threads_for(threads, processes) == threads
+    assert (threads_for(0, 3), threads_for(0, 20)) == (2, 1)
+    assert in_words(1, 1, chosen=False) == "1 thread"
+    assert in_words(2, 4, chosen=False) == "2 processes of 4 threads each"
+    assert in_words(8, 1, chosen=True) == (
+        "8 processes of 1 thread each (train.processes = 0 takes 8 cores; --set train.processes=1 takes one process)"
+    )
+    assert in_words(4, 4, chosen=False) == "4 processes of 4 threads each (more than 8 cores: they wait for each other)"
 
 
 def test_one_buffer_holds_the_gradients_of_all() -> None:

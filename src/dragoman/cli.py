@@ -30,8 +30,6 @@ from dragoman.lab.cli import lab
 from dragoman.languages.cli import lm, mlm, tasks
 from dragoman.measuring import calibrate, compare, evaluate, quantize, score
 from dragoman.options import (
-    MOST_BEAM,
-    MOST_SEED,
     Alpha,
     AsJson,
     Beam,
@@ -59,6 +57,7 @@ from dragoman.options import (
 )
 from dragoman.parsing.cli import parse
 from dragoman.quickstart.cli import quickstart
+from dragoman.ranges import MOST_BEAM, MOST_SEED
 from dragoman.serve.cli import serve
 from dragoman.stress.cli import stress
 from dragoman.terminal import lines_from, say, settle, show, this_command

@@ -21,13 +21,15 @@ from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
 from dragoman.checkpoint import whole
-from dragoman.errors import DragomanError
+from dragoman.errors import ConfigError, DragomanError
 from dragoman.model import Transformer
+from dragoman.parallel import cores
 
 Item = TypeVar("Item")
 
 GO_ON = "the same command goes on from the last checkpoint"
 STARTING_SECONDS = 600.0  # by which one may come later to the first step than another, who had less to import and read
+MOST_PER_CORE = 8  # processes, or threads of each: so many more than there are cores only wait for each other
 SETTLING_SECONDS = 10.0  # for the others to notice, too, that one is lost
 
 
@@ -284,15 +286,44 @@ def started_by_torchrun() -> bool:
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
-def processes_for(asked: int, micro_batches: int) -> int:
-    """How many processes to train with; 0 asks for as many as there are cores (or GPUs) and work for them in a step.
+def require_room(processes: int, threads: int) -> None:
+    """Refuse what this machine cannot start, before it tries to."""
+    most = max(MOST_PER_CORE * cores(), torch.cuda.device_count())
+    for name, asked in (("processes", processes), ("threads", threads)):
+        if asked > most:
+            raise ConfigError(
+                f"train.{name} = {asked}; must be at most {most} here, {MOST_PER_CORE} for each of {cores()} cores; "
+                f"0 leaves the choice to Dragoman"
+            )
+
+
+def processes_for(asked: int, micro_batches: int, threads: int) -> int:
+    """How many processes to train with; 0 asks for as many as there is work for in a step, and as there are GPUs, or
+    cores for so many threads each (0: for one).
 
     Threads that share one small product wait for each other more than processes that share a step.
     """
     if asked:
         return asked
-    available = torch.cuda.device_count() or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else "1")
+    available = torch.cuda.device_count() or cores() // max(1, threads)
     return max(1, min(available, micro_batches))
+
+
+def threads_for(asked: int, processes: int) -> int:
+    """Of each process; 0 divides the cores among them."""
+    return asked or max(1, cores() // processes)
+
+
+def in_words(processes: int, threads: int, chosen: bool) -> str:
+    """`2 processes of 1 thread each`, and what follows from it for the cores."""
+    of_each = f"{threads} thread{'s' if threads > 1 else ''}"
+    said = of_each if processes == 1 else f"{processes} processes of {of_each} each"
+    there = f"{cores()} core{'s' if cores() > 1 else ''}"
+    if processes * threads > cores():
+        return f"{said} (more than {there}: they wait for each other)"
+    if chosen and processes > 1:
+        return f"{said} (train.processes = 0 takes {there}; --set train.processes=1 takes one process)"
+    return said
 
 
 def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None:

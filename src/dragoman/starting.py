@@ -15,7 +15,7 @@ from dragoman.dataset import Prepared, prepare
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.model import Transformer, count_parameters
 from dragoman.optimizer import make_optimizer
-from dragoman.ranks import Clock, Gradients, Ranks, ShardedGradients, divide, leads
+from dragoman.ranks import Clock, Gradients, Ranks, ShardedGradients, divide, in_words, leads, threads_for
 from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory, read_json
 from dragoman.runlog import NoLog, RunLog
@@ -65,7 +65,7 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
 def use_threads(asked: int, ranks: Ranks) -> None:
     """The cores, divided among the processes of this machine; torch's own choice where there is one process."""
     if asked or ranks.local_size > 1:
-        torch.set_num_threads(asked or max(1, (os.cpu_count() or 1) // ranks.local_size))
+        torch.set_num_threads(threads_for(asked, ranks.local_size))
 
 
 def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunConfig, Prepared]:
@@ -158,8 +158,8 @@ def say_start(at_work: Training) -> None:
     budget = f"{settings.steps:,} steps" if settings.minutes is None else f"{round(settings.minutes, 2):g} minutes"
     at_work.log.say(
         f"{count_parameters(at_work.model):,} parameters, {len(at_work.prepared.train):,} pairs, "
-        f"vocabulary {config.model.vocab_size:,}, "
-        f"{f'{ranks.size} processes of ' if ranks.size > 1 else ''}{torch.get_num_threads()} threads, {budget}"
+        f"vocabulary {config.model.vocab_size:,}, {budget}, "
+        f"{in_words(ranks.local_size, torch.get_num_threads(), chosen=settings.processes == 0)}"
     )
     if at_work.progress.step:
         at_work.log.say(f"going on from step {at_work.progress.step:,}")

@@ -29,7 +29,7 @@ from dragoman.evaluate import LEAST_TELLING_BLEU
 from dragoman.loss import smoothed_cross_entropy
 from dragoman.model import Transformer
 from dragoman.objectives import labels_in, make_batch_for
-from dragoman.ranks import Ranks, ShardedGradients, launch, processes_for, started_by_torchrun
+from dragoman.ranks import Ranks, ShardedGradients, launch, processes_for, require_room, started_by_torchrun
 from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory, read_json, step_of
 from dragoman.runlog import NoLog, clock
@@ -74,11 +74,12 @@ class Replay:
 def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | None = None) -> None:
     """Train a run, or go on with it from its last checkpoint. `again`: the command line that would go on with it."""
     settings = config.train
+    require_room(0 if started_by_torchrun() else settings.processes, settings.threads)
     if replay is None and already_finished(run, config):
         return
     if not started_by_torchrun():
         micro_batches = micro_batches_per_step(settings.batch_tokens, settings.micro_batch_tokens)
-        if (processes := processes_for(settings.processes, micro_batches)) > 1:
+        if (processes := processes_for(settings.processes, micro_batches, settings.threads)) > 1:
             launch(processes, train_as_rank, config, run, again, replay)
             return
     train_as_rank(config, run, again, replay)

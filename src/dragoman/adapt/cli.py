@@ -12,7 +12,6 @@ from dragoman import config as configuration
 from dragoman.config import CorpusConfig
 from dragoman.errors import UsageError
 from dragoman.options import (
-    MOST_SEED,
     AsJson,
     Beam,
     Changes,
@@ -25,6 +24,7 @@ from dragoman.options import (
     in_range,
     overrides_from,
 )
+from dragoman.ranges import MOST_SEED
 from dragoman.terminal import say, show, this_command
 
 
