@@ -8,10 +8,12 @@ the training loop reads the same for one process and for hundreds.
 import atexit
 import logging
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -21,9 +23,10 @@ from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
 from dragoman.checkpoint import whole
-from dragoman.errors import ConfigError, DragomanError
+from dragoman.errors import ConfigError, DragomanError, UnheardError
 from dragoman.model import Transformer
 from dragoman.parallel import cores
+from dragoman.telling import to_stderr
 
 Item = TypeVar("Item")
 
@@ -97,7 +100,8 @@ class Ranks:
         if self.size == 1:
             return work()
         if not self.leads:
-            self._store.wait([name], timedelta(days=7))  # a collective would run into its timeout
+            while not self._store.check([name]):  # a collective would run into its timeout, a wait would hear no signal
+                time.sleep(0.05)
             return work()
         result = work()
         self._store.set(name, "done")
@@ -332,7 +336,8 @@ def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # the ranks say themselves what is wrong
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("torch.")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the ranks say themselves what is wrong
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -344,7 +349,8 @@ def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None
         shutdown_timeout=600,  # what was asked to stop finishes its step and saves
     )
     try:
-        elastic_launch(config, _as_rank)(work, *arguments)
+        with _handlers_kept():
+            elastic_launch(config, _as_rank)(work, *arguments)
     except ChildFailedError as error:
         codes = [failure.exitcode for failure in error.failures.values()]
         code = next((code for code in codes if code > 1), 1)
@@ -355,20 +361,40 @@ def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None
         raise KeyboardInterrupt from None
 
 
+@contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """The launcher puts handlers of its own in place of ours, and leaves them there."""
+    stopping = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    before = {number: signal.getsignal(number) for number in stopping}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler or signal.SIG_DFL)
+
+
 def _as_rank(work: Callable[..., object], *arguments: Any) -> None:
     """A rank's whole life. It prints its own one line, as the command line does for a single process."""
     os.setpgrp()  # Ctrl-C reaches the launcher alone, which passes it on once
+    if not leads():  # until the loop listens: they have nothing to put in order, and may be waiting in C for the first
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         work(*arguments)
     except LostRankError as error:
         # The rank that ended had more to say, unless it was killed.
         if error.noticed_first if error.hung else leads():
-            print(f"dragoman: {error}", file=sys.stderr)
+            _complain(error)
         sys.exit(1)
     except DragomanError as error:
-        print(f"dragoman: {error}", file=sys.stderr)
+        _complain(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
         leave()
+
+
+def _complain(error: DragomanError) -> None:
+    with suppress(UnheardError):
+        to_stderr(f"dragoman: {error}")

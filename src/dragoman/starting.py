@@ -2,7 +2,6 @@
 is one; and whether there is anything left to do."""
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from dragoman.ranks import Clock, Gradients, Ranks, ShardedGradients, divide, in
 from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory, read_json
 from dragoman.runlog import NoLog, RunLog
+from dragoman.telling import to_stderr
 
 
 @dataclass
@@ -88,7 +88,7 @@ def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunCon
 
     def say(line: str) -> None:
         if ranks.leads:
-            print(line, file=sys.stderr)
+            to_stderr(line)
 
     prepared = prepare(config.data, config.model.vocab_size, config.train.seed, run.path, say)
     config = replace(config, model=replace(config.model, vocab_size=prepared.tokenizer.vocab_size))
@@ -127,8 +127,7 @@ def already_finished(run: RunDirectory, config: RunConfig) -> bool:
     if not nothing_left(config.train, progress) or read_json(run.model_card_path).get("finished_at") != progress.step:
         return False
     if leads():
-        print(f"{run.path} is finished ({progress.step:,} steps); to go on, raise --steps or --minutes",
-              file=sys.stderr)  # fmt: skip
+        to_stderr(f"{run.path} is finished ({progress.step:,} steps); to go on, raise --steps or --minutes")
     return True
 
 

@@ -146,7 +146,7 @@ def train_as_rank(
                 require_about_memory(at_work, error)
                 short_of_memory = True
             gradients.extra[2] = at_work.clock.part()
-            gradients.extra[3] = interruption.asked
+            gradients.extra[3] = interruption.asked or log.unheard
             gradients.extra[4] = short_of_memory
             gradients.sum_over(ranks, progress.step)
             step_loss, step_nll, seconds, asked, ranks_short_of_memory = gradients.extra.tolist()
@@ -183,6 +183,8 @@ def train_as_rank(
             if not progress.validated:  # the budget ended between two validations
                 validate_and_save(at_work)
             finish(at_work)
+            if interruption.asked:  # too late to stop this, in time for what would come next
+                raise KeyboardInterrupt
         return model
 
 
