@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.abbreviations import Abbreviations, abbreviations
+from dragoman.protected_spans import SYMBOL
 
 # After a mark that ends a sentence, its closing quotes and a space; scripts without spaces need none. A French closing
 # quote stands apart, which a German opening one does too: only before a space is it a closing one. No quantifier gives
@@ -30,6 +31,8 @@ _LIST_MARK = re.compile(r"[ \t]*+(?:[-*+•‣◦▪–—·][ \t]+|\(?\d{1,3}[.
 _PREFIX = re.compile(r"[ \t]*+(?:>[ \t]?)*+[ \t]*+")  # indentation, and the marks of quoted mail
 _LINE = re.compile(r"[^\r\n]+")
 _BREAK = re.compile(r"(?<![ \t])[ \t]*+(?:\r\n|\r|\n)[ \t]*+(?:>[ \t]?)*+[ \t]*+")
+_SYMBOLS_BEFORE = re.compile(rf"(?:(?:{SYMBOL.pattern})\s*+)++")
+_SYMBOL_AFTER = re.compile(rf"\s*(?:{SYMBOL.pattern})\Z")
 _ROMAN = re.compile(r"[IVXLCDM]{2,}")
 NARROWEST = 50  # characters: shorter lines are verses, items or addresses rather than a paragraph that was wrapped
 
@@ -150,8 +153,14 @@ def sentences(text: str, start: int, end: int, language: str | None = None) -> I
 def fitting_sentences(
     text: str, start: int, end: int, fits: Fits, language: str | None = None
 ) -> Iterator[tuple[int, int]]:
+    """Without the emoji and arrows before and after them, too: no words, and models that never saw them stumble."""
     for first, last in sentences(text, start, end, language):
-        yield from cut_to_fit(text, first, last, fits)
+        symbols = _SYMBOLS_BEFORE.match(text, first, last)
+        first = first if symbols is None else symbols.end()
+        while last > first and (symbols := _SYMBOL_AFTER.search(text, max(first, last - _LONGEST), last)) is not None:
+            last = symbols.start()
+        if first < last:
+            yield from cut_to_fit(text, first, last, fits)
 
 
 def cut_to_fit(text: str, start: int, end: int, fits: Fits) -> Iterator[tuple[int, int]]:
