@@ -19,6 +19,7 @@ from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory, read_json
 from dragoman.runlog import NoLog, RunLog
 from dragoman.telling import to_stderr
+from dragoman.tokenizer import load_tokenizer
 
 
 @dataclass
@@ -60,6 +61,18 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
     if checkpoint is not None and progress.validated:
         log_checkpoint(at_work, checkpoint)
     return at_work
+
+
+def go_back(
+    config: RunConfig, model: Transformer, optimizer: torch.optim.Optimizer, checkpoint: Path | None
+) -> Progress:
+    """Put the model and the optimiser back to a checkpoint, or to the very beginning, on the device where they are."""
+    if checkpoint is not None:
+        return load_training_state(checkpoint, model, optimizer)
+    torch.manual_seed(config.train.seed)
+    model.load_state_dict(make_model(config.model).state_dict())
+    optimizer.state.clear()
+    return Progress(validated=False)
 
 
 def use_threads(asked: int, ranks: Ranks) -> None:
@@ -113,8 +126,9 @@ def require_same_run(before: RunConfig, now: RunConfig, run: RunDirectory) -> No
     for (key, old), (_, new) in zip(flatten(before), flatten(now), strict=True):
         section, name = key.split(".")
         fixed = section == "model" or (section == "train" and name not in may_change)
-        # 0 leaves the size to the text, and a text may have given fewer pieces than were asked for.
-        if fixed and old != new and not (key == "model.vocab_size" and (new == 0 or new > old)):
+        # 0 leaves the size to the text, which may have given fewer pieces than were asked for, or needed more.
+        as_asked = key == "model.vocab_size" and (new == 0 or new > old or load_tokenizer(run.path).is_alphabet())
+        if fixed and old != new and not as_asked:
             raise ConfigError(f"{run.path}: {key} was {old} when this run began, is {new} now; give a new --out")
 
 

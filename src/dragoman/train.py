@@ -15,7 +15,6 @@ from dragoman.checkpoint import (
     Progress,
     average,
     last_sound_checkpoint,
-    load_training_state,
     optimizer_state_of,
     promote,
     save_checkpoint,
@@ -51,6 +50,7 @@ from dragoman.starting import (
     already_finished,
     begin,
     budget_used,
+    go_back,
     log_checkpoint,
     nothing_left,
     say_start,
@@ -154,6 +154,7 @@ def train_as_rank(
             if ranks_short_of_memory:
                 make_room(at_work, data, step_rows)
                 continue  # the same step again, on all ranks
+            meter.note(rate)
             gradient_norm = gradients.norm()
             if not math.isfinite(step_loss) or not math.isfinite(gradient_norm):
                 skip(at_work, data, step_rows, step_loss, gradient_norm)
@@ -164,7 +165,7 @@ def train_as_rank(
             gradients.clear()
 
             progress.advance()
-            meter.add(step_loss, step_nll, tokens, rate)
+            meter.add(step_loss, step_nll, tokens)
             validates = progress.step % settings.valid_steps == 0
             # Soon after the start, so that one sees it go; and before a validation, whose checkpoint ends a stretch.
             if progress.step % LOG_EVERY == 0 or progress.step in (1, 10) or validates:
@@ -253,13 +254,9 @@ def skip(at_work: Training, data: Dataset, rows: Sequence[np.ndarray], loss: flo
     if at_work.config.train.shard:
         raise DragomanError(f"{in_a_row} steps in a row were not finite; lower train.peak_rate in a new --out "
                             f"(divided models cannot go back by themselves)")  # fmt: skip
-    reached, good = progress.step, Progress(validated=False)
-    if checkpoint := ranks.first(f"setback {progress.setbacks}", lambda: last_sound_checkpoint(run, log.say)):
-        good = load_training_state(checkpoint, at_work.model, at_work.optimizer)
-    else:
-        torch.manual_seed(at_work.config.train.seed)
-        at_work.model.load_state_dict(make_model(at_work.config.model).state_dict())
-        at_work.optimizer.state.clear()
+    reached = progress.step
+    checkpoint = ranks.first(f"setback {progress.setbacks}", lambda: last_sound_checkpoint(run, log.say))
+    good = go_back(at_work.config, at_work.model, at_work.optimizer, checkpoint)
     vars(progress).update(vars(after_a_setback(progress, good, run)))
     log.write("setback", progress.step, reached=reached, rate_factor=progress.rate_factor)
     log.say(f"{in_a_row} steps in a row were not finite: back to step {progress.step:,}, from here on at "
@@ -307,9 +304,12 @@ class Meter:
         self.progress, self.settings, self.now = progress, settings, now
         self.since, self.tokens_here = now(), 0
 
-    def add(self, loss: float, nll: float, tokens: int, rate: float) -> None:
-        if self.settings.minutes is not None:  # the clock decided it: kept, so that the step can be done again
+    def note(self, rate: float) -> None:
+        """The rate of a step, whatever becomes of it: where the clock decided it, it is kept for doing that again."""
+        if self.settings.minutes is not None:
             self.progress.pending_rates.append(rate)
+
+    def add(self, loss: float, nll: float, tokens: int) -> None:
         self.progress.pending_loss += loss
         self.progress.pending_nll += nll
         self.progress.pending_tokens += tokens
