@@ -132,11 +132,12 @@ def test_ranks_with_different_clocks_end_with_the_same_weights(pairs: Path, tmp_
 
 @pytest.mark.parametrize("shard", ["false", pytest.param("true", marks=pytest.mark.full)], ids=["replicas", "divided"])
 def test_verify_passes_on_a_run_of_two_processes_in_minutes(
-    shard: str, pairs: Path, tmp_path: Path, cli: Callable[..., Any]
+    shard: str, pairs: Path, tmp_path: Path, cli: Callable[..., Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
     by_the_clock = ["--minutes", "0.05", "--set", "train.schedule=linear", "--set", f"train.shard={shard}"]
     ran = cli("train", "--pairs", pairs, "--out", tmp_path / "run", *settings(2, 100_000), *by_the_clock)
     assert ran.code == 0, ran.stderr
+    assert ", 0.05 minutes, 2 processes of 1 thread each" in capfd.readouterr().err
     ran = cli("verify", tmp_path / "run")
     assert ran.code == 0, ran.stderr
     assert "weights, optimiser and losses are the same to the bit" in ran.stdout
@@ -260,6 +261,20 @@ def test_processes_are_as_many_as_cores_and_work(monkeypatch: pytest.MonkeyPatch
     assert processes_for(0, micro_batches=4, threads=0) == 4
     assert processes_for(0, micro_batches=40, threads=0) == 8
     assert processes_for(3, micro_batches=1, threads=0) == 3
+
+
+def test_threads_that_take_all_cores_leave_room_for_one_process(
+    pairs: Path, tmp_path: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    asked = ["--set", "train.processes=0", "--set", "train.threads=2", "--set", "train.valid_sentences=1"]
+    before = torch.get_num_threads()
+    try:
+        ran = cli("train", "--pairs", pairs, "--out", tmp_path / "run", *settings(1, 1), *asked)
+    finally:
+        torch.set_num_threads(before)
+    assert ran.code == 0, ran.stderr
+    assert ", 1 steps, 2 threads\n" in ran.stderr  # one process is in no need of a launcher, and writes here
 
 
 def test_processes_and_threads_fit_the_cores_and_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
