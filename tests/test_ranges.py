@@ -117,22 +117,23 @@ def test_a_number_of_a_configuration_outside_of_its_range_is_refused(key: str) -
 
 REFUSED = {
     "train.threads=1000000": "train.threads = 1000000; must be at least 0 and at most 4,096",
-    "train.threads=4000": "train.threads = 4000; must be at most",
-    "train.processes=300": "train.processes = 300; must be at most",
+    "train.threads=4000": "train.threads = 4000; must be at most 8 here, 4 for each of 2 cores",
+    "train.processes=300": "train.processes = 300; must be at most 8 here, 4 for each of 2 cores",
     "train.seed=-1": "train.seed = -1; must be at least 0 and at most 9,223,372,036,854,775,807",
     "train.seed=9223372036854775808": "train.seed = 9223372036854775808; must be at least 0",
     "train.answer_seconds=1e300": "train.answer_seconds = 1e+300; must be above 0",
 }
 
 
+@pytest.mark.parametrize("command", ["train --steps 1 --pairs", "quickstart --minutes 0.1"])
 @pytest.mark.parametrize("change", REFUSED)
 def test_a_training_that_is_refused_leaves_nothing_behind(
-    change: str, tiny_text: Path, tiny_settings: list[str], tmp_path: Path, cli: Callable[..., Any],
+    change: str, command: str, tiny_text: Path, tiny_settings: list[str], tmp_path: Path, cli: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    flags = ["--pairs", tiny_text / "train.tsv", "--out", tmp_path / "runs" / "run", *tiny_settings, "--set", change]
-    ran = cli("train", "--steps", "1", *flags)
+    changes = [*tiny_settings, "--set", change]
+    ran = cli(*command.split(), tiny_text / "train.tsv", "--out", tmp_path / "runs" / "run", *changes)
     assert ran.code == 3, ran.stderr
     assert REFUSED[change] in ran.stderr.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []

@@ -32,7 +32,7 @@ Item = TypeVar("Item")
 
 GO_ON = "the same command goes on from the last checkpoint"
 STARTING_SECONDS = 600.0  # by which one may come later to the first step than another, who had less to import and read
-MOST_PER_CORE = 8  # processes, or threads of each: so many more than there are cores only wait for each other
+MOST_PER_CORE = 4  # processes, or threads of each: so many more than there are cores only wait for each other
 SETTLING_SECONDS = 10.0  # for the others to notice, too, that one is lost
 
 
