@@ -68,7 +68,7 @@ def test_train_tells_its_way_in_plain_lines(tiny_text: Path, tiny_settings: list
     ran = cli("train", *data, "--out", "my run", "--steps", "3", "--seed", "7", *tiny_settings)
     assert (ran.code, ran.stdout) == (0, "")
     assert "\x1b" not in ran.stderr
-    assert "200 pairs, vocabulary 400, 1 threads, 3 steps" in ran.stderr
+    assert "200 pairs, vocabulary 400, 3 steps, 1 thread" in ran.stderr
     assert "BLEU" in ran.stderr
     assert ran.stderr.endswith("try it: echo \"...\" | dragoman translate 'my run'\n")
     config = RunDirectory(here / "my run").read_config()

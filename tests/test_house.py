@@ -17,6 +17,7 @@ PACKAGE = ROOT / "src" / "dragoman"
 # The way of the data, docs/architecture.md. A module imports only from modules above it.
 ORDER = [
     "errors",
+    "ranges",
     "config",
     "telling",
     # text -> tokens -> batches
@@ -109,6 +110,7 @@ ORDER = [
 NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "common", "manager", "base", "misc"}
 WITHOUT_TORCH = [
     "errors",
+    "ranges",
     "config",
     "telling",
     "parallel",

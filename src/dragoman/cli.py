@@ -1,6 +1,7 @@
 """The command line: one function a command, heavy imports inside. stdout is data, stderr is progress.
 
-Exit codes: 0 done, 2 wrong usage, 3 data or configuration at fault, 1 another failure, 130 interrupted.
+Exit codes: 0 done, 2 wrong usage, 3 data or configuration at fault, 1 another failure, 130 asked to stop: interrupted,
+or whoever read its progress has left.
 """
 
 import dataclasses
@@ -11,6 +12,7 @@ import shlex
 import sys
 import traceback
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -23,15 +25,13 @@ from dragoman.corrections.cli import corrections
 from dragoman.corrections.using import corrections_for
 from dragoman.doctor.cli import doctor
 from dragoman.documents.cli import translate_file
-from dragoman.errors import DragomanError, UsageError
+from dragoman.errors import DragomanError, UnheardError, UsageError
 from dragoman.export.cli import bundle, export, import_, reproduce, unbundle
 from dragoman.inspection.cli import inspect
 from dragoman.lab.cli import lab
 from dragoman.languages.cli import lm, mlm, tasks
 from dragoman.measuring import calibrate, compare, evaluate, quantize, score
 from dragoman.options import (
-    MOST_BEAM,
-    MOST_SEED,
     Alpha,
     AsJson,
     Beam,
@@ -62,6 +62,7 @@ from dragoman.options import (
 )
 from dragoman.parsing.cli import parse
 from dragoman.quickstart.cli import quickstart
+from dragoman.ranges import MOST_BEAM, MOST_SEED
 from dragoman.serve.cli import serve
 from dragoman.stress.cli import stress
 from dragoman.terminal import lines_from, say, settle, show, this_command
@@ -398,7 +399,8 @@ def _one_line(message: Warning | str, *_: Any, **__: Any) -> None:
 def _fail(message: str, code: int, prefix: str = "dragoman: ") -> NoReturn:
     if os.environ.get("DRAGOMAN_TRACEBACK"):
         traceback.print_exc()
-    say(f"{prefix}{message}")
+    with suppress(UnheardError):
+        say(f"{prefix}{message}")
     sys.exit(code)
 
 

@@ -9,9 +9,7 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.engines import ComputeType, EngineName
-
-MOST_SEED = 2**63 - 1  # what a generator of random numbers is begun with
-MOST_BEAM = 256
+from dragoman.ranges import MOST_BEAM, MOST_SEED
 
 
 def in_range(least: float, most: float = 1e9, *, above: bool = False) -> Callable[[str], float]:

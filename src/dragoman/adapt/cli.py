@@ -12,7 +12,6 @@ from dragoman import config as configuration
 from dragoman.config import CorpusConfig
 from dragoman.errors import UsageError
 from dragoman.options import (
-    MOST_SEED,
     AsJson,
     Beam,
     Changes,
@@ -26,6 +25,7 @@ from dragoman.options import (
     overrides_from,
     whole,
 )
+from dragoman.ranges import MOST_SEED
 from dragoman.terminal import say, show, this_command
 
 

@@ -12,7 +12,6 @@ from dragoman import config as configuration
 from dragoman.config import RunConfig
 from dragoman.errors import UsageError
 from dragoman.options import (
-    MOST_SEED,
     AsJson,
     Changes,
     Checkpoint,
@@ -28,6 +27,7 @@ from dragoman.options import (
     overrides_from,
     whole,
 )
+from dragoman.ranges import MOST_SEED
 from dragoman.terminal import lines_from, say, show, this_command
 
 Texts = Annotated[list[Path], typer.Option("--text", help="Plain text, one sentence a line (.gz too).")]

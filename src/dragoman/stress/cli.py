@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from dragoman.errors import DataError, UsageError
-from dragoman.options import MOST_SEED, AsJson, EngineChoice, Into, Run, whole
+from dragoman.options import AsJson, EngineChoice, Into, Run, whole
+from dragoman.ranges import MOST_SEED
 from dragoman.terminal import say, show
 
 
