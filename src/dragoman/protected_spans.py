@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from dragoman.code_spans import code_spans
 from dragoman.glossary import KEPT_PATTERNS, inside_a_word, is_word_character
 
 Kind = Literal["url", "e-mail", "placeholder", "number", "symbol", "code"]
@@ -65,9 +66,11 @@ def protected_spans(text: str, also: Sequence[str] = (), source: str | None = No
         places = _alone if _alone(text if source is None else source, stretch) else _anywhere
         for start, end in places(text, stretch):
             take("code", start, end)
-    for kind, pattern in _EXACT:
-        for match in pattern.finditer(text):
-            take(kind, match.start(), match.end())
+    # Of those that overlap, the one that begins first: a path in a tag is the tag's, {1} in a formula the formula's.
+    exact = [(*match.span(), kind) for kind, pattern in _EXACT for match in pattern.finditer(text)]
+    exact += [(start, end, "code") for start, end in code_spans(text)]
+    for start, end, kind in sorted(exact, key=lambda one: (one[0], -one[1])):
+        take(kind, start, end)
     for match in SYMBOL.finditer(text):
         take("symbol", match.start(), match.end())
     for match in _NUMBER.finditer("".join(free)):

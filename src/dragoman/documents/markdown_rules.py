@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-from dragoman.documents.code_spans import is_formula
+from dragoman.code_spans import is_formula
 
 _NOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
 _BLOCK = re.compile(r"\$\$|\\{1,2}\[|\\begin\{(?P<name>[A-Za-z]+\*?)\}")
