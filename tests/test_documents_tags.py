@@ -1,4 +1,4 @@
-"""Where tags go, and which way a sentence takes when something was lost."""
+"""Where tags go, what must be kept, and which way a sentence takes when something was lost."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ from dragoman.documents.formats import Format
 from dragoman.documents.html import html_pieces
 from dragoman.documents.report import Listed, Report
 from dragoman.documents.translating import sentences_in, translate_bytes, translated, written
-from dragoman.protected_spans import protected_spans
+from dragoman.protected_spans import difference, protected_spans
 
 
 def said(document: str, interpreter: Scripted, kind: Format = "html") -> tuple[str, Report]:
@@ -60,6 +60,36 @@ def test_without_an_alignment_tags_go_by_the_order_of_words_and_it_is_said() -> 
     text = "".join(written(pieces, answers, interpreter, Report(found.append)))
     assert text == "A <b>RED</b> DOG"
     assert found[0].notes == ("tags placed by the order of the words: no alignment",)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("see https://a.b/c?d=1. Now", ["https://a.b/c?d=1"]),
+        ("(https://en.x/Mercury_(planet)) or www.x.y!", ["https://en.x/Mercury_(planet)", "www.x.y"]),
+        ("mail a.b+c@d-e.org.", ["a.b+c@d-e.org"]),
+        (
+            "{name} {{x y}} ${z} %s %(n)d %1$s %.2f {0}",
+            ["{name}", "{{x y}}", "${z}", "%s", "%(n)d", "%1$s", "%.2f", "{0}"],
+        ),
+        ("100% sure, 50% discount", ["100", "50"]),
+        ("a <x/> b &amp; c", ["<x/>", "&amp;"]),
+        ("1,234.50 and 1 000 and 5:30", ["1,234.50", "1 000", "5", "30"]),
+        ("nothing", []),
+    ],
+)
+def test_what_must_be_kept(text: str, kept: list[str]) -> None:
+    assert [found.text for found in protected_spans(text)] == kept
+
+
+def test_numbers_may_change_their_marks_but_not_their_digits() -> None:
+    assert difference("1,234.50 euro", "1.234,50 Euro").lost == []
+    assert difference("1,234.50 euro", "1 234,50 euro").lost == []
+    assert difference("in 1998", "en 1999") == (["1998"], [], ["1999"])
+    assert difference("3 and 3", "3").lost == ["3"]
+    assert difference("4.5 stars", "2. Sterne").lost == ["4.5"]
+    assert difference("4.5 stars", "45 Sterne").lost == ["4.5"]
+    assert difference("one {x}", "1 {x} {y}") == ([], ["{y}"], ["1"])
 
 
 def ways(report: Report) -> dict[str, int]:

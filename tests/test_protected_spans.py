@@ -1,4 +1,4 @@
-"""What must be the same in a translation is found, compared, and kept by every way a sentence takes."""
+"""Code is protected in every text, as addresses and placeholders are."""
 
 import pytest
 from interpreting import Scripted, Searching
@@ -11,17 +11,6 @@ from dragoman.translations import SourceSentence
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("see https://a.b/c?d=1. Now", ["https://a.b/c?d=1"]),
-        ("(https://en.x/Mercury_(planet)) or www.x.y!", ["https://en.x/Mercury_(planet)", "www.x.y"]),
-        ("mail a.b+c@d-e.org.", ["a.b+c@d-e.org"]),
-        (
-            "{name} {{x y}} ${z} %s %(n)d %1$s %.2f {0}",
-            ["{name}", "{{x y}}", "${z}", "%s", "%(n)d", "%1$s", "%.2f", "{0}"],
-        ),
-        ("100% sure, 50% discount", ["100", "50"]),
-        ("a <x/> b &amp; c", ["<x/>", "&amp;"]),
-        ("1,234.50 and 1 000 and 5:30", ["1,234.50", "1 000", "5", "30"]),
-        ("nothing", []),
         ("copy with Ctrl+C, then F5", ["Ctrl+C", "F5"]),
         (r"see C:\Users\x and /usr/bin.", [r"C:\Users\x", "/usr/bin"]),
         ("type =SUM(A1:A3) in 2 cells", ["=SUM(A1:A3)", "2"]),
@@ -30,21 +19,10 @@ from dragoman.translations import SourceSentence
         ("a <a href='/usr/bin/x.html'>b</a>", ["<a href='/usr/bin/x.html'>", "</a>"]),
         ("see https://a.b/usr/bin/x.html, x.html", ["https://a.b/usr/bin/x.html", "x.html"]),
         ("and/or he/she, A+B, AC/DC, Windows/Linux, C++", []),
-        ("3/4 of it, 24/7", ["3", "4", "24", "7"]),
     ],
 )
-def test_what_must_be_kept(text: str, kept: list[str]) -> None:
+def test_code_is_kept_whole_and_what_only_looks_like_it_is_not(text: str, kept: list[str]) -> None:
     assert [found.text for found in protected_spans(text)] == kept
-
-
-def test_numbers_may_change_their_marks_but_not_their_digits() -> None:
-    assert difference("1,234.50 euro", "1.234,50 Euro").lost == []
-    assert difference("1,234.50 euro", "1 234,50 euro").lost == []
-    assert difference("in 1998", "en 1999") == (["1998"], [], ["1999"])
-    assert difference("3 and 3", "3").lost == ["3"]
-    assert difference("4.5 stars", "2. Sterne").lost == ["4.5"]
-    assert difference("4.5 stars", "45 Sterne").lost == ["4.5"]
-    assert difference("one {x}", "1 {x} {y}") == ([], ["{y}"], ["1"])
 
 
 @pytest.mark.parametrize(
@@ -52,7 +30,8 @@ def test_numbers_may_change_their_marks_but_not_their_digits() -> None:
 )
 def test_code_that_is_lost_is_looked_for_and_never_translated(code: str) -> None:
     assert difference(f"now {code} here", f"nun {code.swapcase()} dort").lost == [code]
-    assert difference(f"now {code} here", f"nun {code} dort") == ([], [], [])
+    kept = difference(f"now {code} here", f"nun {code} dort")
+    assert [*kept.lost, *kept.added, *kept.numbers_added] == []
     # A model that knows names and no code.
     spoils = Scripted(lambda text: " ".join(word if word == "Tom" else "la" for word in text.split()))
     (translation,) = translate_protected([SourceSentence(f"now {code} here")], Searching(spoils))
