@@ -15,8 +15,9 @@ from dragoman.documents.html import html_pieces
 from dragoman.documents.office import DOCX_PARTS, ODT_PARTS, docx_pieces, odt_pieces
 from dragoman.documents.office_styles import Styles, docx_styles, odt_styles
 from dragoman.documents.plain import text_pieces
+from dragoman.documents.po import po_pieces
 from dragoman.documents.settings import DEFAULTS, FormatSettings
-from dragoman.documents.strings import json_pieces, po_pieces
+from dragoman.documents.strings import json_pieces
 from dragoman.documents.subtitles import subtitle_pieces
 from dragoman.errors import DataError, UsageError
 
@@ -128,7 +129,7 @@ def _text_pieces(
         case "srt" | "vtt":
             return subtitle_pieces(chunks, vtt=kind == "vtt")
         case "po":
-            return po_pieces(chunks)
+            return _named(po_pieces(chunks, settings), name)
         case "json":
             return _named(json_pieces(chunks), name)
         case "markdown":
@@ -147,7 +148,7 @@ def _named(pieces: Iterator[str | Flow], name: str) -> Iterator[str | Flow]:
     try:
         yield from pieces
     except DataError as error:
-        raise DataError(f"{name}: {error}") from None
+        raise type(error)(f"{name}: {error}") from None
 
 
 def _member_pieces(
