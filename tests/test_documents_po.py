@@ -1,5 +1,7 @@
 """PO: what a machine filled in is marked, another language is refused, and a label keeps the mark of its key."""
 
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ import polib
 import pytest
 from interpreting import Scripted, careful
 
-from dragoman.documents.accelerators import Accelerator, accelerator_in, with_accelerator
+from dragoman.documents.accelerators import DOUBLED, Accelerator, accelerator_in, with_accelerator
 from dragoman.documents.settings import DEFAULTS, FormatSettings
 from dragoman.documents.translating import translate_bytes
 from dragoman.errors import DataError
@@ -74,8 +76,6 @@ def test_a_file_in_another_language_is_refused() -> None:
 
 @pytest.fixture
 def run(tiny_run: Path, tmp_path: Path) -> Path:
-    import shutil
-
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
     (run / "languages.json").write_text('{"source": "en", "target": "eo"}', encoding="utf-8")
     return run
@@ -133,12 +133,12 @@ def test_the_command_and_python_refuse_mark_and_protect(run: Path, tmp_path: Pat
     ],
 )
 def test_a_label_has_the_mark_of_its_key_once(label: str, translated: str) -> None:
-    """The model never sees the mark: it would leave it out, or write it elsewhere."""
-    interpreter = Scripted(careful)
-    read = polib.pofile(through(f'msgid "{label}"\nmsgstr ""\n', interpreter))
-    assert read[0].msgstr == translated
-    if accelerator_in(label):
-        assert not any(mark + letter in asked for asked in interpreter.asked for mark in "&_~" for letter in "fxAeaosc")
+    assert polib.pofile(through(f'msgid "{label}"\nmsgstr ""\n'))[0].msgstr == translated
+    if accelerator_in(label) or DOUBLED.search(label):
+        # A model that writes none of these marks, nor what it is given to copy.
+        forgets = Scripted(lambda text: re.sub(r"[&_~%]\w?", "", text.upper().replace("TOM", "Tom")))
+        read = polib.pofile(through(f'msgid "{label}"\nmsgstr ""\n', forgets))
+        assert read[0].msgstr == translated
 
 
 @pytest.mark.parametrize(
