@@ -116,6 +116,7 @@ def test_the_command_and_python_refuse_mark_and_protect(run: Path, tmp_path: Pat
     [
         ("&file", "&FILE"),
         ("e&xit", "E&XIT"),
+        ("&never ask again.", "&NEVER ASK AGAIN."),
         ("Save _As...", "SAVE _AS..."),
         ("E_xit", "E_XIT"),
         ("~edit", "~EDIT"),

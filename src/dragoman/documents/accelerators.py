@@ -56,17 +56,22 @@ def with_accelerator(text: str, accelerator: Accelerator) -> str:
 def _places(text: str, mark: str, sure: bool) -> list[int]:
     """Where a mark may be that of an accelerator: before a letter, and in no address, placeholder or code."""
     found = [match.start() for match in _SINGLE[mark].finditer(text)]
-    if not found or (not sure and _END_OF_SENTENCE.search(text)):
+    if not found:
         return []
     taken = _protected(text)
     return [at for at in found if at not in taken and (sure or _in_a_label(text, at, mark))]
 
 
 def _in_a_label(text: str, at: int, mark: str) -> bool:
-    """Not AT&T, nor file_name: inside a word only where it is the label's way to write one, as in E_xit or E&xit."""
-    before, after = text[at - 1 : at], text[at + 1]
+    """Not AT&T, nor file_name: inside a word only where it is the label's way to write one, as in E_xit or E&xit. A
+    sentence that ends in a full stop is no label, but for one with & before a word."""
+    before, after = text[max(0, at - 1) : at], text[at + 1]
+    if mark == "&" and not before.isalnum():
+        return True
+    if _END_OF_SENTENCE.search(text):
+        return False
     if not before.isalnum():
-        return mark != "~" or after.isalpha()
+        return mark == "_" or after.isalpha()
     if mark == "_":
         word = re.search(r"\w*\Z", text[:at])
         return word is not None and word[0][:1].isupper() and word[0].isalpha() and after.islower()
