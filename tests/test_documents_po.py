@@ -49,6 +49,14 @@ def test_a_setting_leaves_it_unmarked() -> None:
     assert through(entry, settings=FormatSettings(fuzzy=False)) == entry.replace('msgstr ""', 'msgstr "DOG"')
 
 
+def test_a_placeholder_of_its_format_comes_through() -> None:
+    """The model loses the sign, and the number of it is there all the same."""
+    loses = Scripted(lambda text: text.upper().replace("%", "").replace("TOM", "Tom"))
+    for flag in ("qt-format", "kde-format", "qt-plural-format"):
+        said = through(f'#, {flag}\nmsgid "%1 &files"\nmsgstr ""\n', loses)
+        assert said == f'#, fuzzy, {flag}\nmsgid "%1 &files"\nmsgstr "%1 &FILES"\n'
+
+
 def test_what_stays_empty_is_not_fuzzy() -> None:
     entry = 'msgid "hello %s"\nmsgstr ""\n'
     assert through(entry, Scripted(lambda _: "{x}")) == entry

@@ -18,6 +18,8 @@ from dragoman.translations import SourceSentence
         ("so $a_{1}^2$ is", ["$a_{1}^2$"]),
         ("a <a href='/usr/bin/x.html'>b</a>", ["<a href='/usr/bin/x.html'>", "</a>"]),
         ("see https://a.b/usr/bin/x.html, x.html", ["https://a.b/usr/bin/x.html", "x.html"]),
+        ("at %H:%M:%S, %-d %B", ["%H", "%M", "%S", "%-d", "%B"]),
+        ("100 % sure, the %age, 5 %ige", ["100", "5"]),
         ("and/or he/she, A+B, AC/DC, Windows/Linux, C++", []),
     ],
 )

@@ -19,6 +19,7 @@ _FIELD = re.compile(
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _FLAGS = re.compile(r"^#,[ \t]*(?P<flags>.*)$", re.MULTILINE)
+_COPIED_QT = re.compile(rf"{DOUBLED.pattern}|%L?\d{{1,2}}|%n\b")
 _BEFORE_MESSAGE = re.compile(r"^(?:#\||msg)", re.MULTILINE)
 
 
@@ -69,7 +70,7 @@ def _entry_flow(
         plural = key not in ("msgstr", "msgstr[0]")
         source = values.get("msgid_plural", values["msgid"]) if plural else values["msgid"]
         if any(map(str.isalpha, source)):
-            pieces += [entry[position : found.start("value")], _string_flow(source, used)]
+            pieces += [entry[position : found.start("value")], _string_flow(source, used, _of_format(entry))]
             position = found.end("value")
             filled.add(key)
     if not pieces:
@@ -82,11 +83,17 @@ def _entry_flow(
     return Flow("", entry, (Mark(0, (*pieces, entry[position:])),), finish=finish)
 
 
-def _string_flow(source: str, used: str | None) -> Flow:
+def _of_format(entry: str) -> re.Pattern[str]:
+    """What is copied in a message beyond what every text copies. Elsewhere %1 may be a percentage: in Turkish it is."""
+    flags = _FLAGS.search(entry)
+    return _COPIED_QT if flags is not None and re.search(r"\b(?:qt|kde)(?:-plural)?-format\b", flags[0]) else DOUBLED
+
+
+def _string_flow(source: str, used: str | None, copied: re.Pattern[str]) -> Flow:
     """What stays untranslated stays empty: programs then show the msgid, and translators see what is to do."""
     found = accelerator_in(source, used)
     flow = string_flow(source if found is None else found[1], '""')
-    kept = tuple(match.span() for match in DOUBLED.finditer(flow.text))
+    kept = tuple(match.span() for match in copied.finditer(flow.text))
     if found is None:
         return replace(flow, kept=kept, finish=_po_string)
     accelerator = found[0]
