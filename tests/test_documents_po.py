@@ -106,9 +106,12 @@ def test_the_command_and_python_refuse_mark_and_protect(run: Path, tmp_path: Pat
 
     page = '<p class="brand">the dog</p><h1>the dog</h1><p>the dog</p>'
     (tmp_path / "a.html").write_text(page, encoding="utf-8")
-    protect = ["--protect-style", "Brand", "--protect-style", "h1"]
+    protect = ["--protect-style", "Brand", "--protect-style", "h1", "--protect-style", "Brnad"]
     ran = cli("translate-file", run, tmp_path / "a.html", "--out", tmp_path / "out.html", *protect)
     assert ran.code == 0, ran.stderr
+    assert [line for line in ran.stderr.splitlines() if "nothing was protected" in line] == [
+        f"{tmp_path / 'a.html'}: no style, font, class or tag 'Brnad' in it; nothing was protected by that name"
+    ]
     said = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert said.startswith('<p class="brand">the dog</p><h1>the dog</h1><p>')
     assert "hundo" in said

@@ -340,7 +340,7 @@ def _sequence(value: Any, wanted: str) -> list[Any]:
 def _names(value: Any) -> list[str]:
     names = _sequence(value, "a list of names of styles and fonts")
     for name in names:
-        if not isinstance(name, str) or not name.strip():
+        if not isinstance(name, str):
             raise UsageError(f"{_shown(name)} was given for a style; give its name, a string")
     return names
 

@@ -10,6 +10,7 @@ from dragoman.documents.journal import translate_document
 from dragoman.documents.report import Report
 from dragoman.documents.settings import FormatSettings
 from dragoman.engines import ComputeType, EngineName
+from dragoman.errors import UsageError
 from dragoman.glossary import Glossary, requirements
 from dragoman.language_codes import languages_of
 from dragoman.resumable import identity_of
@@ -39,6 +40,8 @@ def translate_with(
     """`kind` None: as the document's name ends; `language` None: as the run's data say. `protect_styles`, `fuzzy`: as
     FormatSettings has them."""
     kind = format_of(document.name) if kind is None else kind
+    if not all(name.strip() for name in protect_styles):
+        raise UsageError("a style to protect without a name; give the name of a style or a font")
     terms = Glossary.load(glossary) if isinstance(glossary, Path) else glossary
     known = languages_of(RunDirectory.open(run))
     if language is None and known is not None:

@@ -48,7 +48,7 @@ def translate_document(
 
     total = sum(1 for _ in found())
     search = dataclasses.asdict(interpreter.translator.search)
-    asked = [search, dataclasses.asdict(settings), kind, window, interpreter.language]
+    asked = [search, settings.protect, settings.fuzzy, settings.target, kind, window, interpreter.language]
     everything = [*asked, sha256(source), *map(str, identity)]
     fingerprint = hashlib.sha256(json.dumps(everything).encode()).hexdigest()
     journal = output.with_name(output.name + ".journal")
@@ -85,6 +85,8 @@ def translate_document(
             if report_path is not None:
                 list_one.summary = {"document": name, "output": str(output), "format": kind} | report.to_dict()
     journal.unlink(missing_ok=True)
+    for missing in settings.not_met:
+        say(f"{source}: no style, font, class or tag {missing!r} in it; nothing was protected by that name")
     return report
 
 
