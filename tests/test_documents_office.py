@@ -122,6 +122,20 @@ def test_a_document_in_a_font_of_fixed_width_is_no_code() -> None:
     document.add_paragraph("the dog")
     document.add_paragraph().add_run("the cat").font.name = "Consolas"
     assert texts(through_docx(document)[0]) == ["THE DOG", "THE CAT"]
+    # Nor is Word's own style for text files.
+    document = docx.Document()
+    plain = document.styles.add_style("Plain Text", WD_STYLE_TYPE.PARAGRAPH)
+    plain.font.name = "Consolas"
+    document.add_paragraph("the dog", style=plain)
+    assert texts(through_docx(document)[0]) == ["THE DOG"]
+
+
+def test_a_document_of_nothing_but_code_is_said_to_be_one() -> None:
+    document = docx.Document()
+    in_style(document)
+    read, report = through_docx(document)
+    assert texts(read) == ["for the dog"]
+    assert report.line() == "nothing to translate: what is code, protected or without letters stays"
 
 
 def test_code_in_running_text_stays_in_docx() -> None:

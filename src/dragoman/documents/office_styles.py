@@ -24,6 +24,7 @@ _FIXED_WIDTH = re.compile(
     # Not Kimono, nor Monotype Corsiva.
     r"|(?:Mono|\bmono|MONO)(?!type|gram|line|TYPE|logue)"
 )
+_PLAIN_TEXT = "plain text"  # Word's style for text files: of fixed width by habit
 _DEEPEST = 32  # styles that one may be based on, one upon the other
 
 
@@ -68,7 +69,12 @@ class Styles:
         return self.settings.protects(font) or (is_fixed_width(font) and not is_fixed_width(usual))
 
     def font(self, name: str | None) -> str | None:
-        return next((style.font for style in self._chain(name) if style.font is not None), None)
+        for style in self._chain(name):
+            if _PLAIN_TEXT in (one.casefold() for one in style.names):
+                return None
+            if style.font is not None:
+                return style.font
+        return None
 
     def _chain(self, name: str | None) -> Iterator[Style]:
         for _ in range(_DEEPEST):
