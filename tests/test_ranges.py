@@ -41,12 +41,18 @@ def test_a_number_has_its_range(name: str) -> None:
 
 
 CALLS = {
-    "translate RUN --n-best 1000000": "'--n-best'",
+    "train --pairs x --out y --steps 0": "0 is not in the range; allowed: whole numbers from 1 to 1,000,000,000,000",
+    "train --pairs x --out y --minutes nan": "nan is not in the range; allowed: above 0",
+    "translate RUN --beam 0": "'--beam': 0 is not in the range; allowed: whole numbers from 1 to 256",
+    "translate RUN --beam 2.5": "'2.5' is not a whole number",
+    "translate RUN --n-best 1000000": "1000000 is not in the range",
+    "translate RUN --alpha -1": "-1 is not in the range; allowed: from 0 to 100",
     "translate RUN --alpha nan": "nan is not in the range; allowed: from 0 to 100",
     "translate RUN --min-confidence nan": "nan is not in the range; allowed: from 0 to 1",
     "translate RUN --sample --top-p 0": "0 is not in the range; allowed: above 0 and up to 1",
     "translate RUN --sample --temperature inf": "inf is not in the range",
-    "translate RUN --sample --seed -1": "'--seed'",
+    "translate RUN --sample --seed -1": "-1 is not in the range",
+    "translate RUN --sample --top-p 2": "2 is not in the range; allowed: above 0 and up to 1",
     "finetune RUN --pairs x --out y --old nan": "nan is not in the range",
     "backtranslate RUN --mono x --pairs x --out y --drop 1": "1 is not in the range; allowed: from 0 to 0.99",
     "lm generate RUN --top-p nan": "nan is not in the range",

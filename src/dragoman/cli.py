@@ -56,6 +56,7 @@ from dragoman.options import (
     TopP,
     in_range,
     overrides_from,
+    whole,
 )
 from dragoman.parsing.cli import parse
 from dragoman.quickstart.cli import quickstart
@@ -147,12 +148,14 @@ def translate(
     ] = None,
     beam: Beam = None,
     alpha: Alpha = None,
-    n_best: Annotated[int, typer.Option("--n-best", min=1, max=MOST_BEAM, help="So many translations a line.")] = 1,
+    n_best: Annotated[
+        int, typer.Option("--n-best", parser=whole(1, MOST_BEAM), help="So many translations a line.")
+    ] = 1,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
     temperature: Temperature = None,
     top_k: TopK = None,
     top_p: TopP = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="For --sample.")] = 0,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="For --sample.")] = 0,
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
@@ -272,7 +275,7 @@ def translate(
 @app.command()
 def verify(
     run: Run,
-    steps: Annotated[int, typer.Option(min=0, max=10**9, help="Do at most so many steps again; 0: none.")] = 100,
+    steps: Annotated[int, typer.Option(parser=whole(0, 10**9), help="Do at most so many steps again; 0: none.")] = 100,
 ) -> None:
     """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again."""
     from dragoman.rundir import RunDirectory
@@ -285,7 +288,7 @@ def verify(
 @app.command()
 def average(
     run: Run,
-    last: Annotated[int, typer.Option(min=1, max=1_000_000, help="So many of the newest checkpoints.")] = 5,
+    last: Annotated[int, typer.Option(parser=whole(1, 1_000_000), help="So many of the newest checkpoints.")] = 5,
 ) -> None:
     """Average a run's newest checkpoints.
 

@@ -15,6 +15,9 @@ from dragoman.protected_spans import ProtectedSpan, difference, protected_spans
 from dragoman.translations import Candidate, How, PlainTranslator, SourceSentence, Translation
 
 NEXT_BEST = 4
+# Of a token, on average. What a model was made to write and believes less than this is no sentence: so it goes around
+# words that it never saw.
+LEAST_LOG_PROBABILITY = -1.5
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Losses:
     """What is wrong with a translation as a carrier of its source."""
 
     grave: tuple[str, ...]  # not to be given to anyone
-    slight: tuple[str, ...]  # a number too many may be a number word: said, but not refused
+    slight: tuple[str, ...]  # said, but not refused: a number too many may be a number word, a $ "dollars"
 
 
 _Found = dict[SourceSentence, Translation]
@@ -54,7 +57,8 @@ def translate_protected(
 def losses_of(sentence: SourceSentence, target: str) -> Losses:
     differs = difference(sentence.text, target, sentence.kept)
     grave = [f"lost: {text}" for text in differs.lost] + [f"added: {text}" for text in differs.added]
-    return Losses(tuple(grave), tuple(f"added: {number}" for number in differs.numbers_added))
+    slight = [f"added: {number}" for number in differs.numbers_added] + [f"lost: {sign}" for sign in differs.signs_lost]
+    return Losses(tuple(grave), tuple(slight))
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ def _next_best(spoiled: _Found, plain: PlainTranslator) -> _Found:
 
 def _stand_ins(spoiled: _Found, plain: PlainTranslator) -> _Found:
     better: _Found = {}
+    reserve: _Found = {}
     for scheme in SCHEMES:
         left = [sentence for sentence in spoiled if sentence not in better]
         tried = {sentence: mask for sentence in left if (mask := masked(*sentence, scheme))}
@@ -108,15 +113,17 @@ def _stand_ins(spoiled: _Found, plain: PlainTranslator) -> _Found:
             translation = said[mask.text]
             candidate = translation.candidates[0]
             text = mask.unmasked(candidate.text)
-            if mask.copied(candidate.text) and not losses_of(sentence, text).grave:
-                better[sentence] = replace(
+            losses = losses_of(sentence, text)
+            if mask.copied(candidate.text) and not translation.faults and not losses.grave:
+                found = reserve if losses.slight else better
+                found[sentence] = replace(
                     translation,
                     source=sentence.text,
                     candidates=(replace(candidate, text=text, tokens=(), token_log_probabilities=None),),
                     words=(),
                     stand_in=(mask, candidate),
                 )
-    return better
+    return reserve | better
 
 
 def _with_required(spoiled: _Found, plain: PlainTranslator) -> _Found:
@@ -126,8 +133,15 @@ def _with_required(spoiled: _Found, plain: PlainTranslator) -> _Found:
         return {}
     required = [[_required(span) for span in spans] for spans in asked.values()]
     said = plain.translate([sentence.text for sentence in asked], 1, required)
-    both = zip(asked, said, strict=True)
-    return {sentence: one for sentence, one in both if not losses_of(sentence, one.text).grave}
+    return {
+        sentence: one
+        for sentence, one in zip(asked, said, strict=True)
+        if losses_of(sentence, one.text) == Losses((), ()) and not one.faults and _is_believed(one.candidates[0])
+    }
+
+
+def _is_believed(candidate: Candidate) -> bool:
+    return candidate.log_probability >= LEAST_LOG_PROBABILITY * (len(candidate.tokens) + 1)
 
 
 def _required(span: ProtectedSpan) -> Required:

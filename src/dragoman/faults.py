@@ -15,6 +15,7 @@ LONGEST_PERIOD = 16  # tokens that come again and again
 RUNAWAY = 3  # times as long as the source, and some
 RUNAWAY_TOKENS = 12
 COPIED = 0.7  # of the source's words
+CROWD = 4  # times that one word stands in a translation, and a third of all its words
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -30,7 +31,7 @@ def faults_of(source: Said, target: Said, finished: bool = True) -> tuple[Fault,
     found: list[Fault] = []
     if source.text.strip() and not target.text.strip():
         found.append("empty")
-    if loops(source.ids, target.ids):
+    if loops(source.ids, target.ids) or crowded(source.text, target.text):
         found.append("loop")
     if not finished or len(target.ids) > RUNAWAY * len(source.ids) + RUNAWAY_TOKENS:
         found.append("runaway")
@@ -50,6 +51,15 @@ def loops(source: Sequence[int], target: Sequence[int]) -> bool:
     if again >= 3 and again > _repeats(source) + 1:
         return True
     return _places(target) >= max(3, _places(source) + 1)
+
+
+def crowded(source: str, target: str) -> bool:
+    """One word is a third of all words, in a row or not, and the source has none so often."""
+    words = Counter(_WORD.findall(target.casefold()))
+    most = max(words.values(), default=0)
+    if most < CROWD or 3 * most < words.total():  # nearly always
+        return False
+    return most > max(Counter(_WORD.findall(source.casefold())).values(), default=0) + 1
 
 
 def copies(source: str, target: str) -> bool:

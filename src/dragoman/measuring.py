@@ -21,6 +21,7 @@ from dragoman.options import (
     Run,
     Runs,
     in_range,
+    whole,
 )
 from dragoman.terminal import say, settle, show, write_file
 
@@ -91,9 +92,11 @@ def compare(
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
     source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
     reference: References = [],  # noqa: B006
-    sentences: Annotated[int, typer.Option(min=1, max=10**9, help="At most so many of the validation pairs.")] = 1000,
+    sentences: Annotated[
+        int, typer.Option(parser=whole(1, 10**9), help="At most so many of the validation pairs.")
+    ] = 1000,
     out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
-    samples: Annotated[int, typer.Option(min=100, max=100_000, help="Resamples of the bootstrap.")] = 1000,
+    samples: Annotated[int, typer.Option(parser=whole(100, 100_000), help="Resamples of the bootstrap.")] = 1000,
     language: Language = None,
     as_json: AsJson = False,
 ) -> None:
@@ -149,7 +152,9 @@ def quantize(
     reference: References,
     to: Annotated[ComputeType, typer.Option(help="The smaller numbers.")] = "int8",
     limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="So much BLEU may be lost.")] = 0.2,
-    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Each speed is the median of so many measurements.")] = 3,
+    rounds: Annotated[
+        int, typer.Option(parser=whole(1, 1000), help="Each speed is the median of so many measurements.")
+    ] = 3,
     beam: Beam = None,
     alpha: Alpha = None,
     language: Language = None,

@@ -67,6 +67,9 @@ class Ranks:
             raise LostRankError(f"starting: rank 0 of {self.size} is not to be reached at {where} within "
                                 f"{self._patience:g} s; is its machine up, and the port open?") from None  # fmt: skip
         # Else the group's threads may still be at work when the interpreter ends, which aborts a process that was done.
+        # What optimisers import later holds any group that is there by then, with its threads, beyond its end.
+        import torch._dynamo  # noqa: F401
+
         atexit.register(leave)
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         self._store = dist.PrefixStore(f"dragoman/{attempt}", store)  # type: ignore[attr-defined]

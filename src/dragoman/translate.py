@@ -23,7 +23,7 @@ from dragoman.language_codes import languages_of
 from dragoman.memory import Memory
 from dragoman.protected_spans import has_words
 from dragoman.rundir import RunDirectory, require_task
-from dragoman.sentences import Segment, cut_to_fit, join, paragraphs, segments, sentences
+from dragoman.sentences import Segment, cut_to_fit, join, segments
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 from dragoman.translations import Candidate, How, SourceSentence, Translation
 from dragoman.words import words_of
@@ -271,7 +271,7 @@ class Translator:
             uncut = 1
         else:
             found = segments(line, self.fits, self.language)
-            uncut = sum(1 for one in paragraphs(line) for _ in sentences(line, one.start, one.end, self.language))
+            uncut = len(segments(line, lambda _: True, self.language))
         if len(found) > uncut:
             limit, tokens = self.search.max_source_length, len(self.tokenizer.encode(self.tagged(line)))
             warn(

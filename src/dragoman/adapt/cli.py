@@ -24,6 +24,7 @@ from dragoman.options import (
     Steps,
     in_range,
     overrides_from,
+    whole,
 )
 from dragoman.terminal import say, show, this_command
 
@@ -98,7 +99,7 @@ def backtranslate(
     untagged: Annotated[bool, typer.Option("--untagged", help="Do not mark synthetic sources.")] = False,
     beam: Beam = None,
     to: Into = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="For --sample.")] = 0,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="For --sample.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Make pairs of target text alone: translate it back, sift it, mix it with the real pairs.

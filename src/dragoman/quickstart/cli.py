@@ -9,7 +9,7 @@ import typer
 from dragoman import config as configuration
 from dragoman.errors import UsageError
 from dragoman.language_codes import checked_code
-from dragoman.options import AsJson, Changes
+from dragoman.options import AsJson, Changes, in_range
 from dragoman.terminal import say, show, this_command
 
 
@@ -21,7 +21,9 @@ def quickstart(
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="The run's directory [default: runs/ and the file's name].")] = None,
-    minutes: Annotated[float, typer.Option(min=0.1, help="For everything, from reading to the report.")] = 30.0,
+    minutes: Annotated[
+        float, typer.Option(parser=in_range(0.1, 1e6), help="For everything, from reading to the report.")
+    ] = 30.0,
     source_language: Annotated[
         str | None, typer.Option(help="Its code [default: as the files say, or detected].")
     ] = None,
