@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from dragoman.code_spans import code_spans
+from dragoman.sentences import sentences
 
 
 def found(text: str) -> list[str]:
@@ -63,6 +64,18 @@ def test_code_is_found_wherever_it_stands(code: str) -> None:
 def test_what_only_looks_like_code_is_not_found(words: str) -> None:
     for sentence in ("{}", "This is {} now.", "See {}.", "({})"):
         assert found(sentence.replace("{}", words)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('Type =IF(A1>0, "Yes. No.", "x") here. Then go.', ['Type =IF(A1>0, "Yes. No.", "x") here.', "Then go."]),
+        ("Take $x_1 = 2. Y_2$ now. Then go.", ["Take $x_1 = 2. Y_2$ now.", "Then go."]),
+        ("Press Ctrl+. Then go to /usr/bin. Look.", ["Press Ctrl+.", "Then go to /usr/bin.", "Look."]),
+    ],
+)
+def test_no_sentence_ends_inside_code(text: str, parts: list[str]) -> None:
+    assert [text[start:end] for start, end in sentences(text, 0, len(text), "en")] == parts
 
 
 def test_of_code_in_code_the_whole_is_found_once() -> None:
