@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from dragoman.code_spans import code_spans
 from dragoman.glossary import KEPT_PATTERNS, inside_a_word, is_word_character
 
 Kind = Literal["url", "e-mail", "placeholder", "number", "symbol", "code"]
@@ -17,6 +18,8 @@ _EXACT: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("url", re.compile(KEPT_PATTERNS["urls"])),
     ("e-mail", re.compile(KEPT_PATTERNS["emails"])),
     ("placeholder", re.compile(KEPT_PATTERNS["placeholders"])),
+    # What is written in a text as code: its tag's name says that it is none of the text's words.
+    ("code", re.compile(r"<(kbd|code|samp|var|tt)>[^<>]*</\1>")),
 )
 _SIGN = "[$¢£¤¥֏؋৲৳฿៛\u20a0-\u20cf]"  # of a currency
 _SIGNS = re.compile(_SIGN)
@@ -25,8 +28,6 @@ _NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+| \d{3}(?!\d))*+")
 _NUMBERS = re.compile(
     rf"\+?\d+(?:[ \-./]\d+){{3,}}+|(?:{_SIGN}\s?)?{_NUMBER.pattern}(?:[-–/:]{_NUMBER.pattern})*+(?:\s?{_SIGN})?"
 )
-# What is written in a text as code: its name says that it is none of the text's words.
-_CODE = re.compile(r"<(kbd|code|samp|var|tt)>[^<>]*</\1>")
 _THOUSANDS = re.compile(r"\d{1,3}(?:[.,'’\s]\d{3})+")
 # Pictures, dingbats, arrows, flags and keycaps, with what joins or colours them; © ® ™ and the like stay letters.
 _PICTURE = "[\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]"
@@ -77,11 +78,11 @@ def protected_spans(text: str, also: Sequence[str] = (), source: str | None = No
         places = _alone if _alone(text if source is None else source, stretch) else _anywhere
         for start, end in places(text, stretch):
             take("code", start, end)
-    for match in _CODE.finditer(text):
-        take("code", match.start(), match.end())
-    for kind, pattern in _EXACT:
-        for match in pattern.finditer(text):
-            take(kind, match.start(), match.end())
+    # Of those that overlap, the one that begins first: a path in a tag is the tag's, {1} in a formula the formula's.
+    exact = [(*match.span(), kind) for kind, pattern in _EXACT for match in pattern.finditer(text)]
+    exact += [(start, end, "code") for start, end in code_spans(text)]
+    for start, end, kind in sorted(exact, key=lambda one: (one[0], -one[1])):
+        take(kind, start, end)
     for match in SYMBOL.finditer(text):
         take("symbol", match.start(), match.end())
     for match in _NUMBERS.finditer("".join(free)):

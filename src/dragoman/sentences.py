@@ -6,10 +6,12 @@ place costs more than one that is missing, so where marks are ambiguous the sent
 
 import itertools
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.abbreviations import Abbreviations, abbreviations, likely
+from dragoman.code_spans import code_spans
 from dragoman.protected_spans import SYMBOL
 
 # After a mark that ends a sentence, what belongs to it (closing quotes, a reference, a smiley) and a space; scripts
@@ -143,11 +145,16 @@ def paragraphs(text: str) -> list[Paragraph]:
 
 
 def sentences(text: str, start: int, end: int, language: str | None = None) -> Iterator[tuple[int, int]]:
-    """Spans without the space around them. Line feeds inside count as spaces."""
+    """Spans without the space around them. Line feeds inside count as spaces. None ends inside a formula or a path."""
     known = abbreviations(language)
     part = text[start:end]  # what stands around it says nothing about it
     position = first = 0
+    code = deque(code_spans(part))
     for mark in _END.finditer(part):
+        while code and code[0][1] <= mark.start():
+            code.popleft()
+        if code and code[0][0] < mark.start() and mark.end() < code[0][1]:
+            continue
         if position == first:
             first = _OPENING.match(part, position).end()  # type: ignore[union-attr]  # it matches anything
         if _ends_a_sentence(part, first, mark, known):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dragoman.documents.formats import Format
 from dragoman.documents.report import Report
+from dragoman.documents.settings import FormatSettings
 from dragoman.documents.translating import translate_bytes
 from dragoman.errors import UsageError
 from dragoman.serve.pairs import Pair
@@ -60,6 +61,9 @@ async def translate_document(
     loop = asyncio.get_running_loop()
     interpreter = ServedInterpreter(service, pair, loop)
     try:
-        return await loop.run_in_executor(service.document_pool, translate_bytes, content, kind, name, interpreter)
+        settings = FormatSettings(target=pair.target)
+        return await loop.run_in_executor(
+            service.document_pool, translate_bytes, content, kind, name, interpreter, settings
+        )
     finally:
         interpreter.left.set()
