@@ -3,10 +3,10 @@
 import html
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 
 from dragoman.documents.flow import Flow, FlowBuilder
-from dragoman.documents.lexer import RAW_TEXT, Token, attribute, element, html_tokens
+from dragoman.documents.lexer import RAW_TEXT, Token, Tokens, attribute, element, html_tokens
 
 _INLINE = frozenset(
     """a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark q s small span strike strong sub sup time
@@ -24,19 +24,18 @@ LONGESTCOPIED = 60  # characters: longer code in a sentence is passed by, not re
 
 
 def html_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
-    tokens: Iterator[Token] = html_tokens(chunks)
+    tokens = Tokens(html_tokens(chunks))
     builder = FlowBuilder()
     while (token := next(tokens, None)) is not None:
         kept = token.kind == "start" and attribute(token.raw, "translate") == "no"
         if token.kind == "text":
             builder.add_text(html.unescape(token.raw), token.raw)
         elif token.kind == "start" and (token.name in COPIED or (kept and token.name in _INLINE)):
-            whole = element(tokens, token)
-            if whole[-1].kind == "end" and whole[-1].name == token.name:
+            whole = tokens.whole_element(token)
+            if whole is not None:
                 _copy(builder, whole)
             else:  # never closed: a tag like others
                 builder.open(token.name, [token.raw])
-                tokens = chain(whole[1:], tokens)
         elif token.kind == "start" and (kept or token.name in _UNTOUCHED):
             yield from flow_of(builder)
             builder = FlowBuilder()
@@ -51,7 +50,7 @@ def html_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
                 ahead = ahead[len(inner) + 1 :]
             else:
                 builder.open(token.name, tag_pieces(token))
-            tokens = chain(ahead, tokens)
+            tokens.put_back(ahead)
         elif token.kind == "start" and token.name in _INLINE:
             builder.open(token.name, tag_pieces(token))
         elif token.kind == "end" and token.name in _INLINE | COPIED:

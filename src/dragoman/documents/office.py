@@ -14,6 +14,7 @@ DOCX_PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)
 ODT_PARTS = re.compile(r"(content|styles)\.xml")
 
 _Paragraph = Callable[[list[Token]], Iterator[str | Flow]]
+DEEPEST = 50  # paragraphs, or content controls, in each other: each is read once for every one that it stands in
 
 
 def docx_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
@@ -29,7 +30,7 @@ def _pieces(tokens: Iterator[Token], paragraphs: tuple[str, ...], paragraph: _Pa
     for token in tokens:
         yield token.raw
         if token.kind == "start" and token.name in paragraphs:
-            *inner, end = element(tokens, token)[1:]
+            *inner, end = element(tokens, token, DEEPEST)[1:]
             yield from paragraph(inner)
             yield end.raw
 
@@ -66,7 +67,7 @@ _DOCX_INLINE = frozenset(["w:hyperlink", "w:ins", "w:smartTag", "w:customXml", "
 _DOCX_BREAKS = frozenset(["w:tab", "w:br", "w:cr", "w:ptab"])
 _PASSING = frozenset(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"])  # Word makes these anew
 # Of a run's properties: the language it was in, which it is no longer.
-_LANGUAGE = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>")
+_LANGUAGE = re.compile(r"<w:(?:lang|noProof)\b[^<>]*/>")
 
 
 def _docx_paragraph(tokens: list[Token]) -> Iterator[str | Flow]:
@@ -97,7 +98,7 @@ class _DocxFlow:
                 self._end_look()
                 self.builder.close(token.name, token.raw)
             elif token.kind == "start" and token.name == "w:sdt":
-                self._content_control(element(tokens, token))
+                self._content_control(element(tokens, token, DEEPEST))
             elif token.name in _PASSING or not token.raw.strip():
                 continue
             elif token.kind == "start":
@@ -142,7 +143,8 @@ class _DocxFlow:
         if kind == "begin":
             self.depth += 1
         if self.field is not None or kind == "begin":
-            self.field = [*(self.field or []), whole]
+            self.field = self.field if self.field is not None else []
+            self.field.append(whole)
             if kind == "separate" and self.depth == 1:
                 self._end_look()
                 self.builder.open("field", ["".join(self.field)])
