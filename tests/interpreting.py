@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from dragoman.fallbacks import translate_protected
 from dragoman.glossary import Required
-from dragoman.translate import Candidate, Translation
+from dragoman.translations import Candidate, SourceSentence, Translation
 
 
 @dataclass(frozen=True)
@@ -44,16 +45,14 @@ class Scripted:
     def fits(self, text: str) -> bool:
         return len(text) < 400
 
-    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Translation]:
-        self.asked += texts
-        more = self.next_best if n_best > 1 else lambda _: ()
-        return [Translation(text, tuple(map(candidate, [self._said(text), *more(text)]))) for text in texts]
+    def translate(self, sentences: Sequence[SourceSentence]) -> list[Translation]:
+        return translate_protected(sentences, Searching(self))
 
-    def translate_with(self, texts: Sequence[str], required: Sequence[Sequence[Required]]) -> list[Candidate]:
-        return [
-            candidate(" ".join([self._said(text), *(term.forms[0] for term in terms if self.obeys)]))
-            for text, terms in zip(texts, required, strict=True)
-        ]
+    def search(self, text: str, n_best: int, required: Sequence[Required]) -> Translation:
+        self.asked.append(text)
+        forced = [term.forms[0] for term in required if self.obeys]
+        found = [" ".join([self._said(text), *forced]), *(self.next_best(text) if n_best > 1 else ())]
+        return Translation(text, tuple(map(candidate, found)))
 
     def align(self, text: str, candidate: Candidate) -> Alignment | None:
         if not self.aligns:
@@ -72,16 +71,29 @@ class Scripted:
         return self.say(text if order == range(len(parts)) else " ".join(parts[index] for index in order))
 
 
+@dataclass
+class Searching:
+    """What stands behind a scripted interpreter: its plain translations."""
+
+    scripted: Scripted
+
+    def translate(
+        self, texts: Sequence[str], n_best: int = 1, required: Sequence[Sequence[Required]] | None = None
+    ) -> list[Translation]:
+        both = zip(texts, required or [()] * len(texts), strict=True)
+        return [self.scripted.search(text, n_best, terms) for text, terms in both]
+
+
 def candidate(text: str) -> Candidate:
     return Candidate(text, 0.0, 0.0, tuple(text.split()), None)
 
 
 def careful(text: str) -> str:
     """In capitals, but for what must be copied: a translator that makes no mistake."""
-    from dragoman.documents.keep import find_kept
+    from dragoman.protected_spans import protected_spans
 
     said, position = "", 0
-    for kept in find_kept(text):
+    for kept in protected_spans(text):
         said += text[position : kept.start].upper() + kept.text
         position = kept.end
     return said + text[position:].upper()

@@ -20,9 +20,10 @@ from dragoman.checkpoint import (
     save_weights,
     weights_of,
 )
-from dragoman.config import ModelConfig, RunConfig
+from dragoman.config import ModelConfig, Optimizer, RunConfig, TrainConfig
 from dragoman.errors import DataError, DragomanError, UsageError
 from dragoman.model import Transformer
+from dragoman.optimizer import make_optimizer
 from dragoman.rundir import RunDirectory
 
 SHAPE = {"vocab_size": 20, "encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 16, "num_heads": 2}
@@ -207,6 +208,22 @@ def test_training_goes_on_bit_for_bit(tmp_path: Path) -> None:
     take_step(model, optimizer, seed=99)
     take_step(other, restored, seed=99)
     assert same(model, other)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_the_optimiser_s_state_is_where_the_parameters_are(optimizer: Optimizer, tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path)
+    model = make(tie_embeddings=False)  # moving to meta would untie them
+    trained = make_optimizer(model, TrainConfig(optimizer=optimizer))
+    take_step(model, trained, seed=1)
+    save_checkpoint(run, weights_of(model), optimizer_state_of(model, trained), Progress(step=1), keep=2)
+    other = make(seed=1, tie_embeddings=False)
+    restored = make_optimizer(other, TrainConfig(optimizer=optimizer))
+    other.to("meta")  # the one device beside the CPU that every machine has
+    load_training_state(run.checkpoints()[-1], other, restored)
+    for parameter in other.parameters():
+        assert restored.state[parameter]
+        assert {value.device for value in restored.state[parameter].values()} == {torch.device("meta")}
 
 
 def test_a_training_interrupted_before_its_first_step_goes_on(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ import gzip
 import json
 import math
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -233,6 +235,21 @@ def test_a_line_over_the_limit_is_split_and_named(copied: Path, cli: Cli) -> Non
     assert "more than 5 (search.max_source_length): translated in " in warning
 
 
+def test_a_warning_is_one_line_to_a_person(copied: Path, here: Path, cli: Cli) -> None:
+    values = json.loads((copied / "config.json").read_bytes())
+    values["search"]["max_source_length"] = 5
+    (copied / "config.json").write_text(json.dumps(values), encoding="utf-8")
+    (here / "source").write_text("the dog sees the cat. the child hears the old river.\n", encoding="utf-8")
+    (here / "target").write_text("la hundo vidas la kato\n", encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # as for a user: here they are errors
+        ran = cli("quantize", copied, "--source", "source", "--reference", "target", "--limit", "100", "--rounds", "1")
+    assert ran.code == 0, ran.stderr
+    assert "Warning" not in ran.stderr
+    assert ran.stderr.startswith("line 1: ")
+    assert re.search(r": translated in \d parts$", ran.stderr.splitlines()[0])
+
+
 # Evaluate, score, average.
 
 
@@ -248,6 +265,10 @@ def test_evaluate_a_run(tiny_run: Path, tiny_text: Path, here: Path, cli: Cli) -
     again = json.loads(cli("evaluate", "--hypotheses", "out.txt", *asked[2:], "--json").stdout)
     assert report == again
     assert 5 < report["bleu"]["value"] < 100
+    scores = [score for score in report.values() if isinstance(score, dict)]
+    assert len(scores) == 5
+    for score in scores:  # each with its 95 % interval
+        assert abs(score["interval"]["mean"] - score["value"]) < score["interval"]["half_width"] < 50
     greedy = json.loads(cli("evaluate", tiny_run, *asked, "--beam", "1", "--json").stdout)
     assert greedy["bleu"]["value"] != report["bleu"]["value"]
 

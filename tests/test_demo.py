@@ -1,5 +1,9 @@
 """The demo on a few synthetic pairs, without the network: fetch, train, score, translate, say what to do next."""
 
+import json
+import random
+import re
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ import dragoman.train
 from dragoman.config import Layered, load
 from dragoman.demo import SENTENCES, run_demo
 from dragoman.errors import DragomanError
+from dragoman.rundir import RunDirectory
 from dragoman.tatoeba import DemoData, Summary
 
 SMALL = {
@@ -34,6 +39,8 @@ def data(tiny_text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> De
     directory.mkdir()
     for name in ("train", "valid"):
         (directory / f"{name}.tsv").write_bytes((tiny_text / f"{name}.tsv").read_bytes())
+    for name, part in (("valid.en", "source"), ("valid.fr.1", "target")):
+        (directory / name).write_bytes((tiny_text / f"valid.{part}").read_bytes())
     (directory / "test.en").write_text("the dog\nred house\n", encoding="utf-8")
     (directory / "test.fr.1").write_text("la hundo\nruĝa domo\n", encoding="utf-8")
     (directory / "test.fr.2").write_text("hundo\n\n", encoding="utf-8")
@@ -61,13 +68,57 @@ def test_the_demo(data: DemoData, tmp_path: Path, cli: Callable[..., Any]) -> No
     for sentence in SENTENCES:
         assert shown[shown.index(f"  {sentence}") + 1].startswith("    ")
     assert f"  dragoman translate '{out}' --n-best 4" in shown
-    assert "CC BY 2.0 FR" in shown[-1]
-    assert str(data.attribution) in shown[-1]
+    assert "CC BY 2.0 FR" in shown[-2]
+    assert str(data.attribution) in shown[-2]
+    assert shown[-1] == f"Verified, as `dragoman verify '{out}'` does: files, chain, weights, replay."
+    assert "not calibrated: 20 sentences" in first.stderr
 
     again = cli("demo", "--out", out)
     assert again.code == 0
     assert "is finished (4 steps)" in again.stderr
     assert again.stdout == first.stdout
+
+
+@pytest.fixture
+def trained(data: DemoData, tiny_run: Path, tiny_text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that knows its words in place of a training, and sentences that it cannot know to validate with."""
+    draw = random.Random(3)
+    known = [line.split("\t") for line in (tiny_text / "train.tsv").read_text(encoding="utf-8").splitlines()[:60]]
+    unknown = [[" ".join("".join(draw.choices("abcdefgh", k=4)) for _ in range(5)), "io alia"] for _ in range(60)]
+    for name, column in (("valid.en", 0), ("valid.fr.1", 1)):
+        text = "".join(f"{pair[column]}\n" for pair in [*known, *unknown])
+        (data.directory / name).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(
+        dragoman.train, "train", lambda _config, run, _again: shutil.copytree(tiny_run, run.path, dirs_exist_ok=True)
+    )
+    monkeypatch.setattr(dragoman.demo, "SENTENCES", ("the dog sees the cat",))
+    monkeypatch.setattr(dragoman.demo, "BEYOND", ("hgfe dcba",))
+
+
+@pytest.mark.usefixtures("trained")
+def test_what_it_cannot_translate_is_doubted(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    ran = cli("demo", "--out", tmp_path / "run")
+    assert "not calibrated" not in ran.stderr
+    known, beyond = (int(sure) for sure in re.findall(r"\((\d+)% sure\)", ran.stdout))
+    assert known > 50 > beyond
+    (shown,) = (
+        json.loads(line) for line in cli("translate", tmp_path / "run", "--json", stdin="hgfe\n").stdout.split("\n")[:1]
+    )
+    assert shown["confidence"] < 0.5
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_demo_that_does_not_verify_fails(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Callable[..., Any]
+) -> None:
+    def train_and_tamper(_config: object, run: RunDirectory, _again: str) -> None:
+        shutil.copytree(tiny_run, run.path, dirs_exist_ok=True)
+        shutil.copy(run.checkpoints()[0] / "model.safetensors", run.model_path)
+
+    monkeypatch.setattr(dragoman.train, "train", train_and_tamper)
+    ran = cli("demo", "--out", tmp_path / "run")
+    assert (ran.code, "Now try" in ran.stdout, "Verified" in ran.stdout) == (3, True, False)
+    assert re.search(r"model\.safetensors: not the \w+ of step", ran.stderr.splitlines()[-1])
 
 
 def test_the_command_that_goes_on_is_the_one_that_was_given(

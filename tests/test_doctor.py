@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import random
+import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from dragoman.config import RunConfig, TrainConfig
 from dragoman.doctor import run as of_run
+from dragoman.doctor.causes import ranked
 from dragoman.doctor.environment import examine_environment
 from dragoman.doctor.outputs import examine_outputs, loops
 from dragoman.doctor.text import examine_text
@@ -187,6 +190,34 @@ def test_a_bad_translator_of_few_pairs(pairs: int, best: float, found: bool) -> 
     assert of_run.too_little_text(pairs, [], RunConfig()) is None
 
 
+@pytest.mark.parametrize(
+    ("seen", "best", "found"), [(0.3, 3.0, True), (0.3, 20.0, False), (5.0, 3.0, False), (0.0, 0.1, True)]
+)
+def test_too_little_training_for_so_much_text(seen: float, best: float, found: bool) -> None:
+    events = [*log([1.0, best], STEADY), {"event": "end", "step": 200, "seconds": 120.0}]
+    cause = of_run.too_little_training(seen, events, RunConfig(), "dragoman quickstart my.tsv --out runs/my")
+    assert (cause is not None) == found
+    if cause is not None and seen:
+        assert "each pair was seen 0.3 times" in cause.finding
+        assert cause.remedy.startswith("dragoman quickstart my.tsv --out runs/my --minutes 21 ")
+        others = [of_run.rate_too_high(log([0.1], [7.0] * 9), RunConfig()), cause]
+        assert ranked(others)[0] is cause  # whatever the outputs and the losses look like
+    assert of_run.too_little_training(0.3, [], RunConfig()) is None
+
+
+def test_a_run_that_hardly_saw_its_text_is_told_so_first(tiny_run: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(tiny_run, tmp_path / "run")
+    metrics = run / "metrics.jsonl"
+    events = [json.loads(line) for line in metrics.read_text().splitlines()]
+    for event in events:
+        event |= {"tokens": 5} if event["event"] == "train" else {}
+        event |= {"bleu": 1.0} if event["event"] == "valid" else {}
+    metrics.write_text("".join(json.dumps(event) + "\n" for event in events))
+    names = [cause.name for cause in of_run.examine_run(run)]
+    assert names[0] == "too little training"
+    assert "too few steps" not in names
+
+
 def test_short_outputs_are_a_cause_only_where_longer_ones_would_score() -> None:
     references = ["the small dog sleeps in the garden of my old friend"] * 20
     [cause] = examine_outputs(references, ["the small dog sleeps in the garden"] * 20, references, "r")
@@ -252,6 +283,34 @@ def test_the_command(cli: Callable[..., Any], tmp_path: Path) -> None:
     ran = cli("doctor", bad_path, "--json")
     assert json.loads(ran.stdout)["causes"][0]["name"] == "untranslated copies"
     assert cli("doctor", tmp_path / "none.tsv").code == 3
+
+
+def test_remedies_fit_the_format(cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sort, awk and iconv are for lines: a translation memory is written as lines first, and itself stays as it is."""
+    units = "".join(
+        f'<tu><tuv xml:lang="en"><seg>{s}</seg></tuv><tuv xml:lang="de"><seg>{t}</seg></tuv></tu>'
+        for s, t in GOOD + GOOD[:700]
+    )
+    memory = tmp_path / "help.tmx"
+    memory.write_text(f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>', encoding="utf-8")
+    (cause,) = json.loads(cli("doctor", memory, "--json").stdout)["causes"]
+    assert cause["name"] == "duplicates"
+    first, then = cause["remedy"].split("   #")[0].split("; ")
+    assert (first, then) == (f"dragoman doctor {memory} --out pairs.tsv", "sort -u pairs.tsv > once.tsv")
+    monkeypatch.chdir(tmp_path)
+    cli(*first.split()[1:])
+    subprocess.run(then, shell=True, check=True)
+    assert len((tmp_path / "once.tsv").read_text(encoding="utf-8").splitlines()) == len(GOOD)
+    with_heading = tmp_path / "a.tsv"  # its line numbers are not those of the pairs
+    with_heading.write_text("".join(f"{s}\t{t}\n" for s, t in [("en", "de"), *GOOD, *GOOD]), encoding="utf-8")
+    ran = cli("doctor", with_heading)
+    assert "--out pairs.tsv" in ran.stdout
+    assert "the first row is a heading (en, de)" in ran.stderr
+    assert cli("doctor", tmp_path, "--out", "x.tsv").code == 1
+    for name in BROKEN:
+        for remedy in (c.remedy for c in examine_text(BROKEN[name](), ["a.xlsx", "b.po"], has_lines=False)):
+            tools = re.findall(r"(?:sort -u|awk|iconv|cut|<)\b[^;>]*", remedy)
+            assert not any("a.xlsx" in part for part in tools), remedy
 
 
 def test_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

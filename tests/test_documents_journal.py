@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 
 from dragoman.documents.interpreter import RunInterpreter
 from dragoman.documents.journal import translate_document
-from dragoman.translate import Translation
+from dragoman.translations import SourceSentence, Translation
 
 PAGE = (
     "<html><body><h1>the old dog</h1>"
@@ -78,12 +78,12 @@ def test_a_stopped_document_goes_on_and_ends_the_same(run: Path, page: Path, tmp
     asked: list[int] = []
     plain = interpreter.translate
 
-    def stopping(texts: Sequence[str], n_best: int = 1) -> list[Translation]:
-        if n_best == 1 and len(texts) == 5:
-            asked.append(len(texts))
+    def stopping(sentences: Sequence[SourceSentence]) -> list[Translation]:
+        if len(sentences) == 5:
+            asked.append(len(sentences))
         if len(asked) == 2:
             raise _StoppedError
-        return plain(texts, n_best)
+        return plain(sentences)
 
     interpreter.translate = stopping  # type: ignore[method-assign]
     with pytest.raises(_StoppedError):

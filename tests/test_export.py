@@ -3,12 +3,13 @@
 import itertools
 import json
 import shutil
+import stat
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from conftest import Ran, lexicon_pairs
 from dragoman.checkpoint import save_weights, weights_of
 from dragoman.config import ModelConfig, RunConfig
 from dragoman.errors import DataError, UsageError
-from dragoman.export.writing import export, import_marian
+from dragoman.export.writing import Form, export, import_marian
 from dragoman.model import Transformer
 from dragoman.rundir import RunDirectory
 from dragoman.tokenizer import load_tokenizer
@@ -114,6 +115,15 @@ def test_transformers_finds_the_same_greedy_ids(
         assert found[0] == own.bos_id
         assert cut(found[1:], own.eos_id, longest) == expected
     assert tokenizer.decode(ours[0], skip_special_tokens=True) == own.decode(ours[0])
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+def test_what_is_exported_is_for_all_to_read_that_the_user_lets(form: Form, tiny_run: Path, tmp_path: Path) -> None:
+    path = export(tiny_run, form, tmp_path / "exported", languages=("en", "eo"))
+    (tmp_path / "plain").write_bytes(b"")
+    wanted = stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+    files = [file for file in path.rglob("*") if file.is_file()] or [path]
+    assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in files} == {file.name: wanted for file in files}
 
 
 @pytest.mark.parametrize("which", ["post_norm", "tiny_run"])

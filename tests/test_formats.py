@@ -121,12 +121,20 @@ def test_a_folder_is_all_that_is_in_it(tmp_path: Path) -> None:
     write(tmp_path / "deeper" / "news.fr", "trois\n")
     write(tmp_path / "README", "not data")
     write(tmp_path / "notes.md", "not data")
+    write(tmp_path / "old.xls", "not data")
+    (tmp_path / ".git").mkdir()
+    write(tmp_path / ".git" / "b.tsv", "hidden\tcaché\n")
     found = read_any([tmp_path])
+    assert {path.name: why for path, why in found.passed_over.items()} == {
+        "README": "the ending (none) is of no kind that is read",
+        "notes.md": "the ending .md is of no kind that is read",
+        "old.xls": "it is a spreadsheet of a kind that is not read; save it as .xlsx, or as CSV in UTF-8",
+    }
     assert found.pairs == [("one", "un"), ("two", "deux"), ("three", "trois")]
     assert read_any([tmp_path], ("fr", "en")).pairs[-1] == ("trois", "three")
     write(tmp_path / "deeper" / "alone.en", "four\n")
-    with pytest.raises(DataError, match="1 files of one name"):
-        read_any([tmp_path])
+    alone = read_any([tmp_path]).passed_over[tmp_path / "deeper" / "alone.en"]
+    assert alone == "there is no second file of that name, in another language"
     (tmp_path / "deeper" / "alone.en").unlink()
     write(tmp_path / "deeper" / "news.de", "drei\n")
     with pytest.raises(DataError, match=r"3 files of one name; .*--source-language"):
@@ -153,6 +161,10 @@ def test_several_languages_in_one_file_are_chosen_from(tmp_path: Path) -> None:
         ("a.tmx", b"<tmx><body>", r"a\.tmx: cannot be read"),
         ("a.po", b"hello world\n", r"a\.po: cannot be read"),
         ("a.tsv", b"", "nothing to learn from"),
+        ("a.xls", b"x", r"a\.xls: it is a spreadsheet of a kind that is not read; save it as \.xlsx"),
+        ("a.xlsx", b"one,un", r"a\.xlsx: no XLSX file"),
+        ("a.zip", b"x", r"a\.zip: it is an archive; unpack it first"),
+        ("a.csv", b'a,"' + 200_000 * b"x", r"a\.csv: cannot be read as CSV"),
     ],
 )
 def test_bad_files_are_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:

@@ -72,6 +72,9 @@ def test_a_glossary_file_is_read_and_its_faults_are_named(tmp_path: Path) -> Non
     path.write_text("dog\tHund\ndog\n", encoding="utf-8")
     with pytest.raises(DataError, match="both translated and not"):
         Glossary.load(path)
+    path.write_text(f"dog\tHund\ncat\t{'Katze ' * 100_000}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"terms.tsv: term 2: 599,999 characters in 'cat'; a term has at most 500"):
+        Glossary.load(path)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ def workspace(tmp_path: Path, tiny_run: Path, tiny_text: Path, monkeypatch: pyte
     for name in ("test.de", "other.txt", "mono.de"):
         shutil.copy("valid.de", name)
     shutil.copy("valid.en", "big.en")
+    Path("letter.md").write_text("# the dog\n\nthe **cat** sees the dog\n", encoding="utf-8")
     return tmp_path
 
 

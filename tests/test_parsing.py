@@ -530,6 +530,8 @@ def test_an_ensemble_and_silver_trees(
     )
     assert ran.code == 0, ran.stderr  # type: ignore[attr-defined]
     assert "53 pairs" in ran.stderr  # type: ignore[attr-defined]
+    assert "BLEU of the tree's symbols (greedy; not bracket F1)" in ran.stderr  # type: ignore[attr-defined]
+    assert f'echo "..." | dragoman parse run {tmp_path / "run"} --raw\n' in ran.stderr  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

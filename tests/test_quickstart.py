@@ -49,8 +49,13 @@ def started(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Any]) -
 
 def test_a_run_that_translates_and_knows_its_languages(started: tuple[Path, Any], cli: Callable[..., Any]) -> None:
     run, (ran, _) = started
+    assert ran.stdout.startswith("Verdict: not usable.\n  - ")  # 24 steps
+    assert re.search(r"BLEU \d+\.\d\d, a copy of the source\s+\d+\.\d\d, on the same", ran.stdout)
+    assert "Now:" not in ran.stdout
+    assert max(map(len, ran.stdout.split("\n\n")[0].splitlines())) <= 80 or "dragoman doctor" in ran.stdout
     assert "none of which is in the training text" in ran.stdout
     assert re.search(r"Estimated \d+\.\d minutes of training for \d+ steps; it took", ran.stdout)
+    assert "quantising" not in ran.stderr.replace("length penalty and quantising: not measured", "")
     assert "1 left out: not translated" in ran.stderr
     translated = cli("translate", run, "--engine", "reference", stdin="the dog\n")
     assert (translated.code, len(translated.stdout.splitlines())) == (0, 1)
@@ -92,44 +97,49 @@ def test_the_length_penalty_is_chosen_by_bleu_where_that_tells_anything(
     scores: tuple[float, ...], chosen: float, started: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dragoman.evaluate import Score
-    from dragoman.quickstart import run as quickstart
+    from dragoman.quickstart import scoring
+    from dragoman.quickstart.text import Data
     from dragoman.rundir import RunDirectory
 
     run = RunDirectory(shutil.copytree(started[0], tmp_path / "run"))
     values = iter(scores)
-    monkeypatch.setattr(quickstart, "bleu", lambda *_: Score("BLEU", next(values), "a signature"))
-    data = quickstart.Data(run.path / "text", json.loads((run.path / "text" / "about.json").read_text()))
-    found = quickstart.choose_penalty(run, data, lambda _: None)
+    monkeypatch.setattr(scoring, "bleu", lambda *_: Score("BLEU", next(values), "a signature"))
+    data = Data(run.path / "text", json.loads((run.path / "text" / "about.json").read_text()))
+    found = scoring.choose_penalty(run, data, 300)
     assert found == dict(zip((0.6, 1.0, 1.4), scores, strict=True))
     assert run.read_config().search.alpha == chosen
 
 
-def test_the_report_says_what_became_of_the_length_penalty(started: tuple[Path, Any]) -> None:
-    assert (
-        "Length penalty α = 0.6, left as it is, as so low a BLEU tells little: "
-        in (started[0] / "report.md").read_text()
-    )
+def test_the_report_opens_with_the_verdict_and_says_what_was_not_measured(started: tuple[Path, Any]) -> None:
+    text = (started[0] / "report.md").read_text()
+    assert text.split("\n")[2:5] == ["## Verdict", "", "Not usable."]
+    assert "a copy of the source" in text
+    assert "- Length penalty and quantising: not measured, as the validation sentences are translated too badly" in text
+    assert "- Not calibrated: 20 sentences to calibrate with" in text
 
 
-def test_the_same_command_goes_on(started: tuple[Path, Any], cli: Callable[..., Any]) -> None:
-    run, (_, command) = started
-    before = (run / "model.safetensors").read_bytes()
-    ran = cli(*command, "--json")
-    assert ran.code == 0, ran.stderr
-    assert "going on as planned before" in ran.stderr
-    assert json.loads(ran.stdout)["plan"]["size"] == "tiny"
-    assert (run / "model.safetensors").read_bytes() == before
-    content = json.loads(ran.stdout)["actual"]
-    assert content["all_minutes"] > content["minutes"]  # also of a training that was done before
+def test_a_finished_command_does_nothing_twice(
+    started: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch, cli: Callable[..., Any]
+) -> None:
+    run, (first, command) = started
+    monkeypatch.setattr("dragoman.quickstart.run.finish", lambda *_: pytest.fail("it is measured again"))
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*") if path.is_file()}
+    ran = cli(*command)
+    assert (ran.code, ran.stdout) == (0, first.stdout), ran.stderr
+    assert "nothing is done again" in ran.stderr
+    changed = [path.name for path, when in before.items() if path.stat().st_mtime_ns != when]
+    assert [name for name in changed if name not in ("quickstart.json",)] == []
+    content = json.loads(cli(*command, "--json").stdout)
+    assert (content["kind"], content["plan"]["size"]) == ("not usable", "tiny")
+    assert content["actual"]["all_minutes"] > content["actual"]["minutes"]
 
 
 def test_another_command_is_not_taken_for_the_same(started: tuple[Path, Any], cli: Callable[..., Any]) -> None:
     run, (_, command) = started
-    longer = [part if part != "5" else "6" for part in command]
-    refused = cli(*longer)
-    assert (refused.code, "planned with --minutes 5, not 6" in refused.stderr) == (3, True)
+    refused = cli(*[part if part != "5" else "4" for part in command])
+    assert (refused.code, "planned with --minutes 5, not 4" in refused.stderr) == (3, True)
     refused = cli(*command, "--set", "model.dropout=0.3")
-    assert (refused.code, "model.dropout=0.3, and the rate falls by that plan" in refused.stderr) == (3, True)
+    assert (refused.code, "model.dropout=0.3; give another --out" in refused.stderr) == (3, True)
     other = [*command]
     other[1] = Path(str(command[1])).with_suffix(".tsv")
     assert "holds a quickstart of" in cli(*other).stderr
@@ -141,9 +151,36 @@ def test_another_command_is_not_taken_for_the_same(started: tuple[Path, Any], cl
     assert (refused.code, f"changed since {run} was begun with it" in refused.stderr) == (3, True)
 
 
+def test_more_minutes_go_on_from_where_it_is(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    pairs = tmp_path / "my.tsv"
+    pairs.write_text("".join(f"{s}\t{t}\n" for s, t in lexicon_pairs(400, seed=2)), encoding="utf-8")
+    without_steps = [
+        part
+        for flag, part in zip(SMALL[::2], SMALL[1::2], strict=True)
+        if "train.steps" not in part
+        for part in (flag, part)
+    ]
+    command = ["quickstart", pairs, "--out", tmp_path / "run", *without_steps, "--minutes"]
+    first = cli(*command, "0.1")
+    assert first.code == 0, first.stderr
+    assert "--minutes 0.1 is little: reading, probing and scoring take about" in first.stderr
+    reached = json.loads((tmp_path / "run" / "model.json").read_text())["finished_at"]
+    shutil.copy(tmp_path / "run" / "outcome.json", tmp_path / "first.json")
+    longer = cli(*command, "0.4", "--json")
+    assert longer.code == 0, longer.stderr
+    assert "planned for 0.1 minutes before, going on to 0.4" in longer.stderr
+    assert f"going on from step {reached:,}" in longer.stderr
+    content = json.loads(longer.stdout)
+    assert content["actual"]["steps"] > reached  # measured anew, whichever weights are the best
+    assert (
+        content["actual"]["minutes"] > json.loads((tmp_path / "first.json").read_text())["values"]["actual"]["minutes"]
+    )
+    assert json.loads((tmp_path / "run" / "quickstart.json").read_text())["minutes"] == 0.4
+
+
 def test_a_new_file_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:
     from dragoman.errors import DataError
-    from dragoman.quickstart.run import prepare_data
+    from dragoman.quickstart.text import prepare_data
     from dragoman.rundir import RunDirectory
 
     folder = tmp_path / "texts"

@@ -1,6 +1,7 @@
 """Several processes, one training: the same curve as one process, and every share in the right hands."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,11 @@ from safetensors.torch import load_file
 from torch import nn
 
 from dragoman import ranks as ranks_module
-from dragoman.ranks import Gradients, LostRankError, Ranks, processes_for
+from dragoman.checkpoint import save_weights, weights_of
+from dragoman.config import RunConfig, load, parse_set
+from dragoman.ranks import Gradients, LostRankError, Ranks, launch, processes_for
+from dragoman.rundir import RunDirectory
+from dragoman.train import train_as_rank
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +98,47 @@ def test_a_divided_model_learns_as_a_whole_one_does(
         cli("translate", run, stdin="the old dog sees\n").stdout for run in (tmp_path / "run", one_and_two[0])
     ]
     assert translated[0] == translated[1]
+
+
+def clock_of(rank: int) -> Callable[[], float]:
+    """Every look at it takes a while, on each rank another one; and no rank's clock began where another's did."""
+    looks = iter(range(10**9))
+    return lambda: 1000.0 * rank + 0.1 * (1 + rank) * next(looks)
+
+
+def train_and_keep_each_rank_s_weights(config: RunConfig, run: RunDirectory, kept: Path) -> None:
+    """What the ranks of a test run; by the clock, as each has its own."""
+    rank = int(os.environ["RANK"])
+    save_weights(kept / f"{rank}.safetensors", weights_of(train_as_rank(config, run, "", None, clock_of(rank))))
+
+
+def test_ranks_with_different_clocks_end_with_the_same_weights(pairs: Path, tmp_path: Path) -> None:
+    """The rate follows from the time, and the end does: by anyone's own clock, neither is the other's."""
+    run = RunDirectory(tmp_path / "run")
+    by_the_clock = ["train.minutes=0.1", "train.schedule=linear", "train.answer_seconds=10"]
+    changes = [parse_set(text) for text in (*settings(2, 1000)[1::2], *by_the_clock)]
+    config = load(None, [*changes, ("data.train", [{"pairs": str(pairs)}], "test")]).config
+    launch(2, train_and_keep_each_rank_s_weights, config, run, tmp_path)
+    first, second = (load_file(tmp_path / f"{rank}.safetensors") for rank in range(2))
+    assert len(logged(tmp_path / "run", "valid")) > 3
+    assert first.keys() == second.keys()
+    assert [name for name, tensor in first.items() if not torch.equal(tensor, second[name])] == []
+    # The weights that are compared are those of the last step, and that is where the first rank's clock ended it.
+    last = load_file(run.checkpoints()[-1] / "model.safetensors")
+    assert all(torch.equal(tensor, first[name]) for name, tensor in last.items())
+    assert logged(tmp_path / "run", "end")[0]["seconds"] == pytest.approx(6.0, abs=1.0)
+
+
+@pytest.mark.parametrize("shard", ["false", pytest.param("true", marks=pytest.mark.full)], ids=["replicas", "divided"])
+def test_verify_passes_on_a_run_of_two_processes_in_minutes(
+    shard: str, pairs: Path, tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    by_the_clock = ["--minutes", "0.05", "--set", "train.schedule=linear", "--set", f"train.shard={shard}"]
+    ran = cli("train", "--pairs", pairs, "--out", tmp_path / "run", *settings(2, 100_000), *by_the_clock)
+    assert ran.code == 0, ran.stderr
+    ran = cli("verify", tmp_path / "run")
+    assert ran.code == 0, ran.stderr
+    assert "weights, optimiser and losses are the same to the bit" in ran.stdout
 
 
 def test_a_run_goes_on_with_another_number_of_ranks(

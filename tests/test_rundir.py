@@ -145,6 +145,19 @@ def test_files_have_the_users_own_permissions(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
 
 
+def test_files_have_the_users_own_permissions_whoever_wrote_them(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        with replacing(tmp_path / "directory") as temporary:
+            (temporary / "within").mkdir(parents=True)
+            for name in ("a", "within/b"):  # as safetensors does, and tempfile
+                os.close(os.open(temporary / name, os.O_CREAT, 0o600))
+    finally:
+        os.umask(before)
+    found = [path for path in (tmp_path / "directory").rglob("*") if path.is_file()]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in found] == [0o640, 0o640]
+
+
 def test_checkpoints_come_oldest_first_whatever_their_digits(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path)
     assert run.checkpoints() == []

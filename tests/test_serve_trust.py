@@ -47,9 +47,47 @@ def test_a_legend_says_how_sure_and_what_that_means(browser: Browser, trusting: 
         legend.get_by_text("what that means").click()
         expect(legend.get_by_text("chrF of 50 or more")).to_be_visible()
         expect(visit.words.first).to_have_attribute("title", re.compile("likely to be right; choose another"))
-        doubted = visit.page.locator(".reading .word.unsure").count()
         said = [word["confidence"] for segment in answer.json["segments"] for word in segment["words"]]
-        assert doubted == sum(confidence < 0.5 for confidence in said)
+        unsure = sum(confidence < 0.5 for confidence in said)
+        expect(visit.page.locator(".reading .word.unsure")).to_have_count(unsure)
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+def test_doubtful_sentences_are_marked_counted_and_found(
+    browser: Browser, trusting: Running, scheme: str, width: int
+) -> None:
+    for visit in open_page(browser, trusting, viewport={"width": width, "height": 800}, color_scheme=scheme):
+        page = visit.page
+        known = [source for source, _ in lexicon_pairs(20, seed=1)]
+        text = "\n\n".join(["Qrs wvu xyz.", *known, "Wvu qrs xyz qrs."])
+        answer = trusting.post("/api/v1/translate", {"text": text, "source": "en", "target": "eo"})
+        rated = [segment["confidence"] for segment in answer.json["segments"]]
+        doubtful = [at for at, confidence in enumerate(rated) if confidence < 0.5]
+        assert 2 <= len(doubtful) < len(rated)
+        page.get_by_label("Text to translate").fill(text)
+        legend = page.get_by_role("note", name="How sure")
+        expect(legend).to_contain_text(f"{len(doubtful)} of {len(rated)} sentences are doubtful")
+        marked = page.locator(".reading .doubted")
+        assert [int(one.get_attribute("data-sentence") or -1) for one in marked.all()] == doubtful
+        for at in range(len(doubtful)):
+            label = marked.nth(at).get_attribute("aria-label") or ""
+            assert re.fullmatch(r"Doubtful sentence: [<\xa0\d.]+%\xa0sure(; .*)?", label)
+        for at in (*range(len(doubtful)), 0):
+            legend.get_by_role("button", name="Show the next").click()
+            expect(marked.nth(at)).to_be_focused()
+            expect(marked.nth(at)).to_be_in_viewport()
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        assert page.evaluate("async () => (await axe.run()).violations.map((one) => one.id)") == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_run_that_is_not_calibrated_says_nothing_of_confidence(browser: Browser, served: Running) -> None:
+    for visit in open_page(browser, served):
+        visit.type("Qrs wvu xyz. Wvu qrs xyz.")
+        legend = visit.page.get_by_role("note", name="How sure")
+        expect(legend).to_contain_text("dragoman calibrate")
+        assert "doubtful" not in legend.inner_text()
+        assert "How sure:" not in legend.inner_text()
 
 
 def test_a_correction_is_kept_used_and_offered(browser: Browser, trusting: Running) -> None:

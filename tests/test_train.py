@@ -4,9 +4,13 @@ import json
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from dragoman.tokenizer import Tokenizer
 
 WORDS = ["ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va"]
 
@@ -101,3 +105,18 @@ def test_resumed_equals_uninterrupted_and_seed_decides(optimizer: str, copies: P
     before = (parts / "metrics.jsonl").read_bytes()
     run("parts", "--steps", "120")
     assert (parts / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_a_pair_longer_than_the_table_of_positions_began_with(
+    norm: str, tiny_settings: list[str], tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    """The largest batch is tried first and makes the table grow; what is put back after that is not the table."""
+    long = " ".join(WORDS * 40)  # 640 words
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"{s}\t{s}\n" for s in (*sequences(200, seed=1), long)), encoding="utf-8")
+    more = ("data.max_length=2000", "data.hold_out=10", f"model.norm={norm}", "train.valid_sentences=1")
+    settings = [*tiny_settings, *(part for change in more for part in ("--set", change))]
+    ran = cli("train", "--pairs", pairs, "--out", tmp_path / "run", "--steps", "2", *settings)
+    assert ran.code == 0, ran.stderr
+    assert len(Tokenizer.load(tmp_path / "run" / "tokenizer.model").encode(long)) > 512

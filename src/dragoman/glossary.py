@@ -29,6 +29,8 @@ class Required:
     forms: tuple[str, ...]
 
 
+LONGEST = 500  # characters of a term or of a form: a search steps through all of them
+
 # The required words of one line.
 Requirements = Callable[[str], Sequence[Required]]
 
@@ -40,12 +42,12 @@ _IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
 _ADDRESS = r"[^\s<>\"«»“”()]"  # brackets only in pairs, as in .../Mercury_(planet)
 KEPT_PATTERNS: dict[Kept, str] = {
     "urls": rf"(?:https?://|ftp://|\bwww\.)(?:{_ADDRESS}|\({_ADDRESS}*\))*(?:(?![.,;:!?'’\]}}…]){_ADDRESS}|\({_ADDRESS}*\))",
-    "emails": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    "emails": r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
     # {{ name }}, {% tag %}, ${name}, %{name}, {0}, %(name)s, %1$s, %s, %.2f, <x id="1"/>, &nbsp;
     "placeholders": r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|[$%#]\{[^{}]*\}|\{[^{}\s]*\}"
     r"|%\([\w.]+\)[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]|%\d+\$[a-zA-Z@]"
     r"|(?<![\d%])%[-#0+]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?[sdifgeuxXcpr@](?![a-zA-Z])"
-    r"|</?[A-Za-z][^<>]*>|&(?:\w+|#\d+|#x[\da-fA-F]+);|\$\w+\$|__\w+__",
+    r"|</?[A-Za-z][^<>]*>|&(?:\w+|#\d+|#x[\da-fA-F]+);|\$\w+\$|(?<!\w)__\w+__",
     "numbers": r"(?<![\w.,])\d+(?:[.,:/]\d+)*(?!\w)",
 }
 
@@ -125,6 +127,8 @@ class Glossary:
             forms = tuple(form.strip() for form in target.split("|") if form.strip())
             if not source:
                 raise DataError(f"term {number}: no source term; write source, tab, target")
+            if (most := max(map(len, (source, *forms)))) > LONGEST:
+                raise DataError(f"term {number}: {most:,} characters in {source[:20]!r}; a term has at most {LONGEST}")
             if source in merged and bool(merged[source]) != bool(forms):
                 raise DataError(f"term {number}: {source!r} is both translated and not; keep one of them")
             merged[source] = tuple(dict.fromkeys((*merged.get(source, ()), *forms)))

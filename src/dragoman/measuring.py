@@ -20,6 +20,7 @@ from dragoman.options import (
     References,
     Run,
     Runs,
+    in_range,
 )
 from dragoman.terminal import say, settle, show, write_file
 
@@ -90,9 +91,9 @@ def compare(
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
     source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
     reference: References = [],  # noqa: B006
-    sentences: Annotated[int, typer.Option(min=1, help="At most so many of the validation pairs.")] = 1000,
+    sentences: Annotated[int, typer.Option(min=1, max=10**9, help="At most so many of the validation pairs.")] = 1000,
     out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
-    samples: Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")] = 1000,
+    samples: Annotated[int, typer.Option(min=100, max=100_000, help="Resamples of the bootstrap.")] = 1000,
     language: Language = None,
     as_json: AsJson = False,
 ) -> None:
@@ -147,8 +148,8 @@ def quantize(
     source: Annotated[Path, typer.Option(help="What to measure with, one sentence a line.")],
     reference: References,
     to: Annotated[ComputeType, typer.Option(help="The smaller numbers.")] = "int8",
-    limit: Annotated[float, typer.Option(min=0.0, help="So much BLEU may be lost.")] = 0.2,
-    rounds: Annotated[int, typer.Option(min=1, help="Each speed is the median of so many measurements.")] = 3,
+    limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="So much BLEU may be lost.")] = 0.2,
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Each speed is the median of so many measurements.")] = 3,
     beam: Beam = None,
     alpha: Alpha = None,
     language: Language = None,
@@ -183,7 +184,9 @@ def calibrate(
     run: Run,
     source: Annotated[Path, typer.Option(help="Sentences that the run was not trained on, one a line.")],
     reference: References,
-    good: Annotated[float, typer.Option(help="The chrF from which on a sentence counts as good.")] = 50.0,
+    good: Annotated[
+        float, typer.Option(parser=in_range(0, 100), help="The chrF from which on a sentence counts as good.")
+    ] = 50.0,
     plots: Annotated[Path | None, typer.Option(help="Draw reliability.svg and risk-coverage.svg there.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -193,13 +196,11 @@ def calibrate(
     word how probably it is right; `translate --min-confidence` leaves the source where that is too little. What is
     printed was measured on parts of the sentences that the fit did not see.
     """
-    from dragoman import confidence
+    from dragoman.calibrating import calibrate_run
     from dragoman.confidence_plots import draw
     from dragoman.corpus import read_lines
-    from dragoman.engines.converted import digest_of
     from dragoman.evaluate import read_references
     from dragoman.rundir import RunDirectory
-    from dragoman.translate import Translator
 
     references = read_references(reference)
     sources = list(read_lines(source))
@@ -207,16 +208,8 @@ def calibrate(
         raise UsageError(
             f"calibrate: {len(sources)} lines in {source}, {len(references)} in {reference[0]}; both must be aligned"
         )
-    translator = Translator.load(run)
-    seen = [(e, some) for e, some in zip(translator.evidence(sources), references, strict=True) if e is not None]
+    report = calibrate_run(run, sources, references, good)
     directory = RunDirectory.open(run)
-    report = confidence.calibrate(
-        [evidence for evidence, _ in seen],
-        [some for _, some in seen],
-        digest_of(directory, translator.tokenizer),
-        good,
-    )
-    report.calibration.save(directory)
     if plots is not None:
         for name, drawing in draw(report).items():
             write_file(plots / name, drawing.encode())

@@ -131,11 +131,11 @@ def quantize(
     outputs: list[list[str]] = [[] for _ in settings]
     speeds: list[list[float]] = [[] for _ in settings]
     for translator in translators:  # loads the model, which is no part of the speed
-        translator.translate(sources[:2])
+        translator.translate(sources[:2], whole=True, protect=False)
     for _ in range(rounds):
         for index, translator in enumerate(translators):
             begin = time.perf_counter()
-            outputs[index] = translator.translate(sources)
+            outputs[index] = translator.translate(sources, whole=True, protect=False)
             speeds[index].append(len(sources) / (time.perf_counter() - begin))
     scores = [bleu(lines, references, language) for lines in outputs]
     before, after, *mapped_too = (

@@ -175,6 +175,24 @@ class Ranks:
         return missing or [max(range(self.size), key=lambda rank: float(arrived[rank][1]))]
 
 
+class Clock:
+    """The seconds of a training so far, by the first rank's clock. Rates, and the end of a budget in minutes, follow
+    from them: ranks that each read their own would train at different rates, and stop at different steps."""
+
+    def __init__(self, ranks: Ranks, before: float, now: Callable[[], float]) -> None:
+        """`before`: seconds of training before this process."""
+        self._ranks, self._now = ranks, now
+        self._start = now() - before if ranks.leads else 0.0
+
+    def part(self) -> float:
+        """What this rank adds to a sum over all of them, which is the time: the others add nothing."""
+        return self._now() - self._start if self._ranks.leads else 0.0
+
+    def agreed(self) -> float:
+        """The time, where there is no sum to send it with. All ranks have to ask for it."""
+        return float(self._ranks.gather(self.part())[0])
+
+
 def is_about_the_group(error: RuntimeError) -> bool:
     """And not about the computation. gloo's errors have no class, but begin with the name of its file."""
     return isinstance(error, dist.DistError) or "gloo" in str(error).lower() or "Operation timed out" in str(error)
@@ -277,7 +295,7 @@ def processes_for(asked: int, micro_batches: int) -> int:
     return max(1, min(available, micro_batches))
 
 
-def launch(processes: int, work: Callable[..., None], *arguments: Any) -> None:
+def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None:
     """`work(*arguments)` in so many processes of this machine, by torchrun's launcher; their failure is ours."""
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -306,7 +324,7 @@ def launch(processes: int, work: Callable[..., None], *arguments: Any) -> None:
         raise KeyboardInterrupt from None
 
 
-def _as_rank(work: Callable[..., None], *arguments: Any) -> None:
+def _as_rank(work: Callable[..., object], *arguments: Any) -> None:
     """A rank's whole life. It prints its own one line, as the command line does for a single process."""
     os.setpgrp()  # Ctrl-C reaches the launcher alone, which passes it on once
     try:

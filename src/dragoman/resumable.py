@@ -26,7 +26,8 @@ from dragoman.corpus import read_lines
 from dragoman.errors import DragomanError, UsageError
 from dragoman.glossary import Requirements
 from dragoman.rundir import RunDirectory, read_json, write_atomically
-from dragoman.translate import WINDOW, Translation, Translator
+from dragoman.translate import WINDOW, Translator
+from dragoman.translations import Translation
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ def translate_file(
     required: Requirements | None = None,
     repair: bool = True,
     rate: bool = False,
+    whole: bool = False,
+    protect: bool = True,
     say: Callable[[str], None],
     window: int = WINDOW,
 ) -> None:
@@ -80,6 +83,8 @@ def translate_file(
                     required=required,
                     repair=repair,
                     rate=rate,
+                    whole=whole,
+                    protect=protect,
                 )
                 file.write("".join(map(write, translations)).encode())
                 to_disk(file)

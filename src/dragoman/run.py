@@ -1,34 +1,46 @@
 """A run as one object: what the commands do, from Python. What is heavy is imported when it is first needed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from dragoman import config as configuration
 from dragoman.config import CorpusConfig, RunConfig, language_tag
 from dragoman.corpus import read_lines
-from dragoman.errors import UsageError
+from dragoman.errors import DataError, DragomanError, UsageError
 from dragoman.rundir import RunDirectory
+from dragoman.telling import Say, Told, telling, to_stderr
 
 if TYPE_CHECKING:
+    from dragoman import confidence as confidence_of
     from dragoman.adapt.finetune import FineTuned
-    from dragoman.engines import ComputeType
+    from dragoman.documents.formats import Format
+    from dragoman.documents.report import Report
+    from dragoman.engines import ComputeType, EngineName
     from dragoman.evaluate import Scores
     from dragoman.export.bundle import About
     from dragoman.export.writing import Form
+    from dragoman.glossary import Glossary
     from dragoman.quantize import Verdict
-    from dragoman.translate import Translation, Translator
+    from dragoman.quickstart.run import Ended
+    from dragoman.translate import Translator
+    from dragoman.translations import Translation
 
 Text = str | Path | CorpusConfig  # a TSV file of pairs, or a corpus of two files
 Lines = Sequence[str] | Path  # sentences, or a file with one a line
 Several = list[str] | tuple[str, ...] | Path  # the same where a string is one sentence, and not a sequence of letters
 
+MOST_CANDIDATES = 256  # as many as the largest beam has
+
 
 class Run:
     """`Run("runs/my").translate("Hello.")`: a trained run, or a bundle of one."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.directory = RunDirectory.open(path)
+    def __init__(self, path: str | Path, corrections: str | Path | None = None) -> None:
+        """corrections: a file that `dragoman serve --corrections` kept; what it holds is used first."""
+        self.directory = RunDirectory.open(_path(path, "the run's directory"))
+        self._corrections = None if corrections is None else _path(corrections, "the file of corrections")
         self._translators: dict[tuple[Any, ...], Translator] = {}
 
     def __repr__(self) -> str:
@@ -61,11 +73,13 @@ class Run:
         minutes: float | None = None,
         seed: int | None = None,
         settings: Mapping[str, Any] | None = None,
+        say: Say | None = to_stderr,
     ) -> Self:
         """Train a translator, or go on with one that was stopped.
 
         `pairs`: a TSV file, or `CorpusConfig(source=..., target=...)` for two. `both`: the languages of the pairs, for
-        one model of both directions. `settings`: any value by its full name, `{"model.d_ff": 512}`.
+        one model of both directions. `settings`: any value by its full name, `{"model.d_ff": 512}`. `say` is given the
+        lines of progress; None: they go nowhere.
         """
         import dataclasses
 
@@ -74,11 +88,14 @@ class Run:
         def corpora(text: Text | None) -> list[dict[str, Any]] | None:
             if text is None:
                 return None
-            corpus = text if isinstance(text, CorpusConfig) else CorpusConfig(pairs=str(text))
+            corpus = text if isinstance(text, CorpusConfig) else CorpusConfig(pairs=str(_path(text, "a file of pairs")))
             if both is not None:
                 corpus = dataclasses.replace(corpus, tag=language_tag(both[1]), back_tag=language_tag(both[0]))
             return [dataclasses.asdict(corpus)]
 
+        if pairs is None:
+            _path(pairs, "a file of pairs")
+        run = RunDirectory(_path(out, "the new run's directory"))
         given = {
             "data.train": corpora(pairs),
             "data.valid": corpora(valid),
@@ -88,8 +105,42 @@ class Run:
             **(settings or {}),
         }
         overrides = [(key, value, "Run.train") for key, value in given.items() if value is not None]
-        train(configuration.load(recipe, overrides).config, RunDirectory(out), "the same call")
+        config = configuration.load(recipe, overrides).config
+        with _progress(say):
+            train(config, run, "the same call")
         return cls(out)
+
+    @classmethod
+    def quickstart(
+        cls,
+        paths: str | Path | Sequence[str | Path],
+        out: str | Path,
+        *,
+        minutes: float = 30.0,
+        languages: tuple[str, str] | None = None,
+        seed: int = 1,
+        settings: Mapping[str, Any] | None = None,
+        say: Say | None = to_stderr,
+    ) -> "tuple[Self, Ended]":
+        """A translator from your own sentence pairs, checked, sized to data and time, trained and scored; and how good.
+
+        `paths`: a file of pairs in any format that `dragoman quickstart` reads, two aligned files, or a folder.
+        """
+        from dragoman.language_codes import checked_code
+        from dragoman.quickstart.run import quickstart
+
+        several = [paths] if isinstance(paths, str | Path) else paths
+        files = [_path(path, "a file of pairs") for path in _sequence(several, "files of pairs")]
+        if not files:
+            raise UsageError("no file of pairs; give one, two aligned ones, or a folder")
+        if not isinstance(minutes, int | float) or not 0.1 <= minutes < 1e6:
+            raise UsageError(f"minutes {minutes!r}; give a number from 0.1 to 1e+06")
+        wanted = None if languages is None else (checked_code(languages[0]), checked_code(languages[1]))
+        changes = [(key, value, "Run.quickstart") for key, value in (settings or {}).items()]
+        into = _path(out, "the new run's directory")
+        with _progress(say) as told:
+            outcome = quickstart(files, into, minutes, wanted, seed, changes, "the same call", told.say)
+        return cls(out), outcome
 
     @overload
     def translate(self, text: str, *, to: str | None = None, **search: float) -> str: ...
@@ -101,21 +152,70 @@ class Run:
         self, text: str | Path | list[str] | tuple[str, ...], *, to: str | None = None, **search: float
     ) -> str | list[str]:
         """A sentence to a sentence, or lines to lines. `beam`, `alpha` and the other search settings by name."""
-        translator = self.translator(to, **search)
-        if isinstance(text, str):
-            return translator.translate([text])[0]
-        return translator.translate(_lines(text))
+        lines = [text] if isinstance(text, str) else _lines(text)
+        translations = self.translator(to, **search).translate(lines)
+        return translations[0] if isinstance(text, str) else translations
+
+    def translate_document(
+        self,
+        document: str | Path,
+        out: str | Path,
+        *,
+        report: str | Path | None = None,
+        kind: "Format | None" = None,
+        language: str | None = None,
+        to: str | None = None,
+        glossary: "str | Path | Glossary | None" = None,
+        min_confidence: float | None = None,
+        mark: str = "[?] ",
+        engine: "EngineName" = "auto",
+        compute_type: "ComputeType | None" = None,
+        say: Say | None = to_stderr,
+        **search: float,
+    ) -> "Report":
+        """A document to a document, of any format of `dragoman translate-file`; how many sentences went which way.
+
+        `report`: a JSON file of every sentence that did not go the plain way, and why. `kind` None: as the document's
+        name ends. `min_confidence`: what is less sure than this is left, with `mark` before it.
+        """
+        from dragoman.documents.from_run import translate_with
+
+        if min_confidence is not None and not 0 <= min_confidence <= 1:
+            raise UsageError(f"min_confidence {min_confidence!r}; give a number from 0 to 1")
+        return translate_with(
+            self.path,
+            _path(document, "the document"),
+            _path(out, "the file to write"),
+            report=None if report is None else _path(report, "the file of the report"),
+            kind=kind,
+            language=language,
+            to=to,
+            glossary=Path(glossary) if isinstance(glossary, str) else glossary,
+            corrections=self._corrections,
+            min_confidence=min_confidence,
+            mark=mark,
+            engine=engine,
+            compute_type=compute_type,
+            say=say or (lambda _: None),
+            **search,
+        )
 
     def candidates(
         self, text: Lines, n_best: int = 5, *, to: str | None = None, **search: float
     ) -> list["Translation"]:
         """Of each line the best translations, with their scores and tokens."""
+        if type(n_best) is not int or not 1 <= n_best <= MOST_CANDIDATES:
+            raise UsageError(f"n_best {n_best!r}; give a whole number from 1 to {MOST_CANDIDATES}")
         translator = self.translator(to, **({"beam": max(n_best, self.config.search.beam)} | search))
         return list(translator.translate_stream(_lines(text), n_best))
 
     def score(self, pairs: Sequence[tuple[str, str]], *, to: str | None = None) -> list[float]:
         """The log-probability of each given translation."""
-        return [sum(tokens) for tokens in self.translator(to).score(pairs)]
+        given = _sequence(pairs, "pairs of a source and a translation")
+        for number, pair in enumerate(given, start=1):
+            if not isinstance(pair, tuple | list) or [type(text) for text in pair] != [str, str]:
+                raise UsageError(f"pair {number} is {_shown(pair)}; give a source and a translation, both strings")
+        return [sum(tokens) for tokens in self.translator(to).score(given)]
 
     def evaluate(
         self,
@@ -124,20 +224,35 @@ class Run:
         *,
         to: str | None = None,
         language: str | None = None,
-        confidence: int = 0,
+        confidence: int = 1000,
         **search: float,
     ) -> "Scores":
-        """Translate and score: BLEU with its signature, chrF, TER. `confidence`: resamples for an interval."""
+        """Translate and score: BLEU with its signature, chrF, TER, each with its 95 % interval by so many resamples."""
         from dragoman.evaluate import evaluate
 
+        right = [[line] for line in _lines(references)]
         outputs = self.translate(list(_lines(sources)), to=to, **search)
-        return evaluate(outputs, [[line] for line in _lines(references)], language, confidence)
+        return evaluate(outputs, right, language, confidence)
 
-    def finetune(self, pairs: Text, out: str | Path, **options: Any) -> "FineTuned":
-        """Teach it new text; options as of `dragoman.finetune`."""
+    def calibrate(
+        self, sources: Lines, references: Lines, *, good: float = 50.0, to: str | None = None
+    ) -> "confidence_of.Report":
+        """Learn how sure its translations are, from sentences that it was not trained on; `good`: a good one's chrF.
+
+        From then on `candidates` and all other ways to translate say how probably a sentence is good.
+        """
+        from dragoman.calibrating import calibrate_run
+
+        self._translators.clear()
+        return calibrate_run(self.path, _lines(sources), [[line] for line in _lines(references)], good, to)
+
+    def finetune(self, pairs: Text, out: str | Path, *, say: Say | None = to_stderr, **options: Any) -> "FineTuned":
+        """Teach it new text; options as of `dragoman.finetune`. `say` is given the lines of progress; None: nobody."""
         from dragoman.adapt.finetune import finetune
 
-        return finetune(self.path, pairs, out, **options)
+        text = pairs if isinstance(pairs, CorpusConfig) else _path(pairs, "a file of pairs")
+        with _progress(say) as told:
+            return finetune(self.path, text, _path(out, "the new run's directory"), say=told.say, **options)
 
     def quantize(self, sources: Lines, references: Lines, to: "ComputeType" = "int8", limit: float = 0.2) -> "Verdict":
         """Translate with smaller numbers from now on, if no more BLEU is lost than the limit."""
@@ -172,11 +287,56 @@ class Run:
         key = (to, *sorted(search.items()))
         if key not in self._translators:
             load: Callable[..., Translator] = Translator.load
-            self._translators[key] = load(self.path, to=to, **search)
+            translator = load(self.path, to=to, **search)
+            if self._corrections is not None:
+                from dragoman.corrections.using import corrections_for
+
+                translator = translator.with_corrections(*corrections_for(self.path, self._corrections, to))
+            self._translators[key] = translator
         return self._translators[key]
+
+
+@contextmanager
+def _progress(say: Say | None) -> Iterator[Told]:
+    """What a training of several processes fails with is an error here as well, and not the end of the program."""
+    if say is not None and not callable(say):
+        raise UsageError(f"say is {_shown(say)}; give a function of a line, or None for silence")
+    told: Told | None = None
+    try:
+        with telling(say) as told:
+            yield told
+    except SystemExit as left:
+        kinds: dict[Any, type[DragomanError]] = {2: UsageError, 3: DataError}
+        said = told.complaint if told is not None else ""
+        raise kinds.get(left.code, DragomanError)(
+            said or "a process of the training failed; see its line above"
+        ) from None
 
 
 def _lines(text: Lines) -> list[str]:
     if isinstance(text, str):
         raise UsageError(f"{text[:40]!r} is one string; give a list of lines, or a Path to a file of them")
-    return list(read_lines(text)) if isinstance(text, Path) else list(text)
+    if isinstance(text, Path):
+        return list(read_lines(text))
+    lines = _sequence(text, "a string, a list of strings, or a Path to a file of lines")
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line, str):
+            raise UsageError(f"line {number} is {_shown(line)}; every line is a string")
+    return lines
+
+
+def _sequence(value: Any, wanted: str) -> list[Any]:
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | bytearray | Mapping):
+        raise UsageError(f"{_shown(value)} was given; give {wanted}")
+    return list(value)
+
+
+def _path(value: Any, what: str) -> Path:
+    if not isinstance(value, str | Path) or value == "":
+        raise UsageError(f"{_shown(value)} was given for {what}; give its path, a string or a Path")
+    return Path(value)
+
+
+def _shown(value: Any) -> str:
+    """A value in a message: what it is, and of what type."""
+    return "None" if value is None else f"{repr(value)[:40]} ({type(value).__name__})"

@@ -21,6 +21,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -254,13 +255,17 @@ def read_json(path: Path) -> dict[str, Any]:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`; what is written there takes the place of `path` only when it is complete."""
+    if not path.name:  # as an empty string has it
+        raise DragomanError(f"{path}: cannot be written, as it names no file or directory of its own; give a name")
     temporary, outdated = path.with_name(f".{path.name}.partial"), _outdated(path)
     try:
         with made(path.parent):
             _remove(temporary)
             _remove(outdated)
+            mode = _mode_of_new_files(temporary)
             try:
                 yield temporary
+                _give_mode(temporary, mode)
                 _sync(temporary, *(temporary.iterdir() if temporary.is_dir() else ()))
                 if temporary.is_dir() and path.is_dir():
                     path.replace(outdated)  # one directory replaces another in two steps, with nothing between them
@@ -307,6 +312,21 @@ def one_at_a_time(directory: Path) -> Iterator[None]:
 def write_atomically(path: Path, content: bytes) -> None:
     with replacing(path) as temporary:
         temporary.write_bytes(content)
+
+
+def _mode_of_new_files(name: Path) -> int:
+    """What the user's umask leaves; seen on a file, as asking for it would set it for all threads meanwhile."""
+    name.touch()
+    mode = stat.S_IMODE(name.stat().st_mode)
+    name.unlink()
+    return mode
+
+
+def _give_mode(path: Path, mode: int) -> None:
+    """To every file there: safetensors writes files that only their owner may read."""
+    for file in path.rglob("*") if path.is_dir() else (path,):
+        if file.is_file() and not file.is_symlink() and stat.S_IMODE(file.stat().st_mode) != mode:
+            file.chmod(mode)
 
 
 def _sync(*paths: Path) -> None:

@@ -3,6 +3,7 @@ is one; and whether there is anything left to do."""
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from dragoman.dataset import Prepared, prepare
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.model import Transformer, count_parameters
 from dragoman.optimizer import make_optimizer
-from dragoman.ranks import Gradients, Ranks, ShardedGradients, divide, leads
+from dragoman.ranks import Clock, Gradients, Ranks, ShardedGradients, divide, leads
 from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory, read_json
 from dragoman.runlog import NoLog, RunLog
@@ -32,10 +33,11 @@ class Training:
     optimizer: torch.optim.Optimizer
     gradients: Gradients | ShardedGradients
     progress: Progress
+    clock: Clock
     log: NoLog
 
 
-def begin(config: RunConfig, run: RunDirectory, ranks: Ranks) -> Training:
+def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], float]) -> Training:
     """Data, model and optimiser, at the last checkpoint where there is one."""
     config, prepared = ranks.first("prepare", lambda: open_run(config, run, ranks))
     torch.manual_seed(config.train.seed)
@@ -51,7 +53,8 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks) -> Training:
     else:
         gradients = Gradients(list(model.parameters()), extra=5)
     log = RunLog(run, progress.log_bytes) if ranks.leads else NoLog()
-    at_work = Training(config, run, ranks, prepared, model, optimizer, gradients, progress, log)
+    clock = Clock(ranks, progress.seconds, now)
+    at_work = Training(config, run, ranks, prepared, model, optimizer, gradients, progress, clock, log)
     for line in said:
         log.say(line)
     if checkpoint is not None and progress.validated:

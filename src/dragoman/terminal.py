@@ -3,7 +3,10 @@
 import os
 import shlex
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +35,38 @@ def show(line: str, end: str = "\n") -> None:
 def say(line: str) -> None:
     """Progress, hints, warnings."""
     print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def waiting(what: str, first: float = 2.0) -> Iterator[None]:
+    """Say what is waited for and, from `first` seconds on, for how long already: on a terminal a line that moves, else
+    further lines, at growing distances."""
+    stream, ended, began = sys.stderr, threading.Event(), time.monotonic()
+    moves = stream is not None and stream.isatty()
+
+    def tell() -> None:
+        pause = first
+        with suppress(OSError, ValueError):  # nobody reads it any more: no reason to stop working
+            while not ended.wait(pause):
+                seconds = int(time.monotonic() - began)
+                clock = f"{seconds // 60}:{seconds % 60:02d}"
+                stream.write(f"\r  {what} {clock}\x1b[K" if moves else f"  {what}: {clock} so far\n")
+                stream.flush()
+                pause = 1.0 if moves else min(30.0, 2 * pause)
+            if moves and time.monotonic() - began > first:
+                stream.write("\r\x1b[K")
+                stream.flush()
+
+    say(what)
+    teller = threading.Thread(target=tell, daemon=True)
+    if stream is not None:
+        teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if stream is not None:
+            teller.join()
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -2,12 +2,13 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from dragoman.batching import micro_batches_per_step, plan_epoch
 from dragoman.checkpoint import (
@@ -78,8 +79,21 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
     if not started_by_torchrun():
         micro_batches = micro_batches_per_step(settings.batch_tokens, settings.micro_batch_tokens)
         if (processes := processes_for(settings.processes, micro_batches)) > 1:
-            launch(processes, train, config, run, again, replay)
+            launch(processes, train_as_rank, config, run, again, replay)
             return
+    train_as_rank(config, run, again, replay)
+
+
+def train_as_rank(
+    config: RunConfig,
+    run: RunDirectory,
+    again: str,
+    replay: Replay | None = None,
+    now: Callable[[], float] = time.monotonic,
+) -> Transformer:
+    """This process's part of a training, alone or among others; the model as it leaves this process. `now`: seconds,
+    of which only the first rank's are ever used."""
+    settings = config.train
     keep_freed_memory()
     ranks = Ranks(settings.answer_seconds)
     use_threads(settings.threads, ranks)
@@ -87,7 +101,7 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
         if ranks.leads:
             stack.enter_context(run.lock())
         stack.enter_context(ranks.together("starting"))  # wherever a rank is lost, the error says which
-        at_work = begin(config, run, ranks)
+        at_work = begin(config, run, ranks, now)
         log, interruption = stack.enter_context(at_work.log), stack.enter_context(Interruption())
         say_start(at_work)
         try_largest_batch(at_work)
@@ -97,7 +111,7 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
         states = torch.compile(model.states, dynamic=True) if on_gpu else model.states
         precision = torch.autocast("cuda", torch.bfloat16) if on_gpu else nullcontext()
 
-        meter, stop, clock_start = Meter(progress, settings), False, time.monotonic() - progress.seconds
+        meter, stop = Meter(progress, settings, now), False
         for step_rows in steps_from(prepared, settings, progress):
             data = prepared.view(progress.epoch)
             done = budget_used(settings, progress.step, progress.seconds)
@@ -130,8 +144,7 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
             except (RuntimeError, MemoryError) as error:
                 require_about_memory(at_work, error)
                 short_of_memory = True
-            if ranks.leads:  # the first rank's clock is everyone's
-                gradients.extra[2] = time.monotonic() - clock_start
+            gradients.extra[2] = at_work.clock.part()
             gradients.extra[3] = interruption.asked
             gradients.extra[4] = short_of_memory
             gradients.sum_over(ranks, progress.step)
@@ -169,6 +182,7 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
             if not progress.validated:  # the budget ended between two validations
                 validate_and_save(at_work)
             finish(at_work)
+        return model
 
 
 def try_largest_batch(at_work: Training) -> None:
@@ -177,7 +191,8 @@ def try_largest_batch(at_work: Training) -> None:
     settings = at_work.config.train
     data = max((prepared.train, *prepared.further_views), key=longest)
     rows = largest_batch(data, min(settings.micro_batch_tokens, settings.batch_tokens))
-    kept = {name: buffer.clone() for name, buffer in model.named_buffers()}  # running statistics of batch norms
+    in_state = model.state_dict()  # running statistics of batch norms; tables that grow on demand are not in it
+    kept = {name: buffer.clone() for name, buffer in model.named_buffers() if name in in_state}
     model.train()
     while True:
         short_of_memory = False
@@ -196,7 +211,8 @@ def try_largest_batch(at_work: Training) -> None:
         make_room(at_work, data, [rows])
     at_work.gradients.clear()
     for name, buffer in model.named_buffers():
-        buffer.copy_(kept[name])
+        if name in kept:
+            buffer.copy_(kept[name])
 
 
 def require_about_memory(at_work: Training, error: BaseException) -> None:
@@ -284,9 +300,9 @@ def seed_of(seed: int, step: int, number: int) -> int:
 class Meter:
     """Sums since the last line of measurements, kept in the progress and so in a checkpoint."""
 
-    def __init__(self, progress: Progress, settings: TrainConfig) -> None:
-        self.progress, self.settings = progress, settings
-        self.since, self.tokens_here = time.monotonic(), 0
+    def __init__(self, progress: Progress, settings: TrainConfig, now: Callable[[], float]) -> None:
+        self.progress, self.settings, self.now = progress, settings, now
+        self.since, self.tokens_here = now(), 0
 
     def add(self, loss: float, nll: float, tokens: int, rate: float) -> None:
         if self.settings.minutes is not None:  # the clock decided it: kept, so that the step can be done again
@@ -297,7 +313,7 @@ class Meter:
         self.tokens_here += tokens
 
     def report(self, log: NoLog, rate: float, gradient_norm: float) -> None:
-        progress, now = self.progress, time.monotonic()
+        progress, now = self.progress, self.now()  # for the eye alone: nothing in training follows from it
         speed = self.tokens_here / max(now - self.since, 1e-9)
         loss, nll = progress.pending_loss / progress.pending_tokens, progress.pending_nll / progress.pending_tokens
         log.write(
@@ -327,7 +343,7 @@ class Meter:
 
 def validate_and_save(at_work: Training) -> None:
     """Measure, keep the best for translating, write a checkpoint."""
-    progress, log, config, began = at_work.progress, at_work.log, at_work.config, time.monotonic()
+    progress, log, config = at_work.progress, at_work.log, at_work.config
     if len(at_work.prepared.valid):
         sample = progress.step // config.train.valid_steps
         result = validate(whole_model(at_work), at_work.prepared, config, at_work.ranks, sample)
@@ -350,7 +366,7 @@ def validate_and_save(at_work: Training) -> None:
                   **{result.key: result.score}, signature=result.signature, **result.example,
                   seconds=round(progress.seconds, 2))  # fmt: skip
     progress.validated = True
-    progress.seconds += time.monotonic() - began
+    progress.seconds = at_work.clock.agreed()
     save(at_work)
     log_checkpoint(at_work, at_work.run.checkpoints_path / f"step-{progress.step:08d}")
 
@@ -359,12 +375,17 @@ def whole_model(at_work: Training) -> Transformer:
     """The model, or a copy of one that is divided among the ranks: searching takes it apart in other ways."""
     if not isinstance(at_work.gradients, ShardedGradients):
         return at_work.model
-    copy = make_model(at_work.config.model)
     with at_work.ranks.together("validation"):
         weights = weights_of(at_work.model)
-    for name, tensor in weights_of(copy).items():
+    return model_with(weights, at_work)
+
+
+def model_with(weights: Mapping[str, Tensor], at_work: Training) -> Transformer:
+    """A model of its own with these weights: the one that was trained stays as it is."""
+    model = make_model(at_work.config.model).to(at_work.ranks.device)
+    for name, tensor in weights_of(model).items():
         tensor.copy_(weights[name])
-    return copy
+    return model
 
 
 def save(at_work: Training) -> None:
@@ -396,9 +417,8 @@ def finish(at_work: Training) -> None:
     ranks.gather("the last checkpoint is written")
     trained = [checkpoint for checkpoint in run.checkpoints() if step_of(checkpoint)]  # step 0: what a run began with
     checkpoints = trained[-config.train.average_checkpoints :]
-    weights, model = average(checkpoints), whole_model(at_work)
-    for name, tensor in weights_of(model).items():
-        tensor.copy_(weights[name])
+    weights = average(checkpoints)
+    model = model_with(weights, at_work)
     result = validate(model, at_work.prepared, config, ranks, 0) if len(at_work.prepared.valid) else None
     if not ranks.leads:
         return

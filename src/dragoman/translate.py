@@ -1,12 +1,13 @@
 """Translator: strings in, strings out. Nothing outside ever sees a token unless it asks."""
 
+import copy
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, get_args
 
 from dragoman.confidence import Calibration, Evidence, Rating, WordConfidence
 from dragoman.config import SearchConfig, language_tag
@@ -14,12 +15,17 @@ from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_le
 from dragoman.engines.converted import digest_of
 from dragoman.engines.selection import load_engine, load_reference
 from dragoman.errors import DataError, UsageError
+from dragoman.fallbacks import translate_protected
 from dragoman.faults import Fault, Said, faults_of
 from dragoman.glossary import Required, Requirements
 from dragoman.hypotheses import Hypothesis
+from dragoman.language_codes import languages_of
+from dragoman.memory import Memory
+from dragoman.protected_spans import has_words
 from dragoman.rundir import RunDirectory, require_task
-from dragoman.sentences import split_text
+from dragoman.sentences import Segment, cut_to_fit, join, paragraphs, segments, sentences
 from dragoman.tokenizer import Tokenizer, load_tokenizer
+from dragoman.translations import Candidate, How, SourceSentence, Translation
 from dragoman.words import words_of
 
 if TYPE_CHECKING:
@@ -31,44 +37,34 @@ WINDOW = 2000
 MOST_SCORED_TOKENS = 4096  # of a side: attention takes memory by the square of its length, and nothing is split here
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One translation of a line."""
-
-    text: str
-    score: float  # log-probability over the length penalty: what the search ranks by
-    log_probability: float
-    tokens: tuple[str, ...]
-    # One more than tokens: the end symbol's. None: the engine knows only their sum; Translator.score gives them.
-    token_log_probabilities: tuple[float, ...] | None
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A line, and its translations, best first. An empty line has one, which is empty."""
-
-    source: str
-    candidates: tuple[Candidate, ...]
-    faults: tuple[Fault, ...] = ()  # what is plainly wrong with the best of them
-    repaired: tuple[Fault, ...] = ()  # what was, before it was decoded again
-    confidence: float | None = None  # where it was asked for, and the run is calibrated
-    words: tuple[WordConfidence, ...] = ()
-    corrected: bool = False  # a person's, from the corrections that are kept
-
-    @property
-    def text(self) -> str:
-        return self.candidates[0].text
-
-    def is_doubtful(self, min_confidence: float) -> bool:
-        """Less sure than that, or plainly wrong. An empty line is neither."""
-        too_little = self.confidence is not None and self.confidence < min_confidence
-        return bool(self.source.strip()) and (too_little or bool(self.faults))
-
-
 class _Part(NamedTuple):
     text: str
     ids: list[int]
     required: tuple[Required, ...]
+
+
+class _Wishes(NamedTuple):
+    """How the texts of one call are to be translated."""
+
+    seed: int
+    scores: bool
+    required: Requirements | None
+    repair: bool
+    rate: bool
+    protect: bool
+
+
+@dataclass(frozen=True)
+class _PlainSearch:
+    """A translator as what `fallbacks` ask."""
+
+    translator: "Translator"
+    wishes: _Wishes
+
+    def translate(
+        self, texts: Sequence[str], n_best: int = 1, required: Sequence[Sequence[Required]] | None = None
+    ) -> list[Translation]:
+        return self.translator._translate_plain(texts, n_best, self.wishes, required)
 
 
 _Texts = Mapping[tuple[int, ...], str]  # of ids that were decoded before
@@ -85,15 +81,21 @@ class Translator:
         load_reference: "Callable[[], ReferenceEngine] | None" = None,
         load_calibration: Callable[[], Calibration | None] = lambda: None,
         tag: str = "",
+        language: str | None = None,
+        tags_in_text: bool = False,
     ) -> None:
         """load_reference: the same weights in the engine that can do everything, for what `engine` cannot. tag: put
-        before every source, it asks a model of several languages for one of them."""
+        before every source, it asks a model of several languages for one of them. language: the source's, by which
+        lines are cut into sentences. tags_in_text: every line says itself which language it wants, so none is cut."""
         self.engine = engine
         self.tokenizer = tokenizer
         self.search = search
         self._load_reference = load_reference
         self._load_calibration = load_calibration
         self.tag = tag
+        self.language = language
+        self.tags_in_text = tags_in_text
+        self._corrections: tuple[Memory, str] | None = None
         self._borders: Borders | None = None
 
     @classmethod
@@ -137,6 +139,8 @@ class Translator:
             functools.cache(lambda: load_reference(directories, tokenizer, checkpoint)),
             functools.cache(lambda: _calibration_of(directories, tokenizer, checkpoint)),
             tag,
+            _source_language(directories[0], to),
+            to == "" and bool(tokenizer.languages),
         )
 
     def tagged(self, text: str) -> str:
@@ -145,8 +149,15 @@ class Translator:
 
     def with_search(self, **changes: float | str) -> "Translator":
         """The same engines with other search settings."""
-        search = with_changes(self.search, **changes)
-        return Translator(self.engine, self.tokenizer, search, self._load_reference, self._load_calibration, self.tag)
+        other = copy.copy(self)
+        other.search = with_changes(self.search, **changes)
+        return other
+
+    def with_corrections(self, memory: Memory, pair: str) -> "Translator":
+        """The same, answering sentences that were corrected under this pair of languages with their corrections."""
+        other = copy.copy(self)
+        other._corrections = memory, pair
+        return other
 
     @property
     def calibration(self) -> Calibration | None:
@@ -159,11 +170,14 @@ class Translator:
         # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
         return len(f"{self.tag}{text}".encode()) < limit - 1 or len(self.tokenizer.encode(self.tagged(text))) <= limit
 
-    def translate(self, lines: Sequence[str], required: Requirements | None = None) -> list[str]:
+    def translate(
+        self, lines: Sequence[str], required: Requirements | None = None, *, whole: bool = False, protect: bool = True
+    ) -> list[str]:
         """One translation a line, in the order given. `required`: what each must hold, as `Glossary(...).required`."""
         if isinstance(lines, str):  # a sequence of strings too: it would be translated letter by letter
             raise UsageError("translate() got a string; give a list of lines")
-        return [translation.text for translation in self.translate_stream(lines, scores=False, required=required)]
+        stream = self.translate_stream(lines, scores=False, required=required, whole=whole, protect=protect)
+        return [translation.text for translation in stream]
 
     def translate_stream(
         self,
@@ -177,20 +191,94 @@ class Translator:
         required: Requirements | None = None,
         repair: bool = True,
         rate: bool = False,
+        whole: bool = False,
+        protect: bool = True,
     ) -> Iterator[Translation]:
         """Translations as they come, in the order of the lines, `window` lines in memory at a time.
 
+        Lines are cut into sentences, and put together again; whole=True: none is cut that need not be.
         scores=False: only the text is wanted, which can be quicker. first_line: the number of the first of the lines,
-        for warnings and random draws. required: of a line, the words that its translation must hold; such lines are
+        for warnings and random draws. required: of a sentence, the words that its translation must hold; such are
         the reference engine's. repair: what loops, copies, runs away or is empty is decoded again, without repeats.
+        protect: what must come through (numbers, addresses, placeholders, emoji) does, or the line is named.
         rate: with confidences, where the run is calibrated.
         """
         if required is not None and self.search.sampling:
             raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
         lines = iter(lines)
         while chunk := list(islice(lines, window)):
-            yield from self._translate_window(chunk, first_line, n_best, seed, warn, scores, required, repair, rate)
+            stripped = [line.strip() for line in chunk]
+            cut = [self._cut(line, number, warn, whole) for number, line in enumerate(stripped, start=first_line)]
+            texts = [SourceSentence(part.text) for parts in cut for part in parts]
+            wishes = _Wishes(seed + first_line, scores, required, repair, rate, protect)
+            found = iter(self._translate_sentences(texts, n_best, wishes))
+            for number, (line, parts) in enumerate(zip(stripped, cut, strict=True), start=first_line):
+                translation = _of_line(line, parts, [next(found) for _ in parts])
+                if translation.how == "source":
+                    warn(f"line {number}: left in part as it was: {'; '.join(translation.notes)}")
+                yield replace(translation, source=chunk[number - first_line])
             first_line += len(chunk)
+
+    def translate_sentences(
+        self,
+        texts: Sequence[SourceSentence],
+        n_best: int = 1,
+        *,
+        scores: bool = True,
+        required: Requirements | None = None,
+        rate: bool = False,
+    ) -> list[Translation]:
+        """Sentences that were cut already, each as `translate_stream` translates the sentences of a line."""
+        return self._translate_sentences(texts, n_best, _Wishes(0, scores, required, True, rate, True))
+
+    def _translate_sentences(
+        self, texts: Sequence[SourceSentence], n_best: int, wishes: "_Wishes"
+    ) -> list[Translation]:
+        known = [self._without_searching(sentence, wishes.required) for sentence in texts]
+        unknown = [sentence for sentence, there in zip(texts, known, strict=True) if there is None]
+        plain = _PlainSearch(self, wishes)
+        if wishes.protect and not self.search.sampling:
+            searched = iter(translate_protected(unknown, plain, n_best))
+        else:
+            searched = iter(plain.translate([sentence.text for sentence in unknown], n_best))
+        return [self._with_tokens(there or next(searched)) for there in known]
+
+    def _without_searching(self, sentence: SourceSentence, required: Requirements | None) -> Translation | None:
+        """What was corrected as it was corrected, what has no words as it is. Required words are stronger than both."""
+        if required is not None and required(sentence.text):
+            return None
+        if self._corrections is not None:
+            memory, pair = self._corrections
+            corrected = memory.exact(pair, sentence.text)
+            if corrected is not None:
+                return Translation(sentence.text, (Candidate(corrected, 0.0, 0.0, (), None),), corrected=True)
+        if has_words(*sentence):
+            return None
+        return Translation(sentence.text, (Candidate(sentence.text, 0.0, 0.0, (), None),))
+
+    def _with_tokens(self, translation: Translation) -> Translation:
+        """What was not searched for as it stands has the tokens that it would be written with."""
+        if translation.candidates[0].tokens or not translation.text:
+            return translation
+        first, *others = translation.candidates
+        tokens = tuple(map(self.tokenizer.piece, self.tokenizer.encode(first.text)))
+        return replace(translation, candidates=(replace(first, tokens=tokens), *others))
+
+    def _cut(self, line: str, number: int, warn: Callable[[str], None], whole: bool) -> list[Segment]:
+        """A line's sentences, and what of them is too long in parts, which is said."""
+        if whole or self.tags_in_text:
+            found = [Segment(*span, line[slice(*span)]) for span in cut_to_fit(line, 0, len(line), self.fits) if line]
+            uncut = 1
+        else:
+            found = segments(line, self.fits, self.language)
+            uncut = sum(1 for one in paragraphs(line) for _ in sentences(line, one.start, one.end, self.language))
+        if len(found) > uncut:
+            limit, tokens = self.search.max_source_length, len(self.tokenizer.encode(self.tagged(line)))
+            warn(
+                f"line {number}: {tokens} tokens, more than {limit} (search.max_source_length): "
+                f"translated in {len(found)} parts"
+            )
+        return found
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """The log-probability of each token of each given translation, the end symbol's last."""
@@ -209,59 +297,45 @@ class Translator:
                 scores[index] = log_probs
         return scores
 
-    def _translate_window(
+    def _translate_plain(
         self,
-        lines: Sequence[str],
-        first_line: int,
+        texts: Sequence[str],
         n_best: int,
-        seed: int,
-        warn: Callable[[str], None],
-        scores: bool,
-        required: Requirements | None,
-        repair: bool,
-        rate: bool,
-    ) -> Iterator[Translation]:
-        parts: list[_Part] = []  # of every line
-        parts_of: list[range] = []
-        encoded = self.tokenizer.encode_batch([self.tagged(line.strip()) for line in lines])
-        limit = self.search.max_source_length
-        for number, (line, ids) in enumerate(zip(lines, encoded, strict=True), start=first_line):
-            begin = len(parts)
-            pieces, piece_ids = [line.strip()], [ids]
-            if len(ids) > limit:
-                pieces = split_text(line.strip(), lambda text: len(self.tokenizer.encode(self.tagged(text))) <= limit)
-                piece_ids = self.tokenizer.encode_batch([self.tagged(piece) for piece in pieces])
-                warn(
-                    f"line {number}: {len(ids)} tokens, more than {limit} (search.max_source_length): "
-                    f"translated in {len(pieces)} parts"
-                )
-            for piece, some in zip(pieces, piece_ids, strict=True):
-                if some:
-                    parts.append(_Part(piece, some, tuple(required(piece)) if required is not None else ()))
-            parts_of.append(range(begin, len(parts)))
-        found = self._find(parts, n_best, seed + first_line, scores)
+        wishes: "_Wishes",
+        required: Sequence[Sequence[Required]] | None,
+    ) -> list[Translation]:
+        """Each text as one, searched and, where it went plainly wrong, searched again."""
+        encoded = self.tokenizer.encode_batch([self.tagged(text) for text in texts])
+        more = [()] * len(texts) if required is None or not self._can_constrain else required
+        parts = [
+            _Part(text, ids, tuple(wishes.required(text) if wishes.required is not None else ()) + tuple(asked))
+            for text, ids, asked in zip(texts, encoded, more, strict=True)
+        ]
+        found = self._find(parts, n_best, wishes.seed, wishes.scores or n_best > 1)
         best = [some[0].ids for some in found if some]
-        texts = dict(zip(best, self.tokenizer.decode_batch(best), strict=True))  # together, which is quicker
-        faults = [self._faults(part, some, texts) for part, some in zip(parts, found, strict=True)]
+        decoded = dict(zip(best, self.tokenizer.decode_batch(best), strict=True))  # together, which is quicker
+        faults = [self._faults(part, some, decoded) for part, some in zip(parts, found, strict=True)]
         repaired: list[tuple[Fault, ...]] = [()] * len(parts)
-        if repair and any(faults) and not self.search.sampling:
+        if wishes.repair and any(faults) and not self.search.sampling:
             wrong = [index for index, some in enumerate(faults) if some]
             again = self._find_again([parts[i] for i in wrong], [found[i] for i in wrong], [faults[i] for i in wrong])
             for index, (hypotheses, left) in zip(wrong, again, strict=True):
                 repaired[index] = tuple(fault for fault in faults[index] if fault not in left)
                 found[index], faults[index] = hypotheses, left
-        calibration = self.calibration if rate else None
-        evidence = [] if calibration is None else self._evidence(parts, [some[0] for some in found])
-        for line, indices in zip(lines, parts_of, strict=True):
-            ratings = [] if calibration is None else [calibration.rate(evidence[i]) for i in indices]
-            yield Translation(
-                line,
-                self._join([found[i] for i in indices], texts),
-                tuple(dict.fromkeys(fault for i in indices for fault in faults[i])),
-                tuple(dict.fromkeys(fault for i in indices for fault in repaired[i])),
-                min((rating.confidence for rating in ratings), default=None),  # a line is as good as its worst part
-                _side_by_side([evidence[i].text for i in indices] if ratings else [], ratings),
+        ratings: list[Rating] = []
+        if wishes.rate and (calibration := self.calibration) is not None:
+            ratings = [calibration.rate(one) for one in self._evidence(parts, [some[0] for some in found])]
+        return [
+            Translation(
+                text,
+                tuple(self._candidate(hypothesis, decoded) for hypothesis in found[index]),
+                faults[index],
+                repaired[index],
+                ratings[index].confidence if ratings else None,
+                ratings[index].words if ratings else (),
             )
+            for index, text in enumerate(texts)
+        ]
 
     def _find(self, parts: "Sequence[_Part]", n_best: int, seed: int, scores: bool) -> list[list[Hypothesis]]:
         """The hypotheses of each part; those with required words by the engine that can do that."""
@@ -388,24 +462,15 @@ class Translator:
         known = texts.get(hypothesis.ids)
         return self.tokenizer.decode(hypothesis.ids) if known is None else known
 
-    def _join(self, parts: Sequence[Sequence["Hypothesis"]], texts: _Texts) -> tuple[Candidate, ...]:
-        """The candidates of a line from those of its parts: the best of each, then the second best of each ..."""
-        if not parts:
-            return (Candidate("", 0.0, 0.0, (), ()),)
-        candidates = []
-        for hypotheses in zip(*parts, strict=False):
-            tokens = tuple(self.tokenizer.piece(i) for hypothesis in hypotheses for i in hypothesis.ids)
-            candidates.append(
-                Candidate(
-                    # A line stays a line: a model that spells in bytes can write a line feed, too.
-                    " ".join(self._text(hypothesis, texts) for hypothesis in hypotheses).replace("\n", " "),
-                    sum(hypothesis.score for hypothesis in hypotheses),
-                    sum(hypothesis.log_probability for hypothesis in hypotheses),
-                    tokens,
-                    _chain([hypothesis.token_log_probabilities for hypothesis in hypotheses]),
-                )
-            )
-        return tuple(candidates)
+    def _candidate(self, hypothesis: Hypothesis, decoded: _Texts) -> Candidate:
+        return Candidate(
+            # A line stays a line: a model that spells in bytes can write a line feed, too.
+            self._text(hypothesis, decoded).replace("\n", " "),
+            hypothesis.score,
+            hypothesis.log_probability,
+            tuple(map(self.tokenizer.piece, hypothesis.ids)),
+            hypothesis.token_log_probabilities,
+        )
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """What the engine is given at a time: indices of like length, or all."""
@@ -421,13 +486,53 @@ def _calibration_of(runs: Sequence[RunDirectory], tokenizer: Tokenizer, checkpoi
     return found if found is not None and found.digest == digest_of(runs[0], tokenizer) else None
 
 
-def _side_by_side(texts: Sequence[str], ratings: Sequence[Rating]) -> tuple[WordConfidence, ...]:
-    """The words of a line's parts, where they stand in the line's translation."""
+def _source_language(run: RunDirectory, to: str | None) -> str | None:
+    known = languages_of(run)
+    if known is None:
+        return None
+    return known[1] if to == known[0] else known[0]
+
+
+def _of_line(line: str, parts: Sequence[Segment], found: Sequence[Translation]) -> Translation:
+    """A line's translation from those of its sentences: the best of each, then the second best of each ..."""
+    if not parts:
+        return Translation(line, (Candidate(line, 0.0, 0.0, (), ()),))
+    candidates = []
+    for rank in range(max(len(one.candidates) for one in found)):
+        chosen = [one.candidates[min(rank, len(one.candidates) - 1)] for one in found]
+        candidates.append(
+            Candidate(
+                join(line, parts, [candidate.text for candidate in chosen]),
+                sum(candidate.score for candidate in chosen),
+                sum(candidate.log_probability for candidate in chosen),
+                tuple(token for candidate in chosen for token in candidate.tokens),
+                _chain([candidate.token_log_probabilities for candidate in chosen]),
+            )
+        )
+    return Translation(
+        line,
+        tuple(candidates),
+        tuple(dict.fromkeys(fault for one in found for fault in one.faults)),
+        tuple(dict.fromkeys(fault for one in found for fault in one.repaired)),
+        # A line is as good as its worst sentence.
+        min((one.confidence for one in found if one.confidence is not None), default=None),
+        _words_of_line(parts, found),
+        all(one.corrected for one in found),
+        max((one.how for one in found), key=get_args(How).index),
+        tuple(dict.fromkeys(note for one in found for note in one.notes)),
+    )
+
+
+def _words_of_line(parts: Sequence[Segment], found: Sequence[Translation]) -> tuple[WordConfidence, ...]:
+    """The words of a line's sentences, where they stand in its translation. A wrapped text has none: words moved."""
     words: list[WordConfidence] = []
-    start = 0
-    for text, rating in zip(texts, ratings, strict=True):
-        words += [word._replace(start=word.start + start, end=word.end + start) for word in rating.words]
-        start += len(text) + 1
+    moved = 0  # how much longer the translation is than the line, up to here
+    for part, one in zip(parts, found, strict=True):
+        if part.wrap is not None:
+            return ()
+        at = part.start + moved
+        words += [word._replace(start=word.start + at, end=word.end + at) for word in one.words]
+        moved += len(one.text) - (part.end - part.start)
     return tuple(words)
 
 

@@ -1,7 +1,7 @@
 """What a model is worth while it trains: loss and score on the validation set, measured by all ranks together."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -109,7 +109,9 @@ def translations(
     )
     translator = Translator(ReferenceEngine([model], prepared.tokenizer), prepared.tokenizer, search)
     # As the model says it: a young one loops everywhere, and decoding all that again would cost more than training.
-    stream = translator.translate_stream([source for source, _ in ranks.share(pairs)], scores=False, repair=False)
+    stream = translator.translate_stream(
+        [source for source, _ in ranks.share(pairs)], scores=False, repair=False, whole=True, protect=False
+    )
     mine = [translation.text for translation in stream]
 
     gathered = ranks.gather((nll, tokens, mine))
@@ -120,7 +122,15 @@ def translations(
     mean = math.fsum(part[0] for part in gathered) / sum(part[1] for part in gathered)
     shown = sample % len(pairs)
     example = {"source": pairs[shown][0], "output": outputs[shown], "reference": pairs[shown][1]}
-    return Validation(mean, score.value, "BLEU (greedy)", score.signature, example)
+    return Validation(mean, score.value, measure_of([target for _, target in pairs]), score.signature, example)
+
+
+def measure_of(targets: Sequence[str]) -> str:
+    """What BLEU is of. A parser's targets are symbols, and how many of them follow each other rightly is no bracket F1:
+    that is of whole trees, as `dragoman parse evaluate` has it."""
+    words = [word for target in targets for word in target.split()]
+    of_symbols = bool(words) and all(word[0] in "()" for word in words)
+    return "BLEU of the tree's symbols (greedy; not bracket F1)" if of_symbols else "BLEU (greedy)"
 
 
 def perplexity(nll: float) -> float:

@@ -19,7 +19,8 @@ from dragoman.corpus import corpus_name, file_digest, raw_pairs, read_lines
 from dragoman.errors import DataError, UsageError
 from dragoman.resumable import identity_of, translate_file
 from dragoman.rundir import made, read_json, replacing, write_atomically
-from dragoman.translate import Translation, Translator
+from dragoman.translate import Translator
+from dragoman.translations import Translation
 
 SYNTHETIC = "<bt>"
 LONGEST_RATIO = 3.0  # of the longer side's characters to the shorter's, where they are not short

@@ -11,7 +11,20 @@ import typer
 from dragoman import config as configuration
 from dragoman.config import CorpusConfig
 from dragoman.errors import UsageError
-from dragoman.options import AsJson, Beam, Changes, Into, Language, Minutes, Run, Seed, Steps, overrides_from
+from dragoman.options import (
+    MOST_SEED,
+    AsJson,
+    Beam,
+    Changes,
+    Into,
+    Language,
+    Minutes,
+    Run,
+    Seed,
+    Steps,
+    in_range,
+    overrides_from,
+)
 from dragoman.terminal import say, show, this_command
 
 
@@ -28,7 +41,10 @@ def finetune(
     valid_target: Annotated[Path | None, typer.Option(help="The same as two files.")] = None,
     old: Annotated[
         float,
-        typer.Option(help="Pairs of the old training mixed in for each new one; 0: the new domain alone counts."),
+        typer.Option(
+            parser=in_range(0),
+            help="Pairs of the old training mixed in for each new one; 0: the new domain alone counts.",
+        ),
     ] = 1.0,
     steps: Steps = None,
     minutes: Minutes = None,
@@ -72,13 +88,17 @@ def backtranslate(
     valid_source: Annotated[Path | None, typer.Option(help="The same as two files.")] = None,
     valid_target: Annotated[Path | None, typer.Option(help="The same as two files.")] = None,
     recipe: Annotated[str, typer.Option(help="What the written recipe extends.")] = "small",
-    ratio: Annotated[float, typer.Option(help="At most so many synthetic pairs for each real one.")] = 1.0,
-    drop: Annotated[float, typer.Option(help="Leave out this share, the least probable.")] = 0.05,
+    ratio: Annotated[
+        float, typer.Option(parser=in_range(0, above=True), help="At most so many synthetic pairs for each real one.")
+    ] = 1.0,
+    drop: Annotated[
+        float, typer.Option(parser=in_range(0, 0.99), help="Leave out this share, the least probable.")
+    ] = 0.05,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
     untagged: Annotated[bool, typer.Option("--untagged", help="Do not mark synthetic sources.")] = False,
     beam: Beam = None,
     to: Into = None,
-    seed: Annotated[int, typer.Option(help="For --sample.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="For --sample.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Make pairs of target text alone: translate it back, sift it, mix it with the real pairs.

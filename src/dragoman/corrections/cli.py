@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dragoman.errors import DragomanError, UsageError
-from dragoman.options import AsJson, Changes, Language, Minutes, Seed, Steps, overrides_from
+from dragoman.options import AsJson, Changes, Language, Minutes, Seed, Steps, in_range, overrides_from
 from dragoman.terminal import say, show, this_command
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="What `dragoman serve --corrections FILE` keeps.")]
@@ -45,7 +45,9 @@ def train(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run that was corrected.")],
     pair: PairName,
     out: Annotated[Path, typer.Option(help="The new run's directory.")],
-    old: Annotated[float, typer.Option(help="Pairs of the old training mixed in for each correction.")] = 1.0,
+    old: Annotated[
+        float, typer.Option(parser=in_range(0), help="Pairs of the old training mixed in for each correction.")
+    ] = 1.0,
     steps: Steps = None,
     minutes: Minutes = None,
     seed: Seed = None,

@@ -9,7 +9,7 @@ import typer
 
 from dragoman.errors import UsageError
 from dragoman.options import AsJson
-from dragoman.terminal import say, show
+from dragoman.terminal import say, show, write_file
 
 
 def doctor(
@@ -22,6 +22,9 @@ def doctor(
     environment: Annotated[
         bool, typer.Option("--environment", help="Also the machine [default: with nothing else].")
     ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="With files: write their pairs there as TSV, as they were read.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Why are the translations bad? Ranked causes with evidence, estimated cost and remedy.
@@ -38,6 +41,8 @@ def doctor(
         is_run = len(paths) == 1 and (paths[0] / "config.json").is_file()
         if is_run and test is not None:
             raise UsageError("doctor: --test goes with a file; a run has its own validation text")
+        if is_run and out is not None:
+            raise UsageError("doctor: --out goes with files of pairs; a run has its text elsewhere")
         if is_run:
             from dragoman.doctor.run import examine_run
 
@@ -46,9 +51,13 @@ def doctor(
             from dragoman.doctor.text import examine_text
             from dragoman.formats import read_any
 
-            name = str(paths[0]) if len(paths) == 1 else f"<(paste {paths[0]} {paths[1]})"
             found = read_any(paths)
-            causes = examine_text(found.pairs, name, None if test is None else read_any([test]).pairs)
+            for remark in found.remarks():
+                say(remark)
+            if out is not None:
+                write_file(out, "".join(f"{source}\t{target}\n" for source, target in found.pairs).encode())
+            tested = None if test is None else read_any([test]).pairs
+            causes = examine_text(found.pairs, list(map(str, paths)), tested, found.is_lines_of(paths))
     if environment or not paths:
         machine = examine_environment()
     if as_json:

@@ -1,5 +1,6 @@
 """What is wrong with a run: its log, its settings, its vocabulary, its text, and what it writes."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from itertools import islice
@@ -23,17 +24,24 @@ from dragoman.vocabulary_map import training_pairs
 
 Event = dict[str, Any]
 _TRANSLATED = 200  # validation sentences
-_MANY_PAIRS, _GOOD_BLEU = 20_000, 15.0  # fewer pairs are a cause where the score is lower
+ENOUGH_SEEN = 3  # times: with fewer a model has hardly begun
+_LITTLE_SEEN = 2.0
+MANY_PAIRS, _GOOD_BLEU = 20_000, 15.0  # fewer pairs are a cause where the score is lower
 
 
 def examine_run(path: Path) -> list[Cause]:
     run = RunDirectory.open(path)
     name, config, events = shlex.quote(str(path)), run.read_config(), run.events()
-    found = [*examine_log(events, config, name), averaging(run, events, config, name)]
     try:
         data = training_pairs(run)
     except DataError:
         data = None
+    little = (
+        None if data is None else too_little_training(times_seen(data, events), events, config, quickstart_command(run))
+    )
+    found = [little, *examine_log(events, config, name), averaging(run, events, config, name)]
+    if little is not None:  # which says the same, and more
+        found = [cause for cause in found if cause is None or cause.name != "too few steps"]
     if data is not None:
         found += [vocabulary_too_large(data, config, name), too_little_text(len(data), events, config)]
     train, valid = _text(config.data.train), validation_pairs(run.path)
@@ -77,6 +85,51 @@ def train_command(config: RunConfig) -> str:
     return shlex.join(words)
 
 
+def quickstart_command(run: RunDirectory) -> str | None:
+    """Of a run that quickstart made: the command that goes on with it, but for its minutes."""
+    about = run.path / "text" / "about.json"
+    if not (run.path / "quickstart.json").is_file() or not about.is_file():
+        return None
+    asked = read_json(about)["asked"]
+    words = ["dragoman", "quickstart", *asked["paths"], "--out", str(run.path)]
+    if asked["wanted"]:
+        words += ["--source-language", asked["wanted"][0], "--target-language", asked["wanted"][1]]
+    return shlex.join(words + (["--seed", str(asked["seed"])] if asked["seed"] != 1 else []))
+
+
+def times_seen(data: Dataset, events: Sequence[Event]) -> float:
+    """How often training went through the text, by target tokens."""
+    trained = sum(event.get("tokens", 0) for event in events if event["event"] == "train")
+    return float(trained) / max(1, int(data.target_lengths.sum()) + len(data))
+
+
+def too_little_training(
+    seen: float, events: Sequence[Event], config: RunConfig, quickstart: str | None = None
+) -> Cause | None:
+    """A bad translator that hardly saw its text: whatever else is wrong with its outputs follows from that."""
+    valid = [event for event in events if event["event"] == "valid"]
+    best = max((event.get("bleu", 0.0) for event in valid), default=None)
+    seconds = max((event.get("seconds", 0.0) for event in events), default=0.0)
+    if best is None or seen >= _LITTLE_SEEN or best >= _GOOD_BLEU:
+        return None
+    needed = math.ceil(seconds / 60 * ENOUGH_SEEN / max(seen, 0.01) + 1)
+    longer = (
+        f"{quickstart} --minutes {needed}   # goes on from where it is"
+        if quickstart
+        else f"{train_command(config)} --out runs/longer --minutes {needed}   # and what else it was trained with"
+    )
+    unstable = any(event["event"] in ("skipped", "setback") for event in events)
+    return Cause(
+        "too little training",
+        f"too little training for so much text: each pair was seen {seen:.1f} times",
+        f"{seconds / 60:.1f} minutes; validation BLEU was never above {best:.1f}; {ENOUGH_SEEN} times is where a model "
+        "begins to be of use",
+        "most of the score: what is wrong with the outputs most often goes away with more training",
+        f"{longer}; or give it less text",
+        0.9 if unstable else 1.0,
+    )
+
+
 def rate_too_high(events: Sequence[Event], config: RunConfig) -> Cause | None:
     """Steps that were not finite, or a loss that rose again and stayed there."""
     losses = [event["loss"] for event in events if event["event"] == "train"]
@@ -105,7 +158,7 @@ def rate_too_high(events: Sequence[Event], config: RunConfig) -> Cause | None:
 def too_little_text(pairs: int, events: Sequence[Event], config: RunConfig) -> Cause | None:
     """A bad translator, and few pairs to learn from."""
     best = max((event["bleu"] for event in events if event["event"] == "valid"), default=None)
-    if best is None or best >= _GOOD_BLEU or pairs >= _MANY_PAIRS:
+    if best is None or best >= _GOOD_BLEU or pairs >= MANY_PAIRS:
         return None
     return Cause(
         "too little text",
@@ -114,7 +167,7 @@ def too_little_text(pairs: int, events: Sequence[Event], config: RunConfig) -> C
         "most of the score: some ten thousand pairs are where a translator of everyday sentences begins",
         f"{train_command(config)} --out runs/more   # and more pairs; or text of the target language alone: "
         "dragoman backtranslate",
-        0.65 if pairs < _MANY_PAIRS / 4 else 0.45,
+        0.65 if pairs < MANY_PAIRS / 4 else 0.45,
     )
 
 

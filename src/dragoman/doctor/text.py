@@ -39,6 +39,20 @@ _TOKENISED = re.compile(r"\w [.,](?= |$)")
 
 
 @dataclass(frozen=True)
+class Named:
+    """How commands are to call a corpus."""
+
+    paths: str  # quoted, as a shell reads them
+    has_lines: bool  # whether its pairs are its lines, from the first: then sort, awk and cut may work on it
+
+    def by_lines(self, command: str) -> str:
+        """A command for a file of lines, `{}`; of any other format the pairs are written as lines first."""
+        if self.has_lines:
+            return command.replace("{}", self.paths)
+        return f"dragoman doctor {self.paths} --out pairs.tsv; " + command.replace("{}", "pairs.tsv")
+
+
+@dataclass(frozen=True)
 class Sample:
     """Stretches of a corpus, and where they are in it."""
 
@@ -55,9 +69,12 @@ class Sample:
         return cls([pairs[place] for place in places], [place + 1 for place in places], window)
 
 
-def examine_text(pairs: Sequence[Pair], name: str, test: Sequence[Pair] | None = None) -> list[Cause]:
-    """All causes found in a corpus, ranked. `name`: how commands are to call it; `test`: what it is scored on."""
-    quoted = shlex.quote(name)
+def examine_text(
+    pairs: Sequence[Pair], paths: str | Sequence[str], test: Sequence[Pair] | None = None, has_lines: bool = True
+) -> list[Cause]:
+    """All causes found in a corpus, ranked. `paths`: its files; `test`: what it is scored on; has_lines: its pairs are
+    the lines of one file."""
+    quoted = Named(shlex.join([paths] if isinstance(paths, str) else paths), has_lines)
     sample = Sample.of(pairs)
     checks = (misaligned, wrong_language, encoding_damage, casing, copies, tokenised, markup)
     found = [check(sample, quoted) for check in checks]
@@ -67,7 +84,7 @@ def examine_text(pairs: Sequence[Pair], name: str, test: Sequence[Pair] | None =
     return ranked(found)
 
 
-def misaligned(sample: Sample, name: str) -> Cause | None:
+def misaligned(sample: Sample, name: Named) -> Cause | None:
     """Translations of long sentences are long, and hold translations of their words: where neither is so, lines do not
     belong together. Lengths say nothing where all neighbours are equally long, as in a sorted file."""
     pairs, window = sample.pairs, sample.window
@@ -98,7 +115,7 @@ def misaligned(sample: Sample, name: str) -> Cause | None:
         f"{np.median(correlations[bad]):.2f} (at best {usual:.2f}) and {np.median(links[bad]):.0%} of the words with a "
         f"known translation have it opposite (at best {usual_links:.0%})",
         f"about {share:.0%} of the pairs teach the model that any translation will do",
-        f"awk 'NR < {first} || NR > {last}' {name} > aligned.tsv   # or align these lines again",
+        name.by_lines(f"awk 'NR < {first} || NR > {last}' {{}} > aligned.tsv   # or align these lines again"),
         min(1.0, 0.5 + share),
     )
 
@@ -142,7 +159,7 @@ def _best_shift(lengths: npt.NDArray[np.float64]) -> int:
     return found
 
 
-def duplicates(pairs: Sequence[Pair], name: str) -> Cause | None:
+def duplicates(pairs: Sequence[Pair], name: Named) -> Cause | None:
     counts = Counter(pairs)
     extra = len(pairs) - len(counts)
     share = extra / max(1, len(pairs))
@@ -154,12 +171,12 @@ def duplicates(pairs: Sequence[Pair], name: str) -> Cause | None:
         f"{extra:,} of {len(pairs):,} pairs are there before",
         f"{times:,} times: {_clip(pair[0])} | {_clip(pair[1])}",
         f"training drops them unless told not to, so that {len(counts):,} pairs are left; a split by hand leaks them",
-        f"sort -u {name} > once.tsv",
+        name.by_lines("sort -u {} > once.tsv") + "   # quickstart and train drop them by themselves",
         0.3 * share,
     )
 
 
-def leakage(pairs: Sequence[Pair], test: Sequence[Pair], name: str) -> Cause | None:
+def leakage(pairs: Sequence[Pair], test: Sequence[Pair], name: Named) -> Cause | None:
     """Test sentences that are in the training text, whatever their case and punctuation."""
     known = {identity_of(source) for source, _ in pairs}
     leaked = [pair for pair in test if identity_of(pair[0]) in known and len(pair[0].split()) > 2]
@@ -171,12 +188,12 @@ def leakage(pairs: Sequence[Pair], test: Sequence[Pair], name: str) -> Cause | N
         f"{len(leaked):,} of {len(test):,} test sentences are in the training text",
         f"for example: {_clip(leaked[0][0])}",
         f"the score is of memory, not of translation: about {share:.0%} of it is not earned",
-        f"dragoman quickstart {name}   # splits without such sentences",
+        f"dragoman quickstart {name.paths}   # splits without such sentences",
         min(1.0, 0.6 + share),
     )
 
 
-def wrong_language(sample: Sample, name: str) -> Cause | None:
+def wrong_language(sample: Sample, name: Named) -> Cause | None:
     """Lines of a third language, or of the other side's."""
     pairs = sample.pairs
     if importlib.util.find_spec("py3langid") is None:
@@ -211,13 +228,13 @@ def wrong_language(sample: Sample, name: str) -> Cause | None:
         f"the model learns to write {named[0][0]} now and then"
         if side
         else "the model learns from text it will not get",
-        f"dragoman quickstart {name} --source-language {languages[0]} --target-language {languages[1]}   "
+        f"dragoman quickstart {name.paths} --source-language {languages[0]} --target-language {languages[1]}   "
         f"# after removing those lines",
         min(1.0, 0.3 + share),
     )
 
 
-def encoding_damage(sample: Sample, name: str) -> Cause | None:
+def encoding_damage(sample: Sample, name: Named) -> Cause | None:
     pairs = sample.pairs
     damaged = [i for i, pair in enumerate(pairs) if _MOJIBAKE.search(pair[0]) or _MOJIBAKE.search(pair[1])]
     share = len(damaged) / max(1, len(pairs))
@@ -230,12 +247,12 @@ def encoding_damage(sample: Sample, name: str) -> Cause | None:
         f"{share:.1%} of the pairs were decoded with the wrong encoding",
         f"line {sample.lines[line]:,}: {_clip(shown)}",
         "damaged words are not the words of your readers: each is learned and written as garbage",
-        f"iconv -f UTF-8 -t WINDOWS-1252 {name} > mended.tsv   # UTF-8 that was once taken for Windows-1252",
+        name.by_lines("iconv -f UTF-8 -t WINDOWS-1252 {} > mended.tsv   # UTF-8 that was once taken for Windows-1252"),
         min(1.0, 0.45 + share),
     )
 
 
-def casing(sample: Sample, name: str) -> Cause | None:
+def casing(sample: Sample, name: Named) -> Cause | None:
     """A side without capitals, or much of it in nothing else."""
     pairs = sample.pairs
     for side, which in ((1, "target"), (0, "source")):
@@ -256,13 +273,13 @@ def casing(sample: Sample, name: str) -> Cause | None:
                 f"{share:.0%} of the {which} lines are {form}",
                 f"for example: {_clip(next(line for line in lines if line in (line.lower(), line.upper())))}",
                 f"a model of such text {what}",
-                f"dragoman quickstart ORIGINAL   # {name} as it was written, before its case was taken away",
+                f"dragoman quickstart ORIGINAL   # {name.paths} as it was written, before its case was taken away",
                 (0.35 if side else 0.25) * share,
             )
     return None
 
 
-def copies(sample: Sample, name: str) -> Cause | None:
+def copies(sample: Sample, name: Named) -> Cause | None:
     """Lines left untranslated. Names and numbers may well be the same in two languages, sentences not."""
     pairs = sample.pairs
     same = [
@@ -276,12 +293,12 @@ def copies(sample: Sample, name: str) -> Cause | None:
         f"{share:.1%} of the pairs have the source as their target",
         f"line {sample.lines[same[0]]:,}: {_clip(pairs[same[0]][1])}",
         f"the model learns to leave about {share:.0%} of its input untranslated",
-        f"awk -F '\\t' '$1 != $2' {name} > translated.tsv",
+        name.by_lines("awk -F '\\t' '$1 != $2' {} > translated.tsv"),
         min(1.0, 0.35 + share),
     )
 
 
-def tokenised(sample: Sample, name: str) -> Cause | None:
+def tokenised(sample: Sample, name: Named) -> Cause | None:
     pairs = sample.pairs
     for side, which in ((1, "target"), (0, "source")):
         marked = [pair[side] for pair in pairs if re.search(r"\w ?[.,](?= |$)", pair[side])]
@@ -294,13 +311,13 @@ def tokenised(sample: Sample, name: str) -> Cause | None:
                 f"for example: {_clip(apart[0])}",
                 "BLEU of tokenised text is on another scale than any figure of raw text; and the model writes spaces "
                 "before its full stops",
-                f"cut -f {side + 1} {name} | sacremoses -l XX detokenize > raw.{which}",
+                name.by_lines(f"cut -f {side + 1} {{}} | sacremoses -l XX detokenize > raw.{which}"),
                 0.4 * share,
             )
     return None
 
 
-def markup(sample: Sample, name: str) -> Cause | None:
+def markup(sample: Sample, name: Named) -> Cause | None:
     pairs = sample.pairs
     found = [i for i, pair in enumerate(pairs) if _MARKUP.search(pair[0]) or _MARKUP.search(pair[1])]
     share = len(found) / max(1, len(pairs))
@@ -312,7 +329,9 @@ def markup(sample: Sample, name: str) -> Cause | None:
         f"{share:.1%} of the pairs have characters written as HTML",
         f"line {sample.lines[found[0]]:,}: {_clip(shown)}",
         "the model writes &quot; where people expect a quotation mark",
-        f'python -c "import html, sys; sys.stdout.writelines(map(html.unescape, sys.stdin))" < {name} > plain.tsv',
+        name.by_lines(
+            'python -c "import html, sys; sys.stdout.writelines(map(html.unescape, sys.stdin))" < {} > plain.tsv'
+        ),
         min(1.0, 0.2 + 0.5 * share),
     )
 

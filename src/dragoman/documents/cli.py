@@ -10,6 +10,7 @@ from dragoman.options import (
     Alpha,
     AsJson,
     Beam,
+    CorrectionsFile,
     EngineChoice,
     GlossaryFile,
     Into,
@@ -40,6 +41,7 @@ def translate_file(
     ] = None,
     to: Into = None,
     glossary: GlossaryFile = None,
+    corrections: CorrectionsFile = None,
     min_confidence: MinConfidence = None,
     mark: MarkBefore = "[?] ",
     beam: Beam = None,
@@ -53,42 +55,25 @@ def translate_file(
     Tags, placeholders, numbers, URLs and e-mail addresses are the same in the translation. Where a sentence
     cannot be kept whole it is translated in another way, or left, and listed in the report.
     """
-    from dragoman.documents.formats import format_of
-    from dragoman.documents.interpreter import RunInterpreter
-    from dragoman.documents.journal import translate_document
-    from dragoman.glossary import Glossary, requirements
-    from dragoman.language_codes import languages_of
-    from dragoman.resumable import identity_of
-    from dragoman.rundir import RunDirectory
+    from dragoman.documents.from_run import translate_with
 
-    kind = format_of(document.name) if format_ == "auto" else format_
-    terms = None if glossary is None else Glossary.load(glossary)
-    if language is None and (known := languages_of(RunDirectory.open(run))) is not None:
-        language = known[1] if to == known[0] else known[0]
     given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
-    interpreter = RunInterpreter.load(
+    done = translate_with(
         run,
-        engine=engine,
-        compute_type=compute_type,
-        rules=requirements(terms),
-        language=language,
-        to=to,
-        min_confidence=min_confidence,
-        mark="" if kind == "po" else mark,  # there an empty msgstr says that it was left
-        **given,
-    )
-    translator = interpreter.translator
-    identity: list[object] = [*identity_of([run], None), translator.engine.name, terms, translator.tag]
-    if min_confidence is not None:
-        identity += [min_confidence, mark, translator.calibration]
-    done = translate_document(
-        interpreter,
         document,
         out,
-        kind,
-        identity=identity,
-        report_path=report,
+        kind=None if format_ == "auto" else format_,
+        report=report,
+        language=language,
+        to=to,
+        glossary=glossary,
+        corrections=corrections,
+        min_confidence=min_confidence,
+        mark=mark,
+        engine=engine,
+        compute_type=compute_type,
         say=say,
+        **given,
     )
     if as_json:
         show(json.dumps(done.to_dict()))

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dragoman.documents.keep import has_words
+from dragoman.protected_spans import has_words
 from dragoman.sentences import Fits, Wrap, fitting_sentences, wrapped
 
 # What a sentence becomes: text, and marks by their number in the flow.
@@ -19,7 +19,7 @@ Item = str | int
 
 DEEPEST = 100  # elements open in a flow at a time; one more and the outermost counts as never closed
 _SPACES = re.compile(r"[ \t\r\n]+")
-_QUOTED_SPACES = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t]*(?:>[ \t]?)*[ \t]*|[ \t]+")
+_QUOTE_MARKS = re.compile(r"(?<=[\r\n])[ \t>]+")
 
 
 @dataclass(frozen=True)
@@ -68,23 +68,42 @@ def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Se
     breaks = sorted({mark.at for mark in flow.marks if mark.breaks})
     if flow.whole_lines:
         breaks = sorted({*breaks, *(found.start() for found in re.finditer(r"[\r\n\t]", flow.text))})
-    edges = [0, *breaks, len(flow.text)]
+    plain = flow.text
+    if flow.wrap is not None and ">" in flow.wrap.prefix:  # the marks of a quotation's lines are no words
+        plain = _QUOTE_MARKS.sub(lambda marks: " " * len(marks[0]), plain)
+    edges = [0, *breaks, len(plain)]
     spans = [
         span
         for first, last in itertools.pairwise(edges)
-        for span in fitting_sentences(flow.text, first, last, fits, language)
+        for span in _around_kept(list(fitting_sentences(plain, first, last, fits, language)), flow.kept)
     ]
-    spaces = _QUOTED_SPACES if flow.wrap is not None and ">" in flow.wrap.prefix else _SPACES
     ranges = element_ranges(flow.marks)
     found = []
     for start, end in spans:
-        text, origin = _on_one_line(flow.text, start, end, spaces)
+        text, origin = _on_one_line(plain, start, end)
         near = flow.kept[bisect_left(flow.kept, (start, 0)) : bisect_left(flow.kept, (end, 0))]
         kept = tuple(flow.text[first:last] for first, last in near if last <= end)
         if has_words(text, kept):
             inner = _inside(flow.marks, ranges, start, end)
             found.append(Sentence(text, start, end, origin, inner, kept))
     return found
+
+
+def _around_kept(spans: Sequence[tuple[int, int]], kept: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """No sentence ends inside what is to be copied, whatever full stops it has."""
+    begun: tuple[int, int] | None = None
+    number = 0
+    for start, end in spans:
+        while number < len(kept) and kept[number][1] <= start:
+            number += 1
+        if begun is not None and number < len(kept) and kept[number][0] < start:
+            begun = (begun[0], end)
+            continue
+        if begun is not None:
+            yield begun
+        begun = (start, end)
+    if begun is not None:
+        yield begun
 
 
 def untranslated(flow: Flow, sentence: Sentence) -> list[Item]:
@@ -204,11 +223,11 @@ def _with_marks(flow: Flow, start: int, end: int, numbers: Sequence[int]) -> lis
     return [item for item in [*items, flow.text[position:end]] if item != ""]
 
 
-def _on_one_line(text: str, start: int, end: int, spaces: re.Pattern[str]) -> tuple[str, tuple[int, ...]]:
+def _on_one_line(text: str, start: int, end: int) -> tuple[str, tuple[int, ...]]:
     characters: list[str] = []
     origin: list[int] = []
     position = start
-    for gap in spaces.finditer(text, start, end):
+    for gap in _SPACES.finditer(text, start, end):
         characters += [*text[position : gap.start()], " "]
         origin += [*range(position, gap.start()), gap.start()]
         position = gap.end()

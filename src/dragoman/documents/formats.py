@@ -14,6 +14,7 @@ from dragoman.documents.flow import Flow
 from dragoman.documents.html import html_pieces
 from dragoman.documents.office import DOCX_PARTS, ODT_PARTS, docx_pieces, odt_pieces
 from dragoman.documents.plain import text_pieces
+from dragoman.documents.settings import DEFAULTS, FormatSettings
 from dragoman.documents.strings import json_pieces, po_pieces
 from dragoman.documents.subtitles import subtitle_pieces
 from dragoman.errors import DataError, UsageError
@@ -57,7 +58,12 @@ def format_of(name: str) -> Format:
     return SUFFIXES[suffix]
 
 
-def pieces_of(opened: Open, kind: Format, name: str) -> Iterator[str | Flow]:
+def pieces_of(
+    opened: Open,
+    kind: Format,
+    name: str,
+    settings: FormatSettings = DEFAULTS,
+) -> Iterator[str | Flow]:
     """All of the document's pieces, its parts one after the other."""
     if kind in ("docx", "odt"):
         with opened() as stream, _archive(stream, name) as archive:
@@ -67,10 +73,17 @@ def pieces_of(opened: Open, kind: Format, name: str) -> Iterator[str | Flow]:
         return
     with opened() as stream:
         encoding = _encoding(stream)
-        yield from _text_pieces(opened, _chunks(stream, encoding, name), encoding, kind, name)
+        yield from _text_pieces(opened, _chunks(stream, encoding, name), encoding, kind, name, settings)
 
 
-def rewrite(opened: Open, kind: Format, name: str, output: BinaryIO, write: Write) -> None:
+def rewrite(
+    opened: Open,
+    kind: Format,
+    name: str,
+    output: BinaryIO,
+    write: Write,
+    settings: FormatSettings = DEFAULTS,
+) -> None:
     """The document again, with its pieces as `write` has them."""
     if kind in ("docx", "odt"):
         with opened() as stream, _archive(stream, name) as archive, zipfile.ZipFile(output, "w") as written:
@@ -88,7 +101,7 @@ def rewrite(opened: Open, kind: Format, name: str, output: BinaryIO, write: Writ
         encode = codecs.getincrementalencoder(encoding)().encode
         chunks = _chunks(stream, encoding, name)
         back = _ends_of_lines(opened, encoding) if kind == "markdown" else "\n"
-        for text in write(_text_pieces(opened, chunks, encoding, kind, name)):
+        for text in write(_text_pieces(opened, chunks, encoding, kind, name, settings)):
             output.write(encode(text.replace("\n", back) if back != "\n" else text))
 
 
@@ -101,12 +114,14 @@ def uncompressed_size(opened: Open, kind: Format, name: str) -> int:
         return stream.seek(0, io.SEEK_END)
 
 
-def _text_pieces(opened: Open, chunks: Iterator[str], encoding: str, kind: Format, name: str) -> Iterator[str | Flow]:
+def _text_pieces(
+    opened: Open, chunks: Iterator[str], encoding: str, kind: Format, name: str, settings: FormatSettings
+) -> Iterator[str | Flow]:
     match kind:
         case "text":
             return text_pieces(chunks)
         case "html":
-            return html_pieces(chunks)
+            return html_pieces(chunks, settings)
         case "srt" | "vtt":
             return subtitle_pieces(chunks, vtt=kind == "vtt")
         case "po":
@@ -120,7 +135,7 @@ def _text_pieces(opened: Open, chunks: Iterator[str], encoding: str, kind: Forma
 
             with opened() as again:
                 references = find_references(_chunks(again, encoding, name))
-            return markdown_pieces(_line_feeds(chunks), references)
+            return markdown_pieces(_line_feeds(chunks), references, settings)
         case _:
             raise UsageError(f"format {kind}; known: {', '.join(get_args(Format))}")
 

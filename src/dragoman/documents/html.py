@@ -7,13 +7,14 @@ from itertools import islice
 
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.lexer import RAW_TEXT, Token, Tokens, attribute, element, html_tokens
+from dragoman.documents.settings import DEFAULTS, FormatSettings
 
 _INLINE = frozenset(
     """a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark q s small span strike strong sub sup time
-    tt u""".split()  # noqa: SIM905
+    u""".split()  # noqa: SIM905
 )
 _POINTS = frozenset(["img", "wbr"])
-COPIED = frozenset(["code", "kbd", "samp", "var"])
+COPIED = frozenset(["code", "kbd", "samp", "tt", "var"])
 _UNTOUCHED = frozenset([*RAW_TEXT, "pre", "svg", "math", "object", "audio", "video", "canvas"])
 _SPOKEN = re.compile(
     r"""(\s(?:alt|title|placeholder|aria-label|summary|label)\s*=\s*)(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
@@ -23,11 +24,11 @@ LONGESTNOTE = 8  # tags and texts that a note's number may consist of, its end t
 LONGESTCOPIED = 60  # characters: longer code in a sentence is passed by, not read
 
 
-def html_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
+def html_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> Iterator[str | Flow]:
     tokens = Tokens(html_tokens(chunks))
     builder = FlowBuilder()
     while (token := next(tokens, None)) is not None:
-        kept = token.kind == "start" and attribute(token.raw, "translate") == "no"
+        kept = token.kind == "start" and stays(token.name, token.raw, settings)
         if token.kind == "text":
             builder.add_text(html.unescape(token.raw), token.raw)
         elif token.kind == "start" and (token.name in COPIED or (kept and token.name in _INLINE)):
@@ -66,6 +67,14 @@ def html_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
             builder = FlowBuilder()
             yield from tag_pieces(token)
     yield from flow_of(builder)
+
+
+def stays(name: str, tag: str, settings: FormatSettings) -> bool:
+    """Whether the page, or the user, says that an element is not to be translated."""
+    if (attribute(tag, "translate") or "").lower() == "no":
+        return True
+    classes = (attribute(tag, "class") or "").split()
+    return "notranslate" in classes or settings.protects(name, *classes)
 
 
 def flow_of(builder: FlowBuilder) -> Iterator[str | Flow]:

@@ -1,4 +1,4 @@
-"""What a document needs of a translator: sentences translated, words required, words aligned. No torch until asked."""
+"""What a document needs of a translator: sentences translated, words aligned. No torch until asked."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from dragoman.confidence import require_calibration
 from dragoman.engines import ComputeType, EngineName
-from dragoman.glossary import Required, Requirements, all_required
-from dragoman.translate import Candidate, Translation, Translator
+from dragoman.glossary import Requirements
+from dragoman.translate import Translator
+from dragoman.translations import Candidate, SourceSentence, Translation
 
 if TYPE_CHECKING:
     from dragoman.explain import Alignment, Explainer
@@ -31,12 +32,8 @@ class Interpreter(Protocol):
         """Whether a sentence is short enough to be translated as one."""
         ...
 
-    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Translation]:
-        """Of each text its translations, best first."""
-        ...
-
-    def translate_with(self, texts: Sequence[str], required: Sequence[Sequence[Required]]) -> list[Candidate]:
-        """Of each text the best translation that holds what is required of it."""
+    def translate(self, sentences: Sequence[SourceSentence]) -> list[Translation]:
+        """Of each sentence its translation, with what must come through in it, or the sentence itself."""
         ...
 
     def align(self, text: str, candidate: Candidate) -> "Alignment | None":
@@ -87,23 +84,10 @@ class RunInterpreter:
     def fits(self, text: str) -> bool:
         return self.translator.fits(text)
 
-    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Translation]:
-        found = self.translator.translate_stream(
-            texts,
-            n_best,
-            warn=lambda _: None,
-            scores=n_best > 1,
-            required=self.rules,
-            rate=self.min_confidence is not None and n_best == 1,
+    def translate(self, sentences: Sequence[SourceSentence]) -> list[Translation]:
+        return self.translator.translate_sentences(
+            sentences, scores=False, required=self.rules, rate=self.min_confidence is not None
         )
-        return list(found)
-
-    def translate_with(self, texts: Sequence[str], required: Sequence[Sequence[Required]]) -> list[Candidate]:
-        asked = dict(zip(texts, required, strict=True))
-        rules = [self.rules] if self.rules is not None else []
-        both = all_required(lambda text: asked.get(text, ()), *rules)
-        found = self.translator.translate_stream(texts, warn=lambda _: None, required=both)
-        return [translation.candidates[0] for translation in found]
 
     def align(self, text: str, candidate: Candidate) -> "Alignment | None":
         if not self._explainers:

@@ -17,8 +17,10 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
 from dragoman.documents.flow import Flow, FlowBuilder
-from dragoman.documents.html import COPIED, html_pieces
+from dragoman.documents.html import COPIED, LONGESTCOPIED, html_pieces, stays
 from dragoman.documents.lexer import VOID
+from dragoman.documents.markdown_rules import with_notes_and_formulas
+from dragoman.documents.settings import FormatSettings
 from dragoman.sentences import Wrap
 
 CHUNK = 1 << 15  # characters parsed at a time
@@ -56,13 +58,13 @@ def _names(text: str) -> _References:
     return {normalizeReference(match[1]): {"href": "x", "title": ""} for match in _DEFINITION.finditer(text)}
 
 
-def markdown_pieces(chunks: Iterable[str], references: _References) -> Iterator[str | Flow]:
+def markdown_pieces(chunks: Iterable[str], references: _References, settings: FormatSettings) -> Iterator[str | Flow]:
     for number, chunk in enumerate(_chunks(chunks)):
         front = re.match(r"---[ \t]*\n.*?\n(---|\.\.\.)[ \t]*\n", chunk, re.DOTALL) if number == 0 else None
         if front:
             yield front[0]
             chunk = chunk[front.end() :]
-        yield from _chunk_pieces(chunk, references)
+        yield from _chunk_pieces(chunk, references, settings)
 
 
 def _chunks(chunks: Iterable[str]) -> Iterator[str]:
@@ -99,35 +101,38 @@ def _lines(chunks: Iterable[str]) -> Iterator[str]:
         yield last
 
 
-def _chunk_pieces(text: str, references: _References) -> Iterator[str | Flow]:
+def _chunk_pieces(text: str, references: _References, settings: FormatSettings) -> Iterator[str | Flow]:
     lines = text.split("\n")
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
-    position = 0
+    position = begins = 0
     kind: _Kind = "paragraph"
     for token in _markdown().parse(text, _environment(references)):
         if token.type.endswith("_open"):
             opened = token.type.removesuffix("_open")
             kind = "heading" if opened == "heading" else "cell" if opened in ("th", "td") else "paragraph"
+            begins = token.meta["text"] if opened == "note" else begins  # a note's name may be a word of its text
         if token.map is None or token.type not in ("inline", "html_block"):
             continue
         first, last = token.map
         if token.type == "html_block":
             end = min(starts[last], len(text))
             yield text[position : starts[first]]
-            yield from html_pieces([text[starts[first] : end]])
+            yield from html_pieces([text[starts[first] : end]], settings)
             position = end
             continue
         # In a cell a bar is written with a backslash, which the parser takes away.
         content = token.content.replace("|", r"\|") if kind == "cell" else token.content
-        spans = list(_find(content, lines[first:last], starts[first:last], position))
+        spans = list(_find(content, lines[first:last], starts[first:last], max(begins, position)))
         if not spans:  # written in a way in which it is not found again: it stays
             continue
         (start, _), (_, end) = spans[0], spans[-1]
-        prefix = text[starts[first + 1] : spans[1][0]] if len(spans) > 1 else ""
+        # A line may go on with a quotation without its mark; not all of them need to.
+        prefixes = [text[starts[first + i] : span[0]] for i, span in enumerate(spans) if i]
+        prefix = max(prefixes, key=lambda one: one.count(">"), default="")
         yield text[position:start]
-        yield _flow(token, text[start:end], kind, prefix, [text[a:b] for a, b in spans], references)
+        yield _flow(token, text[start:end], kind, prefix, [text[a:b] for a, b in spans], references, settings)
         position = end
     yield text[position:]
 
@@ -145,9 +150,17 @@ def _find(content: str, lines: list[str], starts: list[int], position: int) -> I
         yield start + at, start + at + len(part)
 
 
-def _flow(token: Token, raw: str, kind: _Kind, prefix: str, lines: list[str], references: _References) -> Flow:
+def _flow(
+    token: Token,
+    raw: str,
+    kind: _Kind,
+    prefix: str,
+    lines: list[str],
+    references: _References,
+    settings: FormatSettings,
+) -> Flow:
     content = token.content
-    builder = _walk(content, token.children or [], prefix)
+    builder = _walk(content, token.children or [], prefix, settings)
     if builder is None:  # written in a way that was not understood: left, and listed
         return Flow(content, raw, sound=lambda _: False)
     wrap = None
@@ -159,12 +172,13 @@ def _flow(token: Token, raw: str, kind: _Kind, prefix: str, lines: list[str], re
     return replace(builder.flow(escape), raw=raw, wrap=wrap, sound=sound, strict_escape=strict)
 
 
-def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
+def _walk(content: str, tokens: list[Token], prefix: str, settings: FormatSettings) -> FlowBuilder | None:
     """The tokens at their places in the source; None: they were not all found."""
     builder = FlowBuilder()
     at = 0
     links: list[int] = []  # where those that are open begin
-    automatic = copied = marked = False
+    automatic = marked = False
+    copied = ""  # the element whose text is not translated, where one is open
     begins = True  # a line
     for token in tokens:
         raw: str | None
@@ -175,7 +189,7 @@ def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
                 if mark:
                     builder.add_point([mark[0]])
                     marked = marked or not mark[0].startswith(": ")
-                _add_text(builder, raw[len(mark[0]) if mark else 0 :], keep=automatic or copied)
+                _add_text(builder, raw[len(mark[0]) if mark else 0 :], keep=automatic or bool(copied))
             case "text_special":
                 raw = token.markup
                 builder.add_text(token.content, raw)
@@ -192,7 +206,7 @@ def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
             case "code_inline":
                 raw = _matched(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", content, at)
                 inner = (raw or "")[len(token.markup) : -len(token.markup)]
-                if raw is not None and inner == token.content and len(inner) <= 60 and "\n" not in inner:
+                if raw is not None and inner == token.content and len(inner) <= LONGESTCOPIED and "\n" not in inner:
                     builder.verbatim.add(builder.open("code", [token.markup]))
                     builder.add_text(inner, inner, keep=True)
                     builder.close("code", token.markup)
@@ -201,7 +215,15 @@ def _walk(content: str, tokens: list[Token], prefix: str) -> FlowBuilder | None:
             case "html_inline":
                 raw = token.content
                 _add_tag(builder, raw)
-                copied = bool(re.match(rf"<({'|'.join(COPIED)})\b", raw, re.IGNORECASE))
+                copied = _copied(copied, raw, settings)
+            case "formula":
+                raw = token.content
+                if len(raw) <= LONGESTCOPIED and "\n" not in raw:
+                    builder.verbatim.add(builder.open("formula", [""]))
+                    builder.add_text(raw, raw, keep=True)
+                    builder.close("formula", "")
+                else:
+                    builder.add_point([raw.replace("\n", f"\n{prefix}")])
             case "image":
                 found = _IMAGE.match(content, at)
                 raw = found[0] if found else None
@@ -260,6 +282,16 @@ def _add_tag(builder: FlowBuilder, raw: str) -> None:
         builder.open(found[2].lower(), [raw])
 
 
+def _copied(copied: str, tag: str, settings: FormatSettings) -> str:
+    """The element in which nothing is translated after this tag."""
+    found = _TAG.match(tag)
+    name = found[2].lower() if found else ""
+    if copied:
+        return "" if found and found[1] and name == copied else copied
+    opens = bool(found) and not tag.startswith("</") and not tag.endswith("/>") and name not in VOID
+    return name if opens and (name in COPIED or stays(name, tag, settings)) else ""
+
+
 def _matched(pattern: str, text: str, at: int) -> str | None:
     found = re.compile(pattern, re.DOTALL).match(text, at)
     return found[0] if found else None
@@ -270,7 +302,7 @@ def _escape(text: str, cell: bool, strict: bool) -> str:
     text = re.sub(r"\\(?=[!-/:-@\[-`{-~])|[*`]|<(?=[A-Za-z/!?])|&(?=#?\w+;)", r"\\\g<0>", text)
     text = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
     if strict:
-        text = re.sub(r"[\[\]~]", r"\\\g<0>", text)
+        text = re.sub(r"[\[\]~$]", r"\\\g<0>", text)
         text = re.sub(r"^([#>+=-])", r"\\\1", text)
         text = re.sub(r"^(\d+)([.)])", r"\1\\\2", text)
     return text.replace("|", r"\|") if cell else text
@@ -309,7 +341,7 @@ def _signature(tokens: list[Token]) -> list[tuple[Any, ...]]:
         if token.nesting < 0:
             path.pop()
         if token.type not in ("text", "text_special", "softbreak"):
-            held = token.content if token.type in ("code_inline", "html_inline") else ""
+            held = token.content if token.type in ("code_inline", "html_inline", "formula") else ""
             found.append((token.type, token.markup, str(token.attrs.get("href", token.attrs.get("src"))), held, *path))
         if token.nesting > 0:
             path.append(token.type)
@@ -323,4 +355,5 @@ def _environment(references: _References) -> dict[str, Any]:
 
 @cache
 def _markdown() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
+    return with_notes_and_formulas(markdown)

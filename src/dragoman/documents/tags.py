@@ -13,7 +13,7 @@ from itertools import accumulate, chain, pairwise
 from typing import Protocol
 
 from dragoman.documents.flow import Flow, Item, Sentence, merged
-from dragoman.documents.keep import find_kept
+from dragoman.protected_spans import protected_spans
 
 # So much of a word's look must go to an element for the word to count for it.
 SHARE = 0.5
@@ -82,7 +82,7 @@ def _whole(
     target: str, sentence: Sentence, words: Sequence[Placed], rows: Sequence[Sequence[float]]
 ) -> tuple[Sequence[Placed], Sequence[Sequence[float]]]:
     """What is copied is one word, whatever the tokens made of it: no mark goes inside."""
-    for kept in find_kept(target, sentence.kept):
+    for kept in protected_spans(target, sentence.kept):
         inside = [i for i, word in enumerate(words) if word.start < kept.end and word.end > kept.start]
         if len(inside) > 1:
             first, last = inside[0], inside[-1] + 1
@@ -236,7 +236,7 @@ class _Shares:
     def _copied(self, start: int, end: int) -> list[float] | None:
         """What is copied as it is needs no alignment: it is where it is."""
         text = self.sentence.text[start:end].strip()
-        kept = find_kept(text, self.sentence.kept)
+        kept = protected_spans(text, self.sentence.kept)
         if not text or not (len(kept) == 1 and kept[0].text == text):
             return None
         places = [match.start() for match in re.finditer(re.escape(text), self.target)]

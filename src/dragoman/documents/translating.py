@@ -10,6 +10,7 @@ from dragoman.documents.flow import Flow, Sentence, assemble, merged, nested, re
 from dragoman.documents.formats import Format, pieces_of, rewrite
 from dragoman.documents.interpreter import Interpreter
 from dragoman.documents.report import Report
+from dragoman.documents.settings import DEFAULTS, FormatSettings
 
 # Sentences translated together: enough for batches of like length, few enough to lose little by a stop.
 WINDOW = 500
@@ -77,14 +78,21 @@ def _tag(flow: Flow, number: int) -> str:
     return "".join(raw if isinstance(raw, str) else raw.raw for raw in flow.marks[number].raw)
 
 
-def translate_bytes(content: bytes, kind: Format, name: str, interpreter: Interpreter) -> tuple[bytes, Report]:
+def translate_bytes(
+    content: bytes, kind: Format, name: str, interpreter: Interpreter, settings: FormatSettings = DEFAULTS
+) -> tuple[bytes, Report]:
     """A document that is in memory."""
     report = Report()
-    found = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name), interpreter)
+    found = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), interpreter)
     said = [one for window in translated(found, interpreter) for one in window]
     output = io.BytesIO()
     answers = iter(said)
     rewrite(
-        lambda: io.BytesIO(content), kind, name, output, lambda pieces: written(pieces, answers, interpreter, report)
+        lambda: io.BytesIO(content),
+        kind,
+        name,
+        output,
+        lambda pieces: written(pieces, answers, interpreter, report),
+        settings,
     )
     return output.getvalue(), report

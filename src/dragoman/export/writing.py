@@ -141,7 +141,6 @@ def import_marian(directory: str | Path, out: str | Path, languages: tuple[str, 
         written.write_config(imported.config)
         written.tokenizer_path.write_bytes(imported.tokenizer.model_bytes)
         save_file(imported.weights, written.model_path)
-        written.model_path.chmod(0o644)
         card = {"kind": "imported", "steps": [], "from": source.name}
         write_atomically(written.model_card_path, (json.dumps(card, indent=2) + "\n").encode())
         if languages is not None:

@@ -12,6 +12,7 @@ from dragoman.errors import DragomanError, UsageError
 from dragoman.options import AsJson
 from dragoman.terminal import say, show
 
+SMOKE = "smoke"  # where in --out smoke runs are kept
 MULTI30K = Path("../shared/data/multi30k")  # where the recipes look, too
 
 Out = Annotated[Path, typer.Option(help="Measured arms, results and the report.")]
@@ -40,7 +41,7 @@ def list_(out: Out = Path("runs/lab"), as_json: AsJson = False) -> None:
 def run(
     names: Names,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Seeds of every arm [default: each experiment's own].")
+        int | None, typer.Option(min=1, max=1000, help="Seeds of every arm [default: each experiment's own].")
     ] = None,
     budget: Annotated[
         str | None, typer.Option(help="Stop before the arm that would not fit, for example 3h or 90m.")
@@ -61,6 +62,9 @@ def run(
     from dragoman.rundir import write_atomically
 
     selected = chosen(names)
+    if size == "smoke":  # apart: its times say nothing of others', and its results are none
+        out = out / SMOKE
+        say(f"a smoke run: kept in {out}, and no verdict")
     queue = Queue(out, None if budget is None else parse_duration(budget))
     settings = Settings(queue, work or out / "models", data, size, seeds)
     experiments = {name: load(name) for name in selected}
@@ -76,6 +80,7 @@ def run(
         except KeyboardInterrupt:
             say("stopped; what is measured is kept, the same command goes on")
             raise
+        result = result.marked()
         write_atomically(out / "results" / f"{name}.json", result.to_json().encode())
         if as_json:
             show(json.dumps({"experiment": name, "verdict": result.verdict}, ensure_ascii=False))
@@ -97,7 +102,7 @@ def report(out: Out = Path("runs/lab")) -> None:
 def parse_duration(text: str) -> float:
     """3h, 90m, 1h30m or 45s, in seconds."""
     found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?", text)
-    if not text or found is None:
+    if not text or found is None or len(text) > 30:
         raise UsageError(f"lab run: --budget {text}; give hours, minutes or seconds, for example 3h, 90m or 1h30m")
     hours, minutes, seconds = (float(part or 0) for part in found.groups())
     return 3600 * hours + 60 * minutes + seconds
@@ -107,7 +112,8 @@ def _verdict(out: Path, name: str) -> str:
     from dragoman.lab.result import Result
 
     path = out / "results" / f"{name}.json"
+    unmeasured = "smoke run" if (out / SMOKE / "results" / path.name).exists() else "not run"
     try:
-        return Result.read(path).verdict if path.exists() else "not run"
+        return Result.read(path).verdict if path.exists() else unmeasured
     except DragomanError:
         return "damaged"

@@ -93,8 +93,9 @@ class Queue:
         missing = [arm for arm in self._planned if self.find(arm) is None]
         times = [self.expected(arm) for arm in missing]
         known = [seconds for seconds in times if seconds is not None]
-        unknown = f", and {len(times) - len(known)} of kinds not timed yet" if len(known) < len(times) else ""
-        return f"{len(missing)} arms left, about {clock(sum(known))} for {len(known)} of them{unknown}"
+        parts = [f"about {clock(sum(known))} for {len(known)} of them"] if known or not times else []
+        parts += [f"{len(times) - len(known)} of kinds not timed yet"] if len(known) < len(times) else []
+        return f"{len(missing)} arms left, {', and '.join(parts)}"
 
     def measured(self, arms: Sequence[Arm], measure: Callable[[Arm], Measured]) -> list[Kept]:
         """All of these arms: those that are kept, and the others measured now, within the budget."""

@@ -42,7 +42,12 @@ figure { margin: 1.2rem 0; max-width: 100%; width: fit-content; box-sizing: bord
   padding: .6rem; border-radius: .4rem; }
 figure svg { max-width: 100%; height: auto; } summary { cursor: pointer; }
 """
-SIGNS = {"holds": ("holds", "✓"), "does not hold here": ("not", "✗"), "undecided": ("open", "?")}
+SIGNS = {
+    "holds": ("holds", "✓"),
+    "does not hold here": ("not", "✗"),
+    "undecided": ("open", "?"),
+    "smoke run": ("open", "–"),
+}
 
 
 def write_report(out: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 from dragoman.errors import DataError
 
-Verdict = Literal["holds", "does not hold here", "undecided"]
+Verdict = Literal["holds", "does not hold here", "undecided", "smoke run"]  # which is no verdict: it shows that it runs
 FigureKind = Literal["lines", "bars", "points"]
 
 
@@ -56,9 +56,16 @@ class Result:
     size: str = "small"
     seconds: float = 0.0  # wall clock of the arms, shared ones in each experiment that uses them
 
+    def marked(self) -> Self:
+        """As it is; of a smoke run without verdicts, which seconds of training on made-up sentences cannot give."""
+        if self.size != "smoke":
+            return self
+        findings = [dataclasses.replace(finding, verdict="smoke run") for finding in self.findings]
+        return dataclasses.replace(self, verdict="smoke run", findings=findings)
+
     def to_json(self) -> str:
         # The two keys that a figure needs come first; numbers are cut to what was measured.
-        return json.dumps(_rounded(dataclasses.asdict(self)), indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(_rounded(dataclasses.asdict(self.marked())), indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -66,7 +73,7 @@ class Result:
             values = json.loads(path.read_text(encoding="utf-8"))
             values["findings"] = [Finding(**finding) for finding in values["findings"]]
             values["figures"] = [Figure(**figure) for figure in values["figures"]]
-            return cls(**values)
+            return cls(**values).marked()
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
         except (ValueError, KeyError, TypeError, RecursionError) as error:

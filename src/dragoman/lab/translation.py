@@ -219,7 +219,7 @@ def translations(run: RunDirectory, sources: Sequence[str], beam: int = 4, alpha
     from dragoman.translate import Translator
 
     with one_thread():
-        return Translator.load(run.path, beam=beam, alpha=alpha).translate(sources)
+        return Translator.load(run.path, beam=beam, alpha=alpha).translate(sources, whole=True, protect=False)
 
 
 def bleu(outputs: Sequence[str], references: Sequence[str]) -> float:

@@ -11,7 +11,22 @@ import typer
 from dragoman import config as configuration
 from dragoman.config import RunConfig
 from dragoman.errors import UsageError
-from dragoman.options import AsJson, Changes, Checkpoint, Minutes, Out, Run, Runs, Seed, Steps, overrides_from
+from dragoman.options import (
+    MOST_SEED,
+    AsJson,
+    Changes,
+    Checkpoint,
+    Minutes,
+    Out,
+    Run,
+    Runs,
+    Seed,
+    Steps,
+    Temperature,
+    TopK,
+    TopP,
+    overrides_from,
+)
 from dragoman.terminal import lines_from, say, show, this_command
 
 Texts = Annotated[list[Path], typer.Option("--text", help="Plain text, one sentence a line (.gz too).")]
@@ -49,13 +64,15 @@ def train_lm(
 def generate(
     runs: Runs,
     prompt: Annotated[str, typer.Option(help="How the text begins.")] = "",
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="So many texts.")] = 1,
-    temperature: Annotated[float | None, typer.Option(help="Below 1 is safer, above 1 wilder.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Among the k most probable tokens; 0: all.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Among the most probable up to p in all.")] = None,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, max=10_000, help="So many texts.")] = 1,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="The most probable token each time.")] = False,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="At most so many after the prompt.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, another text.")] = 0,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="At most so many after the prompt.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Another seed, another text.")] = 0,
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
@@ -145,7 +162,7 @@ def train_mlm(
 def fill(
     run: Run,
     input_: Input = None,
-    best: Annotated[int, typer.Option(min=1, help="So many fillings of each gap.")] = 5,
+    best: Annotated[int, typer.Option(min=1, max=100_000, help="So many fillings of each gap.")] = 5,
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
@@ -198,7 +215,7 @@ def tasks(
     task: Annotated[
         list[str] | None, typer.Option(help="forward, backward, spelling; several times for several [all three].")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the spelling errors.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the spelling errors.")] = 0,
 ) -> None:
     """Pairs for one model of several tasks.
 

@@ -12,7 +12,20 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.errors import UsageError
-from dragoman.options import Alpha, AsJson, Beam, Changes, Checkpoint, Minutes, Out, Runs, Seed, Steps, overrides_from
+from dragoman.options import (
+    Alpha,
+    AsJson,
+    Beam,
+    Changes,
+    Checkpoint,
+    Minutes,
+    Out,
+    Runs,
+    Seed,
+    Steps,
+    in_range,
+    overrides_from,
+)
 from dragoman.terminal import lines_from, say, show, this_command
 
 if TYPE_CHECKING:
@@ -35,8 +48,12 @@ def train(
     valid_trees: Annotated[Path, typer.Option(help="Trees to validate with.")],
     recipe: Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")] = "parsing-small",
     silver: Annotated[list[Path] | None, typer.Option(help="Trees that a parser made, by `parse run`.")] = None,
-    silver_weight: Annotated[float, typer.Option(help="How often a silver tree is seen in an epoch.")] = 1.0,
-    limit: Annotated[int | None, typer.Option(help="Train on so many of the trees, drawn at random.")] = None,
+    silver_weight: Annotated[
+        float, typer.Option(parser=in_range(0, 1000, above=True), help="How often a silver tree is seen in an epoch.")
+    ] = 1.0,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=10**12, help="Train on so many of the trees, drawn at random.")
+    ] = None,
     units: Annotated[
         Literal["words", "subwords"], typer.Option(help="A token is a word, rare ones by class, or a part of it.")
     ] = "words",
@@ -56,7 +73,9 @@ def train(
     banks = Treebanks(trees, valid_trees, silver or (), silver_weight, limit)
     config = prepare_run(banks, config, out, units)
     run_training(config, RunDirectory(out), this_command())
-    say(f'try it: echo "..." | dragoman parse run {shlex.quote(str(out))}')
+    named = shlex.quote(str(out))
+    say(f'try it: echo "..." | dragoman parse run {named} --raw')
+    say(f"its bracket F1: dragoman parse evaluate {named} --trees {shlex.quote(str(valid_trees))}")
 
 
 @parse.command()
@@ -102,7 +121,7 @@ def evaluate(
         bool, typer.Option("--compare", help="Also without the constraint, and the right-branching baseline.")
     ] = False,
     unconstrained: Unconstrained = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many trees.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=10**12, help="Only the first so many trees.")] = None,
     output: Annotated[Path | None, typer.Option(help="Keep the parses here, one a line.")] = None,
     beam: Beam = None,
     alpha: Alpha = None,

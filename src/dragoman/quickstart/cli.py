@@ -1,8 +1,6 @@
 """`dragoman quickstart`."""
 
-import dataclasses
 import json
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +17,7 @@ def quickstart(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="TSV, CSV, JSONL, TMX, XLIFF, PO or MO; two aligned files; or a folder."
+            metavar="FILE...", help="TSV, CSV, XLSX, JSONL, TMX, XLIFF, PO or MO; two aligned files; or a folder."
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="The run's directory [default: runs/ and the file's name].")] = None,
@@ -34,9 +32,10 @@ def quickstart(
     set_: Changes = None,
     as_json: AsJson = False,
 ) -> None:
-    """From your own sentence pairs to a translator: checked, sized to data and time, trained, scored, quantised.
+    """From your own sentence pairs to a translator, and what it is good for.
 
-    The same command goes on with a quickstart that was stopped.
+    The text is checked, the model sized to it and to the time, trained, scored, calibrated, quantised. The same command
+    goes on with a quickstart that was stopped; with more --minutes it goes on with one that is finished.
     """
     if (source_language is None) != (target_language is None):
         raise UsageError("quickstart: --source-language and --target-language go together; give both")
@@ -49,30 +48,5 @@ def quickstart(
     from dragoman.quickstart.run import quickstart as start
 
     again = this_command()
-    outcome = start(paths, out, minutes, wanted, seed, changes, again, say)
-    if as_json:
-        values = {
-            "run": str(out),
-            "data": outcome.data.about,
-            "plan": dataclasses.asdict(outcome.plan),
-            "actual": outcome.actual,
-            "scores": outcome.scores.to_dict(),
-            "copied_bleu": outcome.copied,
-            "penalties": outcome.penalties,
-            "quantised": outcome.verdict.to_dict(),
-        }
-        show(json.dumps(values, ensure_ascii=False))
-        return
-    plan, actual = outcome.plan, outcome.actual
-    show(f"On {outcome.scores.sentences:,} test sentences, none of which is in the training text:")
-    show(f"  {outcome.scores.bleu.line()}\n  {outcome.scores.chrf.line()}")
-    for source, output, _ in outcome.samples[:3]:
-        show(f"  {source}\n    {output}")
-    show(
-        f"Estimated {plan.minutes:.1f} minutes of training for {plan.steps:,} steps; it took {actual['minutes']:.1f} "
-        f"for {actual['steps']:,}, {actual['all_minutes']:.1f} with all else."
-    )
-    named = shlex.quote(str(out))
-    show(f'{out / "report.html"} has the rest. Now:\n  echo "..." | dragoman translate {named}')
-    serve = named if outcome.data.languages else f"--pair xx-yy={named}"
-    show(f"  dragoman serve {serve}")
+    ended = start(paths, out, minutes, wanted, seed, changes, again, say)
+    show(json.dumps(ended.values, ensure_ascii=False) if as_json else "\n".join(ended.lines))

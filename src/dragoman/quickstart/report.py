@@ -1,19 +1,22 @@
 """One page about a run, as Markdown and as HTML that needs nothing else."""
 
 import html
+import math
 import shlex
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.config import RunConfig
+from dragoman.doctor.run import ENOUGH_SEEN, MANY_PAIRS
 from dragoman.evaluate import LEAST_TELLING_BLEU
-from dragoman.quantize import Verdict
+from dragoman.quantize import Verdict as Quantised
 from dragoman.rundir import RunDirectory, write_atomically
 
 if TYPE_CHECKING:
-    from dragoman.quickstart.run import Outcome
+    from dragoman.quickstart.scoring import Outcome
 
 
 @dataclass(frozen=True)
@@ -28,13 +31,18 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Items:
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Curve:
     """BLEU on the validation sentences by step."""
 
     points: Sequence[tuple[float, float]]
 
 
-Block = str | Table | Code | Curve
+Block = str | Table | Code | Items | Curve
 Section = tuple[str, Sequence[Block]]
 
 
@@ -48,15 +56,16 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
     about, plan, actual, scores = outcome.data.about, outcome.plan, outcome.actual, outcome.scores
     named = shlex.quote(str(outcome.run))
     languages = " to ".join(about["languages"]) if about["languages"] else "languages not known"
+    yield "Verdict", [f"{_capital(outcome.verdict.line)}.", Items(list(outcome.verdict.reasons)), *advice(outcome)]
     yield (
-        "What it is worth",
+        "Scores",
         [
             f"{languages}. On {scores.sentences:,} test sentences that share no sentence with the training text:",
             Table(
                 ("score", "value", "signature"),
                 [(s.label, f"{s.value:.2f}", s.signature) for s in (scores.bleu, scores.chrf, scores.ter)],
             ),
-            f"For comparison: the source sentences, left as they are, have BLEU {outcome.copied:.2f}.",
+            f"For comparison: the source sentences, left as they are, have BLEU {outcome.facts.copied:.2f}.",
             *scores.notes,
             Curve(_curve(outcome.run)),
         ],
@@ -64,7 +73,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
     yield (
         "Some test sentences",
         [
-            Table(("source", "translation", "reference"), outcome.samples),
+            Table(("source", "translation", "reference", "sure"), outcome.samples),
             "At equal distances through the test set, not chosen.",
         ],
     )
@@ -82,6 +91,7 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
                     ("sentences to test with", f"{about['pairs']['test']:,}"),
                 ],
             ),
+            Items([*about.get("notes", ()), *(f"{path}: not read, as {why}" for path, why in _passed_over(about))]),
         ],
     )
     if about["causes"]:
@@ -108,13 +118,13 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
             f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps, and validates nothing.",
         ],
     )
-    yield (
-        "Quantised",
-        [
-            Code(outcome.verdict.lines()),
-            "Measured on the validation sentences. " + _kept(outcome.verdict),
-        ],
-    )
+    if outcome.calibration is not None:
+        yield "How sure it is", [Code(outcome.calibration.lines()), "Measured on validation sentences."]
+    if outcome.quantised is not None:
+        said = "Measured on the validation sentences. " + _kept(outcome.quantised)
+        yield "Quantised", [Code(outcome.quantised.lines()), said]
+    if outcome.left_out:
+        yield "What was not measured", [Items([_capital(line) for line in outcome.left_out])]
     yield (
         "Use it",
         [
@@ -130,7 +140,58 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
     )
 
 
-def _kept(verdict: Verdict) -> str:
+def _passed_over(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from about.get("passed_over", {}).items()
+
+
+def _capital(line: str) -> str:
+    return line[:1].upper() + line[1:]
+
+
+def advice(outcome: "Outcome") -> Iterator[str]:
+    """What would make it better, where it is not good enough."""
+    if outcome.verdict.kind == "usable":
+        return
+    facts, minutes, plan = outcome.facts, outcome.actual["all_minutes"], outcome.plan
+    if facts.seen < ENOUGH_SEEN:
+        needed = math.ceil(minutes * ENOUGH_SEEN / max(facts.seen, 0.05))
+        yield (
+            f"More time is what it lacks: the same command with --minutes {needed} goes on from here and shows it the "
+            f"text {ENOUGH_SEEN} times."
+        )
+    elif outcome.data.about["pairs"]["train"] < MANY_PAIRS:
+        pairs = outcome.data.about["pairs"]["train"]
+        yield (
+            f"More text is what it lacks: {pairs:,} pairs were there to learn from, each seen {plan.epochs:.0f} times; "
+            f"some ten thousand are where a translator of everyday sentences begins."
+        )
+    yield f"What else may be wrong: dragoman doctor {shlex.quote(str(outcome.run))}"
+
+
+def terminal_lines(outcome: "Outcome") -> Iterator[str]:
+    """The verdict first, then what it stands on, in 80 columns but for what is copied."""
+    plan, actual, named = outcome.plan, outcome.actual, shlex.quote(str(outcome.run))
+    yield f"Verdict: {outcome.verdict.line}."
+    for reason in outcome.verdict.reasons:
+        yield textwrap.fill(reason, 80, initial_indent="  - ", subsequent_indent="    ")
+    for line in advice(outcome):
+        yield textwrap.fill(line, 80, break_long_words=False, break_on_hyphens=False)
+    yield f"\nOn {outcome.scores.sentences:,} test sentences, none of which is in the training text:"
+    yield f"  {outcome.scores.bleu.line()}\n  {outcome.scores.chrf.line()}"
+    for source, output, _, sure in outcome.samples[:3]:
+        yield f"  {source}\n    {output}{f'   ({sure} sure)' if sure else ''}"
+    yield textwrap.fill(
+        f"Estimated {plan.minutes:.1f} minutes of training for {plan.steps:,} steps; it took {actual['minutes']:.1f} "
+        f"for {actual['steps']:,}, {actual['all_minutes']:.1f} with all else.",
+        80,
+    )
+    yield f"{outcome.run / 'report.html'} has the rest."
+    if outcome.verdict.kind != "not usable":
+        yield f'Now:\n  echo "..." | dragoman translate {named}'
+        yield f"  dragoman serve {named if outcome.data.languages else f'--pair xx-yy={named}'}"
+
+
+def _kept(verdict: Quantised) -> str:
     if verdict.kept:
         return "Kept."
     return (
@@ -160,6 +221,8 @@ def markdown(title: str, sections: Sequence[Section]) -> str:
                     lines += [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
                 case Code(code):
                     lines += ["```", *code, "```"]
+                case Items(items):
+                    lines += [f"- {item}" for item in items]
                 case Curve(points):
                     lines += ["BLEU while training, greedy: " + ", ".join(f"{y:.1f} at {x:,.0f}" for x, y in points)]
                 case str():
@@ -196,6 +259,10 @@ def page(title: str, sections: Sequence[Section]) -> str:
                     parts.append(f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>")
                 case Code(code):
                     parts.append(f"<pre>{html.escape(chr(10).join(code))}</pre>")
+                case Items(items):
+                    parts.append(
+                        f"<ul>{''.join(f'<li>{html.escape(item)}</li>' for item in items)}</ul>" if items else ""
+                    )
                 case Curve(points):
                     parts.append(_svg(points))
                 case str():

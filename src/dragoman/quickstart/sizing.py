@@ -4,10 +4,10 @@ Where each figure comes from, and what is still a guess, is in docs/your-data.md
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dragoman.config import Optimizer
+from dragoman.config import Optimizer, TrainConfig
 from dragoman.tokenizer import choose_vocab_size
 
 # Target tokens a second of the smallest model, for what is decided before the probe: usual, and more than can be had.
@@ -41,6 +41,7 @@ HELD_OUT = 1000  # sentences for validation, and as many for the test ...
 LEAST_SHARE = 20  # ... but no more than a twentieth of the pairs each
 _MOST_EPOCHS = 60  # what Multi30k still gained from
 _LEAST_STEPS = 3_000  # with which a small corpus may be seen more often than that
+_HURRY = 3.0  # minutes, below which validating takes too large a share of them
 _SMALL_TOKENS, _LARGE_TOKENS = 200_000, 5_000_000  # of the target side
 
 
@@ -147,10 +148,16 @@ def choose(
         # What Adam was measured with, at both sizes; on the demo's text the whole of it was worse.
         "train.peak_rate": size.peak_rate / 2 if (size.optimizer, optimizer) == ("muon", "adam") else size.peak_rate,
         "train.valid_steps": validations,
-        "train.valid_sentences": 200,
+        "train.valid_sentences": 200 if minutes >= _HURRY else 100,
         "train.processes": 0,
     }
     return Plan(size.name, speed, tokens / speed / 60, steps, epochs, settings)
+
+
+def longer(settings: TrainConfig, plan: Plan, minutes: float) -> Plan:
+    """The plan of a run that gets so many minutes of training in all, where it had fewer: the same model."""
+    steps = max(plan.steps, min(settings.steps, round(plan.steps * minutes / max(plan.minutes, 1e-9))))
+    return replace(plan, minutes=minutes, steps=steps, epochs=plan.epochs * steps / plan.steps)
 
 
 def _epochs(corpus: Corpus, minutes: float, speed: float) -> float:

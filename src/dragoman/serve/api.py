@@ -19,7 +19,8 @@ from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service, Wishes, check_text
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translation, Translator
+from dragoman.translate import Translator
+from dragoman.translations import How, Translation
 
 
 class ApiModel(BaseModel):
@@ -159,7 +160,9 @@ class SegmentAnswer(ApiModel):
     source: str
     candidates: list[CandidateAnswer]
     faults: Annotated[list[Fault], Field(description="What is plainly wrong with the first candidate")]
-    repaired: Annotated[list[Fault], Field(description="What was, before it was decoded again")]
+    repaired: Annotated[list[Fault], Field(description="What was, before it was found in another way")]
+    how: Annotated[How, Field(description="The way it was found: plain, or another by which nothing is lost")]
+    notes: Annotated[list[str], Field(description="What was lost or added in the translations that were not taken")]
     confidence: Annotated[float | None, Field(description="How probably it is good; null: the run is not calibrated")]
     words: Annotated[list[WordConfidenceAnswer], Field(description="How probably each word is right")]
     withheld: Annotated[bool, Field(description="Less sure than min_confidence: the text has the source in its place")]
@@ -411,6 +414,8 @@ def _segment(
         candidates=[CandidateAnswer.model_validate(candidate) for candidate in translation.candidates],
         faults=list(translation.faults),
         repaired=list(translation.repaired),
+        how=translation.how,
+        notes=list(translation.notes),
         confidence=translation.confidence,
         words=[WordConfidenceAnswer.model_validate(word) for word in translation.words],
         withheld=min_confidence > 0 and translation.is_doubtful(min_confidence),

@@ -10,10 +10,9 @@ from dragoman.documents.formats import Format
 from dragoman.documents.report import Report
 from dragoman.documents.translating import translate_bytes
 from dragoman.errors import UsageError
-from dragoman.glossary import Required
 from dragoman.serve.pairs import Pair
-from dragoman.serve.service import Kind, Service, Wishes
-from dragoman.translate import Candidate, Translation
+from dragoman.serve.service import Service
+from dragoman.translations import Candidate, SourceSentence, Translation
 
 if TYPE_CHECKING:
     from dragoman.explain import Alignment
@@ -39,16 +38,8 @@ class ServedInterpreter:
     def fits(self, text: str) -> bool:
         return self.translator.fits(text)
 
-    def translate(self, texts: Sequence[str], n_best: int = 1) -> list[Translation]:
-        return self._wait(self.service.sentences(Kind(self.pair.name, n_best, Wishes()), texts))
-
-    def translate_with(self, texts: Sequence[str], required: Sequence[Sequence[Required]]) -> list[Candidate]:
-        asked = dict(zip(texts, required, strict=True))
-
-        def work() -> list[Translation]:
-            return list(self.translator.translate_stream(texts, warn=lambda _: None, required=lambda text: asked[text]))
-
-        return [translation.candidates[0] for translation in self._wait(self.service.in_explain_pool(work))]
+    def translate(self, sentences: Sequence[SourceSentence]) -> list[Translation]:
+        return self._wait(self.service.translate_sentences(self.pair, sentences))
 
     def align(self, text: str, candidate: Candidate) -> "Alignment | None":
         try:

@@ -23,7 +23,8 @@ from dragoman.serve.metrics import Metrics
 from dragoman.serve.pairs import Pair, parsing_pair, target_for
 from dragoman.serve.runs import Runs, Watched
 from dragoman.serve.settings import Settings
-from dragoman.translate import Candidate, Translation, Translator
+from dragoman.translate import Translator
+from dragoman.translations import Candidate, SourceSentence, Translation
 
 if TYPE_CHECKING:
     from dragoman.explain import Explainer
@@ -41,6 +42,7 @@ class Wishes(NamedTuple):
     terms: tuple[tuple[str, str], ...] = ()  # a glossary
     keep: tuple[Kept, ...] = ()
     rate: bool = False  # with confidences, where the run is calibrated
+    kept: tuple[str, ...] = ()  # what a document says is to be copied
 
 
 class Kind(NamedTuple):
@@ -292,9 +294,9 @@ class Service:
         return self._explainers[pair.name]
 
     async def sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
-        """What was corrected as it was corrected, what has no letters as it is; of the rest each different sentence
-        once, and only those that were not translated of late."""
-        found = self._as_it_is(kind, texts) | self._corrected(kind, texts)
+        """What was corrected as it was corrected; of the rest each different sentence once, and only those that were
+        not translated of late."""
+        found = self._corrected(kind, texts)
         stamp = self._stamps[kind.pair]
         cached = {
             text: known for text in texts if text not in found and (known := self._cache.get((stamp, kind, text)))
@@ -311,6 +313,16 @@ class Service:
                 self._cache.put((stamp, kind, text), translation, size)
         return [found[text] for text in texts]
 
+    async def translate_sentences(self, pair: Pair, asked: Sequence[SourceSentence]) -> list[Translation]:
+        """A document's sentences: those with the same stretches to copy together."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for sentence in asked:
+            groups.setdefault(sentence.kept, []).append(sentence.text)
+        kinds = [Kind(pair.name, 1, Wishes(kept=kept)) for kept in groups]
+        found = await asyncio.gather(*map(self.sentences, kinds, groups.values()))
+        answers = {kept: iter(some) for kept, some in zip(groups, found, strict=True)}
+        return [next(answers[sentence.kept]) for sentence in asked]
+
     def _corrected(self, kind: Kind, texts: Sequence[str]) -> dict[str, Translation]:
         """A request's own terms are stronger than a correction, which may not hold them."""
         if self.memory is None or kind.wishes.terms or kind.wishes.keep:
@@ -321,12 +333,6 @@ class Service:
         return {
             text: Translation(text, (self._unsearched(kind, said),), corrected=True) for text, said in known.items()
         }
-
-    def _as_it_is(self, kind: Kind, texts: Sequence[str]) -> dict[str, Translation]:
-        """Of numbers and marks alone a model makes words that nobody wrote. A request's own terms may hold them."""
-        if kind.wishes.terms:
-            return {}
-        return {text: Translation(text, (self._unsearched(kind, text),)) for text in texts if not is_translatable(text)}
 
     def _unsearched(self, kind: Kind, said: str) -> Candidate:
         tokenizer = self.translators[kind.pair].tokenizer
@@ -343,9 +349,11 @@ class Service:
         given = {name: value for name, value in changes.items() if value is not None}
         if given:
             translator = translator.with_search(**given)
-        required = requirements(Glossary.of(wishes.terms), wishes.keep)
-        return list(
-            translator.translate_stream(texts, kind.n_best, warn=lambda _: None, required=required, rate=wishes.rate)
+        return translator.translate_sentences(
+            [SourceSentence(text, wishes.kept) for text in texts],
+            kind.n_best,
+            required=requirements(Glossary.of(wishes.terms), wishes.keep),
+            rate=wishes.rate,
         )
 
 
@@ -360,7 +368,7 @@ def _stamp(pair: Pair) -> Stamp:
 
 def _warm(translator: Translator) -> None:
     for texts in (["a"], ["a", "b"]):
-        list(translator.translate_stream(texts, scores=False, repair=False))
+        list(translator.translate_stream(texts, scores=False, repair=False, whole=True, protect=False))
 
 
 def is_translatable(text: str) -> bool:

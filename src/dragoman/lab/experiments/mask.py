@@ -106,7 +106,7 @@ def train_and_translate(way: str, seed: int, steps: int, settings: Settings) -> 
     losses = fit(model, loss_at, steps, peak_rate=3e-3, warmup_steps=max(2, steps // 5))
     sources, references = test_set(settings)
     translator = Translator(ReferenceEngine([model], prepared.tokenizer), prepared.tokenizer, SearchConfig(beam=1))
-    outputs = translator.translate(sources)
+    outputs = translator.translate(sources, whole=True, protect=False)
     return {
         "final_loss": thinned(losses)[-1],
         "bleu": bleu(outputs, references),

@@ -32,7 +32,7 @@ async function reach(address, options) {
   try {
     return await fetch(address, options);
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (error.name === "AbortError" || error instanceof ApiError) throw error;
     throw new ApiError("The service does not answer. Is “dragoman serve” still running?");
   }
 }
@@ -109,12 +109,38 @@ export async function* eventsOf(response) {
   }
 }
 
+// A signal that follows another, and gives up by itself when nothing was `heard` for so many milliseconds.
+function patient(signal, patience) {
+  const control = new AbortController();
+  const follow = () => control.abort();
+  const giveUp = () => control.abort(new ApiError(`The service has not answered for ${Math.round(patience / 1000)} s.`));
+  let timer = setTimeout(giveUp, patience);
+  signal.addEventListener("abort", follow);
+  return {
+    signal: control.signal,
+    heard: () => { clearTimeout(timer); timer = setTimeout(giveUp, patience); },
+    end: () => { clearTimeout(timer); signal.removeEventListener("abort", follow); },
+  };
+}
+
 // Sentence by sentence, as they are done: `onSegment` for each, and the last event as the result.
-export async function translate(question, signal, onSegment) {
-  for await (const [name, values] of eventsOf(await ask("translate/stream", question, signal))) {
-    if (name === "segment") onSegment({ ...placed(question.text, [values])[0], words: placed(values.candidates[0].text, values.words) });
-    else if (name === "error") throw new ApiError(inWords(503), 503, values.retry_after);
-    else if (name === "done") return values;
+export async function translate(question, signal, patience, onSegment) {
+  const waiting = patient(signal, patience);
+  try {
+    for await (const [name, values] of eventsOf(await ask("translate/stream", question, waiting.signal))) {
+      waiting.heard();
+      if (name === "segment") onSegment({ ...placed(question.text, [values])[0], words: placed(values.candidates[0].text, values.words) });
+      else if (name === "error") throw new ApiError(inWords(503), 503, values.retry_after);
+      else if (name === "done") return values;
+    }
+  } catch (error) {
+    if (error.name === "AbortError" || error instanceof ApiError) throw error;
+    throw new ApiError("The answer ended in the middle."); // the connection broke
+  } finally {
+    waiting.end();
   }
   throw new ApiError("The answer ended in the middle.");
 }
+
+// Whether the same question may be answered later: nobody was there, or too busy, or something broke.
+export const isPassing = (error) => !error.status || error.status === 429 || error.status >= 500;

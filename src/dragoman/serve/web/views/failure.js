@@ -3,8 +3,8 @@
 import { html, useState } from "../vendor/htm-preact.js";
 import { key } from "../api.js";
 
-// `waits`: whoever shows it tries again by itself when the service was busy.
-export function Failure({ problem, retry, waits = true }) {
+// `wait`: in so many seconds whoever shows it tries again by itself; 0: it does so now; null: it does not.
+export function Failure({ problem, retry, wait = null, children }) {
   const [given, setGiven] = useState("");
   if (/\bkey\.$/.test(problem.message)) { // one is asked for, or it is not known
     const save = (event) => {
@@ -17,9 +17,8 @@ export function Failure({ problem, retry, waits = true }) {
       <button type="submit">Use it</button>
     </form>`;
   }
-  const again = waits && (problem.status === 503 || problem.status === 429);
   return html`<p class="problem" role="alert">
-    ${problem.message} ${again ? `It is tried again in ${problem.retryAfter || 2} s.` : ""}
-    <button type="button" onClick=${retry}>Try again</button>
+    ${problem.message} <span aria-live="off">${wait ? `It is tried again in ${wait} s.` : wait === 0 ? "It is being tried again …" : ""}</span>
+    ${" "}${children} <button type="button" onClick=${retry}>Try again</button>
   </p>`;
 }

@@ -47,7 +47,7 @@ export function Inside({ about, data, values }) {
   return html`<div class="inside">
     <h1 class="unseen">Inside</h1>
     <${Sentence} about=${about} data=${data} state=${state} seen=${seen} working=${working} change=${change} />
-    ${problem && html`<${Failure} problem=${problem} retry=${retry} waits=${false} />`}
+    ${problem && html`<${Failure} problem=${problem} retry=${retry} />`}
     ${seen && html`<${Pictures} ...${{ data, state, seen, outcome, attention, effects, progress, problem, measureAll, change }} />`}
   </div>`;
 }

@@ -53,7 +53,7 @@ function Learn({ about, values }) {
       </div>
       <p class="translated" dir="auto" lang=${pair.target} aria-live="polite" aria-busy=${working ? "true" : "false"}>${seen ? seen.translation || "(nothing)" : working ? "…" : ""}</p>
       ${seen && seen.sentences.length > 1 && html`<p class="note">The lessons look at the first sentence: ${seen.sentences[0]}</p>`}
-      ${problem && html`<${Failure} problem=${problem} retry=${retry} waits=${false} />`}
+      ${problem && html`<${Failure} problem=${problem} retry=${retry} />`}
     </section>
     ${seen && LESSONS.map((One, at) => html`<${One} key=${One.name} number=${at + 1} seen=${seen} more=${more} spot=${spot}
       onSpot=${(changes) => setWish({ ...spot, ...changes })} />`)}

@@ -32,8 +32,12 @@ export function needs(kind, View) {
       let timer = 0;
       api.service().then((found) => {
         setAbout(found);
+        setFailure("");
         if (!there(found) && awaited(found)) timer = setTimeout(() => setLooks(looks + 1), LOOK_AGAIN);
-      }, (error) => setFailure(error.message));
+      }, (error) => {
+        setFailure(error.message);
+        timer = setTimeout(() => setLooks(looks + 1), LOOK_AGAIN);
+      });
       return () => clearTimeout(timer);
     }, [looks]);
     if (failure) return html`<p class="problem" role="alert">${failure}</p>`;

@@ -11,6 +11,7 @@ import { SourcePane } from "./translate/source.js";
 import { TargetPane } from "./translate/target.js";
 import { Corrections, Legend } from "./translate/trust.js";
 import { useTranslation } from "./translate/translation.js";
+import { charactersOf, excess, number } from "./translate/words.js";
 
 export const TranslateView = needsModel(Translator);
 
@@ -30,7 +31,9 @@ function Translator({ about, values }) {
     if (wanted.text !== undefined && wanted.text !== text) setText(wanted.text);
     if (wanted.from || wanted.to) setLanguages(chooseLanguages(about, wanted.from, wanted.to));
   }, [values.text, values.from, values.to]);
-  useLayoutEffect(() => setPointed(null), [translation.segments]); // an effect could come after the next key and undo it
+  // When another text stands there, and not when more is known of it. An effect could come after the next key and undo it.
+  const written = translation.segments.map((segment) => `${segment.start} ${segment.text}`).join("\n");
+  useLayoutEffect(() => setPointed(null), [written]);
 
   const lit = useMemo(() => litWords(translation.segments, pointed), [translation.segments, pointed]);
   const swap = useCallback(() => {
@@ -48,6 +51,7 @@ function Translator({ about, values }) {
     file.start(event.dataTransfer.files[0]);
   };
   const link = () => location.origin + location.pathname + addressOf("translate", { from: languages.source, to: languages.target, text });
+  const over = excess(text, about.character_limit);
   const asked = { text, source: languages.source, target: languages.target };
 
   return html`
@@ -61,8 +65,10 @@ function Translator({ about, values }) {
           <${FileButton} formats=${about.file_formats} onFile=${file.start} />
         </${SourcePane}>
         <${TargetPane} translation=${translation} lit=${lit} language=${languages.target} onPoint=${setPointed}
+          tooLong=${over > 0 && html`<${TooLong} text=${text} limit=${about.character_limit} onFile=${file.start} />`}
           legend=${html`<${Legend} about=${about} translation=${translation} />`}>
-          <${CopyButton} what="Copy" done="Copied" content=${() => translation.text} disabled=${!translation.text} />
+          <${CopyButton} what="Copy" done="Copied" content=${() => translation.text}
+            disabled=${!translation.text || translation.state === "failed"} />
           <${CopyButton} what="Copy link" done="Link copied" content=${link} disabled=${!text} />
           ${translation.text && html`<a class="quiet" href=${addressOf("inside", { from: translation.languages.source, to: languages.target, text })}>Look inside</a>`}
           <${Snippets} asked=${asked} keyRequired=${about.key_required} />
@@ -73,6 +79,16 @@ function Translator({ about, values }) {
     <${Corrections} about=${about} translation=${translation} />
     <${BeamPanel} about=${about} translation=${translation} />
   `;
+}
+
+// A text over the limit is not translated as it is typed, but as a file it is.
+function TooLong({ text, limit, onFile }) {
+  const over = excess(text, limit);
+  return html`<p class="problem" role="status">
+    Nothing is translated: the text has ${number(charactersOf(text))} characters, and at most ${number(limit)} are translated as
+    they are typed. Leave out ${number(over)}, or
+    <button type="button" onClick=${() => onFile(new File([text], "text.txt"))}>Translate it as a file</button>
+  </p>`;
 }
 
 // The pointed word itself, and those it is linked to, on both sides of its sentence.

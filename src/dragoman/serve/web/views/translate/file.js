@@ -63,6 +63,6 @@ export function FilePanel({ job, start, drop }) {
       ${state === "done" && html`<b>${file.name}</b> is translated: <a href=${address} download=${name}>${name}</a>`}
       ${state === "failed" && html`<b>${file.name}</b> is not translated.`}</p>
     <button type="button" class="quiet" onClick=${drop}>${state === "working" ? "Cancel" : "Close"}</button>
-    ${problem && html`<${Failure} problem=${problem} retry=${() => start(file)} waits=${false} />`}
+    ${problem && html`<${Failure} problem=${problem} retry=${() => start(file)} />`}
   </section>`;
 }

@@ -1,11 +1,11 @@
 // The text to translate. Behind the text field lies the same text, invisible, whose words can be lit.
 
 import { html, useRef } from "../../vendor/htm-preact.js";
-import { lightOf } from "./words.js";
+import { charactersOf, excess, lightOf, number } from "./words.js";
 
 export function SourcePane({ text, limit, language, segments, lit, onText, onPoint, onClear, input, children }) {
   const behind = useRef(null);
-  const over = text.length - limit;
+  const over = excess(text, limit);
 
   const wordUnder = (event) => {
     const found = document.elementsFromPoint(event.clientX, event.clientY).find((element) => element.dataset?.word);
@@ -34,14 +34,12 @@ export function SourcePane({ text, limit, language, segments, lit, onText, onPoi
       ${children}
       <span id="source-note" class=${over > 0 ? "count problem" : "count"} aria-live=${over > 0 ? "polite" : "off"}>
         ${over > 0
-          ? `${number(text.length)} characters; at most ${number(limit)} are translated at once: leave out ${number(over)}`
-          : `${number(text.length)} / ${number(limit)}`}
+          ? `${number(charactersOf(text))} characters; at most ${number(limit)} are translated at once: leave out ${number(over)}`
+          : `${number(charactersOf(text))} / ${number(limit)}`}
       </span>
     </div>
   </div>`;
 }
-
-const number = (value) => value.toLocaleString("en");
 
 function wordsBehind(text, segments, lit) {
   const pieces = [];

@@ -3,14 +3,15 @@
 import { html, useLayoutEffect, useRef, useState } from "../../vendor/htm-preact.js";
 import { Failure } from "../failure.js";
 import { Alternatives } from "./alternatives.js";
-import { UNSURE, sureness } from "./trust.js";
+import { UNSURE, doubtOf, sureness } from "./trust.js";
 import { lightOf } from "./words.js";
 
-export function TargetPane({ translation, lit, language, onPoint, legend, children }) {
+export function TargetPane({ translation, lit, language, onPoint, tooLong, legend, children }) {
   const [open, setOpen] = useState(null); // {segment, word, element}
   const [current, setCurrent] = useState({ segment: 0, word: 0 }); // the one word that Tab reaches
   const area = useRef(null);
   const { segments, state, problem } = translation;
+  const isStale = state === "failed" && segments.length > 0;
   useLayoutEffect(() => setOpen(null), [segments.length, state]); // an effect could close what was opened since
 
   const words = segments.flatMap((segment, at) =>
@@ -49,35 +50,57 @@ export function TargetPane({ translation, lit, language, onPoint, legend, childr
       onClick=${() => setOpen(same(one, open) ? null : one)} onKeyDown=${(event) => onKey(event, one)}
       >${entry.text}</span>`;
   };
+  const wordsOf = (segment, at) => {
+    if (!segment.explanation) return html`<span class="plain" onMouseEnter=${() => translation.look(at)}>${ratedOnly(segment)}</span>`;
+    const entries = segment.explanation.target_words;
+    return pieces(segment.text, entries, (entry, index) => word(segment, at, entry, index));
+  };
+  // The mark stands beside the text and not in it: whoever selects and copies gets the translation alone.
   const sentence = (segment, at) => {
-    if (!segment.explanation) return html`<span class="plain" onMouseEnter=${() => translation.look(at)}>${segment.text}</span>`;
-    const pieces = [];
-    let position = 0;
-    segment.explanation.target_words.forEach((entry, index) => {
-      pieces.push(segment.text.slice(position, entry.start), word(segment, at, entry, index));
-      position = entry.end;
-    });
-    return [...pieces, segment.text.slice(position)];
+    const doubt = doubtOf(segment);
+    if (!doubt) return wordsOf(segment, at);
+    return html`<span class="doubted" role="group" tabindex="-1" data-sentence=${at} data-doubt=${doubt} title=${doubt}
+      aria-label=${`Doubtful sentence: ${doubt}`} onFocus=${() => setCurrent({ segment: at, word: 0 })}>${wordsOf(segment, at)}</span>`;
   };
 
   // As it was; only where nothing stood between two sentences there is a space, so that one sees where they end.
   const gap = (at) => (at ? translation.before[at] || " " : translation.before[at].trimStart());
   return html`<div class="pane target">
-    <div class=${state === "working" ? "reading working" : "reading"} ref=${area} lang=${language} dir="auto"
-      role="group" aria-label="Translation" aria-busy=${state === "working" ? "true" : "false"}>
+    ${tooLong}
+    ${problem && html`<${Failure} problem=${problem} retry=${translation.retry} wait=${translation.wait}>
+      ${isStale && html`<span id="stale-note">${translation.isOfThisText
+        ? "What stands below is not the whole translation."
+        : "What stands below is the translation of what was typed before."}</span>`}
+    </${Failure}>`}
+    <div class=${["reading", state === "working" && "working", isStale && "stale"].filter(Boolean).join(" ")} ref=${area} lang=${language} dir="auto"
+      role="group" aria-label="Translation" aria-describedby=${isStale ? "stale-note" : undefined} aria-busy=${state === "working" ? "true" : "false"}>
       ${segments.map((segment, at) => [gap(at), sentence(segment, at)])}${translation.after.trimEnd()}
-      ${!segments.length && state !== "failed" && html`<span class="placeholder">${state === "working" ? "Translating …" : "Translation"}</span>`}
+      ${!segments.length && state !== "failed" && !tooLong && html`<span class="placeholder">${state === "working" ? "Translating …" : "Translation"}</span>`}
       ${open && html`<${Alternatives} key=${`${open.segment}.${open.word}`} area=${area} open=${open} translation=${translation} onClose=${close} />`}
     </div>
     <div class="unseen" aria-live="polite">${state === "done" ? translation.text : ""}</div>
-    ${problem && html`<${Failure} problem=${problem} retry=${translation.retry} />`}
     ${legend}
     <div class="actions">
-      ${translation.changed && html`<button type="button" class="quiet" onClick=${translation.undo}>Undo choice</button>`}
+      ${translation.changed > 0 && html`<button type="button" class="quiet" onClick=${translation.undo}>${translation.changed > 1 ? "Undo choices" : "Undo choice"}</button>`}
       ${children}
     </div>
   </div>`;
 }
+
+// A text with some of its words shown in another way.
+function pieces(text, entries, show) {
+  const found = [];
+  let position = 0;
+  entries.forEach((entry, index) => {
+    found.push(text.slice(position, entry.start), show(entry, index));
+    position = entry.end;
+  });
+  return [...found, text.slice(position)];
+}
+
+// Before a sentence is explained: the words that the service itself calls unsure.
+const ratedOnly = (segment) =>
+  pieces(segment.text, segment.corrected ? [] : segment.words.filter((entry) => entry.confidence < UNSURE), (entry) => html`<span class="unsure">${entry.text}</span>`);
 
 const same = (one, other) => Boolean(one && other && one.segment === other.segment && one.word === other.word);
 

@@ -6,7 +6,20 @@ import { percent } from "./words.js";
 
 export const UNSURE = 0.5;
 
+const FIGURES = 8; // sentences whose figures are listed one by one
+
 const FAULTS = { loop: "repeated itself", copy: "copied the source", runaway: "did not come to an end", empty: "was empty" };
+const faultInWords = (fault) => FAULTS[fault] ?? fault;
+
+const isRated = (segment) => segment.confidence !== null && !segment.changed && !segment.corrected;
+
+// Why a sentence is not to be relied on, in few words; empty: there is no sign of it.
+export function doubtOf(segment) {
+  if (segment.changed || segment.corrected) return "";
+  const figure = isRated(segment) && segment.confidence < UNSURE ? [`${percent(segment.confidence)}\u00a0sure`] : [];
+  return [...figure, ...segment.faults.map(faultInWords)].join("; ");
+}
+
 
 // How probably a word is right, where the service says; else how probable the model found its beginning.
 export function sureness(segment, index) {
@@ -21,15 +34,15 @@ export function Legend({ about, translation }) {
   const { segments, languages, state } = translation;
   const served = about.pairs.find((pair) => pair.source === languages.source && pair.target === languages.target);
   if (!segments.length || state === "working") return null;
-  const rated = segments.filter((segment) => segment.confidence !== null && !segment.changed && !segment.corrected);
+  if (state === "failed") return null; // it is of what was there before
+  const rated = segments.filter(isRated);
   const explained = segments.some((segment) => segment.explanation);
   const repaired = segments.filter((segment) => segment.repaired.length && !segment.changed);
-  const faulty = segments.filter((segment) => segment.faults.length && !segment.changed);
   const corrected = segments.filter((segment) => segment.corrected);
   return html`<div class="legend" role="note" aria-label="How sure">
+    <${Doubts} segments=${segments} isRated=${rated.length > 0} />
     ${rated.length > 0 && html`<p>
-      How sure: ${rated.map((segment, at) => html`${at ? ", " : ""}<strong class=${segment.confidence < UNSURE ? "doubtful" : ""}
-        title=${segment.source}>${percent(segment.confidence)}</strong>`)}${" "}
+      How sure: ${figuresOf(rated)}${" "}
       <details><summary>what that means</summary>
         Of sentences that got this figure when the model was measured on text it had not seen, about that share were good
         (chrF of ${served?.good ?? 50} or more against a person’s translation). An${" "}
@@ -39,13 +52,37 @@ export function Legend({ about, translation }) {
     ${!rated.length && explained && !corrected.length && html`<p><span class="unsure">Underlined</span>: the model gave the word less than
       50${"\u00a0"}%. How often such words are right was not measured; “dragoman calibrate” measures it.</p>`}
     ${repaired.length > 0 && html`<p>${told(repaired, "repaired")} and was translated again.</p>`}
-    ${faulty.length > 0 && html`<p class="doubtful">${told(faulty, "faults")}: do not rely on it.</p>`}
     ${corrected.length > 0 && html`<p>${corrected.length === 1 ? "A sentence is" : `${corrected.length} sentences are`} as corrected before.</p>`}
   </div>`;
 }
 
+// How many sentences are doubtful, and a way from one to the next.
+function Doubts({ segments, isRated }) {
+  const [last, setLast] = useState(-1);
+  const doubted = segments.flatMap((segment, at) => (doubtOf(segment) ? [at] : []));
+  const count = doubted.length;
+  const next = () => {
+    const at = doubted.find((one) => one > last) ?? doubted[0];
+    const element = document.querySelector(`[data-sentence="${at}"]`);
+    element.scrollIntoView({ block: "center" });
+    element.focus({ preventScroll: true, focusVisible: true });
+    setLast(at);
+  };
+  const said = isRated ? (count === 1 ? "is doubtful" : "are doubtful") : count === 1 ? "has a fault" : "have faults";
+  return html`<div role="status">${count > 0 && html`<p class="doubts">
+    <span class="doubtful">${count} of ${segments.length} ${segments.length === 1 ? "sentence" : "sentences"} ${said}: do not rely on ${count === 1 ? "it" : "them"}.</span>${" "}
+    <button type="button" class="quiet" onClick=${next}>${count === 1 ? "Show it" : "Show the next"}</button></p>`}</div>`;
+}
+
+function figuresOf(rated) {
+  const figure = (segment) => html`<strong class=${segment.confidence < UNSURE ? "doubtful" : ""} title=${segment.source}>${percent(segment.confidence)}</strong>`;
+  if (rated.length <= FIGURES) return rated.map((segment, at) => html`${at ? ", " : ""}${figure(segment)}`);
+  const sorted = [...rated].sort((one, other) => one.confidence - other.confidence);
+  return html`${figure(sorted[0])} to ${figure(sorted.at(-1))}, half of the sentences ${figure(sorted[Math.floor(sorted.length / 2)])} or more`;
+}
+
 const told = (segments, kind) =>
-  `${segments.length === 1 ? "A sentence" : `${segments.length} sentences`} ${[...new Set(segments.flatMap((segment) => segment[kind].map((fault) => FAULTS[fault])))].join(" and ")}`;
+  `${segments.length === 1 ? "A sentence" : `${segments.length} sentences`} ${[...new Set(segments.flatMap((segment) => segment[kind].map(faultInWords)))].join(" and ")}`;
 
 export function Corrections({ about, translation }) {
   const [open, setOpen] = useState(false);

@@ -20,5 +20,13 @@ export const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
 
 export const decimal = (value) => value.toFixed(2).replace("-", "−");
 
+export const number = (value) => value.toLocaleString("en");
+
 // A piece of the vocabulary as a reader sees it.
 export const shownPiece = (piece) => (piece === "</s>" ? "end" : piece.replaceAll("▁", " ").trimStart() || "␣");
+
+// The service counts an emoji, and whatever else is beyond the
+// first 65,536, as one; a string counts it as two.
+export const charactersOf = (text) => text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
+// By how many characters a text is over the limit.
+export const excess = (text, limit) => charactersOf(text) - limit;

@@ -1,0 +1,136 @@
+"""Finds code in running text: spreadsheet and TeX formulas, key combinations, paths and names of files.
+
+Linear in time: each pattern is tried where a character says that it may begin, and reads on once.
+"""
+
+import re
+from itertools import accumulate
+
+_MODIFIERS = "Ctrl|Control|Strg|AltGr|Alt|Shift|Umschalt|Maj|Cmd|Command|Option|Opt|Windows|Win|Super|Meta|Fn|[⌘⌥⇧⌃⊞]"
+_NAMED_KEYS = (
+    "Enter|Return|Escape|Esc|Tab|Space|Spacebar|Backspace|Delete|Del|Insert|Ins|Home|End|PageUp|PageDown|PgUp|PgDn|"
+    "Page Up|Page Down|Up|Down|Left|Right|PrintScreen|PrtSc|Break|Pause|Plus|Minus|Click"
+)
+_FUNCTION_KEY = r"F(?:1\d|2[0-4]|[1-9])(?![\w])"
+_KEY = rf"(?:{_FUNCTION_KEY}|(?:{_MODIFIERS}|{_NAMED_KEYS})(?!\w)|[A-Za-z0-9](?!\w)|[←↑→↓,./;'\[\]\\`=*-])"
+# A hyphen joins words too, so that it is one only before a single character or a function key.
+_KEYS = re.compile(
+    rf"(?<![\w+-])(?:{_MODIFIERS})(?: ?\+ ?{_KEY})+"
+    rf"|(?<![\w+-])(?:Ctrl|Strg|Alt|Shift|Cmd)-(?:{_FUNCTION_KEY}|[A-Za-z0-9](?![\w'’-]))"
+    rf"|(?<![\w])[⌘⌥⇧⌃]{{1,4}}[A-Z0-9](?!\w)|(?<![\w/.-]){_FUNCTION_KEY}(?!['’.-]?\w)"
+)
+
+# What a name in a path is made of; a path does not end in a mark of the sentence.
+_NAME = r"[\w.+@%#~$-]"
+_PATH_END = r"(?<![.,;:!?])"
+_EXTENSIONS = (
+    "asm|avi|bak|bash|bat|bib|bin|bmp|bz2|cfg|cmd|conf|cpp|cs|css|csv|dat|deb|dll|doc|docx|dylib|eps|epub|exe|flac|gif|"
+    "gz|hpp|htm|html|ico|ini|ipynb|iso|jar|java|jpeg|jpg|js|json|jsonl|jsx|kt|less|lock|log|lua|md|mkv|mo|mov|mp3|mp4|"
+    "msi|odp|ods|odt|ogg|pdf|php|png|po|pot|ppt|pptx|properties|ps1|py|pyc|rar|rb|rpm|rst|rtf|scss|sh|sql|srt|svg|tar|"
+    "tex|tgz|tiff|tmp|tmx|toml|ts|tsv|tsx|ttf|txt|vtt|wav|webm|webp|whl|woff|xls|xlsx|xml|xz|yaml|yml|zip|zsh"
+)
+_ROOTS = (
+    "Applications|Library|System|Users|Volumes|bin|boot|dev|etc|home|lib|lib32|lib64|media|mnt|opt|proc|root|run|sbin|"
+    "srv|sys|tmp|usr|var"
+)
+_SPACED = r"Program Files(?: \(x86\))?|Documents and Settings"
+_PATHS = re.compile(
+    # C:\Users\x, \\server\share
+    rf"(?<!\w)(?:[A-Za-z]:[\\/]|\\\\(?=\w))(?:{_SPACED}|[^\s\\/:*?\"<>|,;()\[\]{{}}«»“”‘’']+|[\\/])*{_PATH_END}"
+    # ~/x, ./x, ../x
+    rf"|(?<![\w.~/])(?:~|\.\.?)/(?:{_NAME}|/|\*)*{_PATH_END}"
+    # /usr/lib/x, /etc; not </b>, //, nor the second half of and/or
+    rf"|(?<![\w/<.)\]}}~\\])/(?:(?:{_ROOTS})(?![\w])(?:{_NAME}|/|\*)*|{_NAME}+/(?:{_NAME}|/|\*)*){_PATH_END}"
+    # src/main.py, main.py
+    rf"|(?<![\w/.@:~$\\+%#-])[\w-](?:{_NAME}|/)*\.(?:{_EXTENSIONS})(?![\w/@-]|\.\w)"
+)
+
+_TEX = re.compile(
+    r"\$\$(?!\$)[^$]+\$\$|\\\((?:[^\\]|\\[^()\[\]])+\\\)|\\\[(?:[^\\]|\\[^()\[\]])+\\\]"
+    # As Pandoc has it: no space after the first dollar nor before the last, and no digit after that one.
+    r"|(?<![\\$\w])\$(?![\s$])(?:[^$\\]|\\.)+(?<!\s)\$(?![\d$])",
+    re.DOTALL,
+)
+_MATHEMATICAL = re.compile(r"[\\^_={}<>]|\A[A-Za-z]\Z|[\w)\s][-+*/][\w(\s]")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+# x^2, E=mc^2: a word with a power in it.
+_POWER = re.compile(r"[\w)\]}]\^[\w({-]")
+_CELLS = re.compile(r"(?<![\w=<>!+*/-])=(?=[A-Z][A-Z0-9.]*\(|\$?[A-Z]{1,3}\$?\d|\()")
+_CELL_OPERAND = re.compile(r"[-+]*(?:\$?[A-Z]{1,3}\$?\d+(?::\$?[A-Z]{1,3}\$?\d+)?|\d+(?:\.\d+)?%?|\"[^\"]*\")(?!\w)")
+_CELL_FUNCTION = re.compile(r"[-+]*(?:[A-Z][A-Z0-9.]*)?\(")
+_CELL_OPERATOR = re.compile(r"\s?(?:<>|<=|>=|[-+*/^&=<>])\s?")
+_CELL_ARGUMENT = re.compile(r"[,;]\s?")
+
+
+def code_spans(text: str) -> list[tuple[int, int]]:
+    """The stretches of a text that are code, in order, none inside another."""
+    found = [match.span() for pattern in (_PATHS, _KEYS) for match in pattern.finditer(text)]
+    found += [match.span() for match in _TEX.finditer(text) if _is_formula(match[0])]
+    found += [_without_marks(word) for word in re.finditer(r"\S+", text) if _POWER.search(word[0])]
+    found += _cell_formulas(text)
+    spans: list[tuple[int, int]] = []
+    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if not spans or start >= spans[-1][1]:
+            spans.append((start, end))
+    return spans
+
+
+def is_formula(content: str) -> bool:
+    """Whether what stands between the marks of a formula may be one: `\\[optional\\]` only has its brackets escaped."""
+    content = content.strip()
+    return bool(content) and bool(_MATHEMATICAL.search(content) or not _WORD.search(content))
+
+
+def _is_formula(marked: str) -> bool:
+    if marked.startswith("$$"):
+        return True
+    if marked.startswith("$"):  # in text that is not Markdown two dollars are more often two prices
+        return bool(re.search(r"[\\^_={}]", marked) or re.fullmatch(r"\$[A-Za-z]\$", marked))
+    return is_formula(marked[2:-2])
+
+
+def _without_marks(word: re.Match[str]) -> tuple[int, int]:
+    """Without the marks of the sentence, and the brackets, around it."""
+    text = word[0].rstrip(".,;:!?\"'»”’")
+    start, end = len(text) - len(text.lstrip("\"'«“‘")), len(text)
+    depths = list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in text[start:end]))
+    if text[start] == "(" and min(depths[:-1]) > 0:  # it is closed at the end, or not at all
+        start += 1
+        end -= depths[-1] == 0
+    elif depths[-1] < 0 and text[end - 1] == ")":
+        end -= 1
+    return word.start() + start, word.start() + end
+
+
+def _cell_formulas(text: str) -> list[tuple[int, int]]:
+    found, seen = [], 0
+    for match in _CELLS.finditer(text):
+        if match.start() >= seen:
+            end, seen = _read_cells(text, match.end())
+            if end is not None:
+                found.append((match.start(), end))
+    return found
+
+
+def _read_cells(text: str, at: int) -> tuple[int | None, int]:
+    """Where a formula of a spreadsheet ends that begins here (None: it is none), and how far it was read."""
+    depth, operand = 0, False
+    end: int | None = None  # the last place at which it was whole
+    while at < len(text):
+        match: re.Match[str] | None = None
+        if not operand and (match := _CELL_FUNCTION.match(text, at)):
+            depth += 1
+        elif not operand and (match := _CELL_OPERAND.match(text, at)):
+            operand = True
+        elif text[at] == ")" and depth:
+            depth, operand = depth - 1, True
+        elif (
+            match := (depth and _CELL_ARGUMENT.match(text, at)) or (operand and _CELL_OPERATOR.match(text, at)) or None
+        ):
+            operand = False
+        else:
+            break
+        at = match.end() if match else at + 1
+        if operand and not depth:
+            end = at
+    return end, at

@@ -1,0 +1,60 @@
+"""A document translated with a run: what `dragoman translate-file` and `Run.translate_document` do."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dragoman.corrections.using import corrections_for
+from dragoman.documents.formats import Format, format_of
+from dragoman.documents.interpreter import RunInterpreter
+from dragoman.documents.journal import translate_document
+from dragoman.documents.report import Report
+from dragoman.engines import ComputeType, EngineName
+from dragoman.glossary import Glossary, requirements
+from dragoman.language_codes import languages_of
+from dragoman.resumable import identity_of
+from dragoman.rundir import RunDirectory
+
+
+def translate_with(
+    run: Path,
+    document: Path,
+    out: Path,
+    *,
+    kind: Format | None = None,
+    report: Path | None = None,
+    language: str | None = None,
+    to: str | None = None,
+    glossary: Path | Glossary | None = None,
+    corrections: Path | None = None,
+    min_confidence: float | None = None,
+    mark: str = "[?] ",
+    engine: EngineName = "auto",
+    compute_type: ComputeType | None = None,
+    say: Callable[[str], None],
+    **search: float,
+) -> Report:
+    """`kind` None: as the document's name ends; `language` None: as the run's data say."""
+    kind = format_of(document.name) if kind is None else kind
+    terms = Glossary.load(glossary) if isinstance(glossary, Path) else glossary
+    if language is None and (known := languages_of(RunDirectory.open(run))) is not None:
+        language = known[1] if to == known[0] else known[0]
+    interpreter = RunInterpreter.load(
+        run,
+        engine=engine,
+        compute_type=compute_type,
+        rules=requirements(terms),
+        language=language,
+        to=to,
+        min_confidence=min_confidence,
+        mark="" if kind == "po" else mark,  # there an empty msgstr says that it was left
+        **search,
+    )
+    if corrections is not None:
+        interpreter.translator = interpreter.translator.with_corrections(*corrections_for(run, corrections, to))
+    translator = interpreter.translator
+    identity: list[object] = [*identity_of([run], None), translator.engine.name, terms, translator.tag]
+    if corrections is not None:
+        identity.append(corrections.stat().st_mtime_ns)
+    if min_confidence is not None:
+        identity += [min_confidence, mark, translator.calibration]
+    return translate_document(interpreter, document, out, kind, identity=identity, report_path=report, say=say)

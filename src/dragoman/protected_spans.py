@@ -1,0 +1,153 @@
+"""What must be the same in a translation: addresses, placeholders, numbers, emoji, code. Found, and compared as whole
+tokens with how often each of them stands there.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from dragoman.glossary import KEPT_PATTERNS, inside_a_word, is_word_character
+
+Kind = Literal["url", "e-mail", "placeholder", "number", "symbol", "code"]
+
+_EXACT: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("url", re.compile(KEPT_PATTERNS["urls"])),
+    ("e-mail", re.compile(KEPT_PATTERNS["emails"])),
+    ("placeholder", re.compile(KEPT_PATTERNS["placeholders"])),
+)
+_NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+| \d{3}(?!\d))*")
+_THOUSANDS = re.compile(r"\d{1,3}(?:[.,'’\s]\d{3})+")
+# Pictures, dingbats, arrows, flags and keycaps, with what joins or colours them; © ® ™ and the like stay letters.
+_PICTURE = "[\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]"
+_JOINED = "(?:\ufe0f|\u20e3|[\U0001f3fb-\U0001f3ff]|[\U000e0020-\U000e007f])"
+SYMBOL = re.compile(f"{_PICTURE}{_JOINED}*(?:\u200d{_PICTURE}{_JOINED}*)*|[0-9#*]\ufe0f?\u20e3")
+# What markup and placeholders are made of. None of it comes into a text by being translated.
+_STRUCTURE = re.compile(r"[{}\[\]<>\\|]|(?<!\d)(?<!\d[ \u00a0\u202f])%")
+
+
+@dataclass(frozen=True)
+class ProtectedSpan:
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+    @property
+    def value(self) -> str:
+        """What has to be the same: languages differ in how they write numbers."""
+        return number_value(self.text) if self.kind == "number" else self.text
+
+
+class Difference(NamedTuple):
+    """What a translation has not of its source, or not as often, and what it has that the source has not."""
+
+    lost: list[str]
+    added: list[str]
+    numbers_added: list[str]
+
+
+def protected_spans(text: str, also: Sequence[str] = (), source: str | None = None) -> list[ProtectedSpan]:
+    """In the order of the text, none inside another. `also`: stretches that the format says are to be copied.
+
+    `source`: what the text is a translation of; a stretch that stands by itself there does so here."""
+    found: list[ProtectedSpan] = []
+    free = list(text)
+
+    def take(kind: Kind, start: int, end: int) -> None:
+        if start < end and "\0" not in free[start:end]:
+            found.append(ProtectedSpan(kind, text[start:end], start, end))
+            free[start:end] = "\0" * (end - start)
+
+    for stretch in sorted(set(also), key=len, reverse=True):
+        places = _alone if _alone(text if source is None else source, stretch) else _anywhere
+        for start, end in places(text, stretch):
+            take("code", start, end)
+    for kind, pattern in _EXACT:
+        for match in pattern.finditer(text):
+            take(kind, match.start(), match.end())
+    for match in SYMBOL.finditer(text):
+        take("symbol", match.start(), match.end())
+    for match in _NUMBER.finditer("".join(free)):
+        take("number", match.start(), match.end())
+    return sorted(found, key=lambda span: span.start)
+
+
+def has_words(text: str, also: Sequence[str] = ()) -> bool:
+    """Whether there is a letter that need not be copied."""
+    if not any(map(str.isalpha, text)):
+        return False
+    position = 0
+    for span in protected_spans(text, also):
+        if any(map(str.isalpha, text[position : span.start])):
+            return True
+        position = span.end
+    return any(map(str.isalpha, text[position:]))
+
+
+def difference(source: str, target: str, also: Sequence[str] = ()) -> Difference:
+    """Compares what is protected in both as whole tokens, with their counts; and the marks that are left of markup."""
+    wanted, there = protected_spans(source, also), protected_spans(target, also, source)
+    wanted_values, values = (Counter((span.kind, span.value) for span in spans) for spans in (wanted, there))
+    extra = _beyond(there, values - wanted_values)
+    marks = Counter(_marks_outside(target, there)) - Counter(_marks_outside(source, wanted))
+    return Difference(
+        lost=[span.text for span in _beyond(wanted, wanted_values - values)],
+        added=[span.text for span in extra if span.kind != "number"] + list(marks.elements()),
+        numbers_added=[span.text for span in extra if span.kind == "number"],
+    )
+
+
+def number_value(number: str) -> str:
+    """1,234.50 and 1.234,50 and 1 234,50 are one number, 4.5 and 45 are two: what parts thousands goes, what parts
+    decimals is one mark."""
+    plain = "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in number)
+    thousands = _THOUSANDS.match(plain)
+    if thousands:
+        whole, rest = thousands[0], plain[thousands.end() :]
+        if not rest or (rest[0] not in whole and re.fullmatch(r"\D\d+", rest)):
+            plain = re.sub(r"\D", "", whole) + rest
+    return re.sub(r"\D", ".", plain)
+
+
+def _beyond(spans: Sequence[ProtectedSpan], excess: Counter[tuple[Kind, str]]) -> list[ProtectedSpan]:
+    """The last so many of each value."""
+    left = Counter(excess)
+    found = []
+    for span in reversed(spans):
+        if left[span.kind, span.value]:
+            left[span.kind, span.value] -= 1
+            found.append(span)
+    return found[::-1]
+
+
+def _marks_outside(text: str, spans: Sequence[ProtectedSpan]) -> list[str]:
+    """What looks like markup outside of all that was found: a bracket that was copied in half."""
+    if _STRUCTURE.search(text) is None:
+        return []
+    rest, position = [], 0
+    for span in spans:
+        rest.append(text[position : span.start])
+        # A number stays to be seen: the sign after it is a percentage and no placeholder.
+        rest.append(span.text if span.kind == "number" else " ")
+        position = span.end
+    return _STRUCTURE.findall("".join([*rest, text[position:]]))
+
+
+def _alone(text: str, stretch: str) -> list[tuple[int, int]]:
+    """Where a stretch stands by itself: the C of "C'est" or "Cat" is not the key C."""
+    return [place for place in _anywhere(text, stretch) if not _goes_on(text, *place)]
+
+
+def _anywhere(text: str, stretch: str) -> list[tuple[int, int]]:
+    return [(found.start(), found.end()) for found in re.finditer(re.escape(stretch), text)]
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Whether a word goes on before or after this span; after it, behind an apostrophe too."""
+    after = end + 1 if text[end : end + 1] in ("'", "’") else end
+    return inside_a_word(text, start) or (
+        is_word_character(text[end - 1]) and after < len(text) and is_word_character(text[after])
+    )

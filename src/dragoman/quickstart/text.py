@@ -1,0 +1,165 @@
+"""The text of a quickstart: read, cleaned, split and examined, once; a second call finds the files."""
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.cleaning import check_corpora
+from dragoman.config import CorpusConfig, DataConfig
+from dragoman.corpus import file_digest, read_lines
+from dragoman.doctor.text import examine_text
+from dragoman.errors import DataError
+from dragoman.evaluate import read_references
+from dragoman.formats import Found, Wanted, files_of, read_any
+from dragoman.identify import detect_pair
+from dragoman.quickstart import sizing
+from dragoman.rundir import RunDirectory, made, read_json, write_atomically
+from dragoman.splitting import HeldOut, Pair, split_pairs
+from dragoman.terminal import waiting
+
+LEAST_PAIRS = 200
+_FORMAT = 1  # of about.json
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Data:
+    """The text, as it lies in the run's directory."""
+
+    directory: Path
+    about: dict[str, Any]  # files, lines read and dropped, pairs of each part, languages
+
+    @property
+    def train(self) -> Path:
+        return self.directory / "train.tsv"
+
+    @property
+    def valid(self) -> Path:
+        return self.directory / "valid.tsv"
+
+    def source(self, part: str) -> list[str]:
+        return list(read_lines(self.directory / f"{part}.source"))
+
+    def references(self, part: str) -> list[list[str]]:
+        paths = self.directory.glob(f"{part}.reference.*")
+        return read_references(sorted(paths, key=lambda path: int(path.suffix[1:])))
+
+    @property
+    def languages(self) -> tuple[str, str] | None:
+        found = self.about["languages"]
+        return (found[0], found[1]) if found else None
+
+    @property
+    def target_language(self) -> str | None:
+        return self.languages[1] if self.languages else None
+
+
+def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed: int, say: Say) -> Data:
+    """Read, clean and split, once: a second call finds the files."""
+    directory = run.path / "text"
+    about_path = directory / "about.json"
+    asked = {"format": _FORMAT, "paths": [str(path) for path in paths], "wanted": wanted and list(wanted), "seed": seed}
+    if about_path.exists():
+        about = read_json(about_path)
+        if about["asked"] != asked:
+            raise DataError(
+                f"{run.path}: holds a quickstart of {', '.join(about['asked']['paths'])}; give another --out"
+            )
+        for path, digest in about.get("digests", {}).items():
+            if Path(path).exists() and file_digest(path) != digest:
+                raise DataError(
+                    f"{path}: changed since {run.path} was begun with it; give another --out, or remove that directory"
+                )
+        for file in _files_now(paths, wanted, run):
+            if str(file) not in about["files"]:
+                raise DataError(
+                    f"{file}: is new since {run.path} was begun with its folder; give another --out, or remove that "
+                    "directory"
+                )
+        return Data(directory, about)
+    with waiting(f"reading {', '.join(map(str, paths))}"):
+        found = read_any(paths, wanted, without=run.path)
+    for line in found.remarks():
+        say(f"  {line}")
+    files = ", ".join(map(str, paths))
+    with made(directory), waiting("cleaning and splitting"):
+        pairs, dropped = clean(found, directory, seed)
+        if len(pairs) < LEAST_PAIRS:
+            raise DataError(
+                f"{files}: {len(pairs):,} pairs are left after cleaning, of {len(found.pairs):,}; at "
+                f"least {LEAST_PAIRS} are needed to train, validate and test, and some thousands for a translator"
+            )
+        wanted_sentences = sizing.held_out(len(pairs))
+        split = split_pairs(pairs, wanted_sentences, wanted_sentences, seed)
+        if len(split.test) < wanted_sentences / 2 or len(split.valid) < wanted_sentences / 2:
+            raise DataError(
+                f"{files}: the sentences hang together by equal sides, so that only {len(split.test)} "
+                f"could be held out for the test where {wanted_sentences} are wanted; give more different sentences"
+            )
+    languages = wanted or found.languages or detect_pair(pairs)
+    with waiting("looking for faults in the text"):  # as it was read: cleaning hides some
+        causes = examine_text(found.pairs, list(map(str, paths)), None, found.is_lines_of(paths))
+    for cause in causes:
+        say(f"  look at this: {cause.name}: {cause.finding} ({cause.evidence})\n    {cause.remedy}")
+    _write_lines(directory / "train.tsv", [f"{source}\t{target}" for source, target in split.train])
+    _write_lines(directory / "valid.tsv", [f"{source}\t{targets[0]}" for source, targets in split.valid.items()])
+    for part, held_out in (("valid", split.valid), ("test", split.test)):
+        _write_held_out(directory, part, held_out)
+    about = {
+        "asked": asked,
+        "files": [str(path) for path in found.files],
+        "digests": {str(path): file_digest(str(path)) for path in found.files},
+        "read": len(found.pairs),
+        "skipped": dict(found.skipped),
+        "passed_over": {str(path): why for path, why in found.passed_over.items()},
+        "notes": found.notes,
+        "dropped": dropped,
+        "pairs": {"train": len(split.train), "valid": len(split.valid), "test": len(split.test)},
+        "characters": sum(len(source) + len(target) for source, target in split.train),
+        "languages": languages and list(languages),
+        "causes": [cause.to_dict() for cause in causes],
+    }
+    # Last: whoever finds it finds all of the above.
+    write_atomically(about_path, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
+    named = f"{languages[0]} to {languages[1]}" if languages else "of unknown languages: name them, to serve the run"
+    say(f"{len(found.pairs):,} pairs {named}; {sum(dropped.values()):,} dropped in cleaning; {len(split.train):,} to "
+        f"train on; held out, sharing no sentence with them: {len(split.valid):,} to validate, {len(split.test):,} to "
+        f"test")  # fmt: skip
+    return Data(directory, about)
+
+
+def _files_now(paths: Sequence[Path], wanted: Wanted, run: RunDirectory) -> list[Path]:
+    """Of the folders. What could no longer be read from the beginning is no reason not to go on."""
+    folders = [path for path in paths if path.is_dir()]
+    with suppress(DataError):
+        return [file for files in files_of(folders, wanted, without=run.path) for file in files]
+    return []
+
+
+def clean(found: Found, directory: Path, seed: int) -> tuple[list[Pair], dict[str, int]]:
+    """What training's own rules keep, and how many pairs each rule dropped."""
+    everything = directory / "all.tsv"
+    _write_lines(everything, [f"{source}\t{target}" for source, target in found.pairs])
+    try:
+        checked = check_corpora(DataConfig(train=(CorpusConfig(pairs=str(everything)),), hold_out=0), seed)
+        (corpus,) = checked.report().corpora
+        return list(checked.train[0].pairs()), corpus.dropped
+    except DataError as error:  # of a file that nobody has given
+        raise DataError(str(error).replace(str(everything), ", ".join(map(str, found.files)))) from None
+    finally:
+        everything.unlink()
+
+
+def _write_held_out(directory: Path, part: str, sentences: HeldOut) -> None:
+    _write_lines(directory / f"{part}.source", list(sentences))
+    for number in range(max(map(len, sentences.values()))):
+        column = [targets[number] if number < len(targets) else "" for targets in sentences.values()]
+        _write_lines(directory / f"{part}.reference.{number}", column)
+
+
+def _write_lines(path: Path, lines: Sequence[str]) -> None:
+    write_atomically(path, "".join(f"{line}\n" for line in lines).encode())

@@ -1,0 +1,115 @@
+"""What a trained model is good for: usable, usable for something, or not usable, and why. Pure functions.
+
+Where each limit comes from is in docs/your-data.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from dragoman.confidence import GOOD, Judged
+from dragoman.evaluate import LEAST_TELLING_BLEU
+
+ABOVE_COPY = 1.0  # BLEU by which translations must beat the source left as it is
+USABLE, POST_EDIT = 0.6, 0.3  # share of test sentences that are good
+SURE_RISK = 0.2  # of the sentences kept by a threshold, so many may be bad ...
+SURE_SHARE = 0.1  # ... and so many of all must be kept, for it to be of use
+SHORT = 10.0  # words of a sentence, on average
+FEW_SENTENCES = 100  # in the test, below which a verdict is a guess
+LITTLE_SEEN = 2.0  # times
+
+
+@dataclass(frozen=True)
+class Sure:
+    """A threshold of confidence, and what it keeps, measured on sentences that the calibration did not see."""
+
+    confidence: float
+    share: float  # of the sentences
+    good: float  # share of those kept
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a verdict stands on."""
+
+    bleu: float
+    copied: float  # BLEU of the same test sentences left as they are
+    good: float  # share of the test sentences whose chrF is at least 50
+    sentences: int  # in the test
+    words: float  # of a source sentence, on average
+    seen: float  # times that training went through the text
+    sure: Sure | None  # None: no threshold parts good from bad, or there is no calibration
+
+
+@dataclass(frozen=True)
+class Verdict:
+    kind: Literal["usable", "usable for", "not usable"]
+    use: str  # what for, where it is not for all
+    reasons: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        return f"{self.kind} {self.use}" if self.use else self.kind
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"verdict": self.line, **asdict(self)}
+
+
+def threshold(judged: Sequence[Judged], most_risk: float = SURE_RISK, least_share: float = SURE_SHARE) -> Sure | None:
+    """The lowest confidence above which few enough are bad, where that keeps enough of them."""
+    ordered = sorted(judged, key=lambda one: -one.confidence)
+    found, bad = None, 0
+    for kept, one in enumerate(ordered, start=1):
+        bad += not one.right
+        if bad <= most_risk * kept and kept >= least_share * len(ordered):
+            found = Sure(one.confidence, kept / len(ordered), 1 - bad / kept)
+    return found
+
+
+def worth_measuring(valid_bleu: float, copied: float) -> bool:
+    """Whether speed and length penalty are worth finding out: not of a model that nobody should use."""
+    return valid_bleu >= LEAST_TELLING_BLEU and valid_bleu > copied
+
+
+def judge(facts: Facts) -> Verdict:
+    """By rules, the first that holds."""
+    reasons = tuple(_reasons(facts))
+    if facts.bleu <= facts.copied + ABOVE_COPY:
+        return Verdict("not usable", "", reasons)
+    if facts.good >= USABLE:
+        if facts.words >= SHORT:
+            return Verdict("usable", "", reasons)
+        return Verdict("usable for", f"short sentences like those of its text ({facts.words:.0f} words)", reasons)
+    if facts.good >= POST_EDIT and facts.bleu >= LEAST_TELLING_BLEU:
+        return Verdict("usable for", "a draft that a person corrects", reasons)
+    if facts.sure is not None and facts.bleu >= LEAST_TELLING_BLEU:
+        return Verdict("usable for", f"the {facts.sure.share:.0%} of sentences that it is sure of", reasons)
+    return Verdict("not usable", "", reasons)
+
+
+def _reasons(facts: Facts) -> list[str]:
+    if facts.bleu <= facts.copied:
+        beside = "worse than leaving the source as it is"
+    elif facts.bleu <= facts.copied + ABOVE_COPY:
+        beside = "no better than leaving the source as it is"
+    else:
+        beside = "better than leaving the source as it is"
+    found = [
+        f"{beside}: BLEU {facts.bleu:.2f}, a copy of the source {facts.copied:.2f}, on the same "
+        f"{facts.sentences:,} test sentences"
+    ]
+    found.append(f"{facts.good:.0%} of the test sentences are good (chrF {GOOD:g} or more)")
+    if facts.good < POST_EDIT and facts.bleu > facts.copied + ABOVE_COPY:
+        found.reverse()  # what decides comes first
+    if facts.seen < LITTLE_SEEN:
+        found.append(f"too little training for so much text: each pair was seen {facts.seen:.1f} times")
+    if facts.sure is not None:
+        found.append(
+            f"with --min-confidence {facts.sure.confidence:.2f} it translates {facts.sure.share:.0%} of the sentences, "
+            f"and {facts.sure.good:.0%} of those are good"
+        )
+    else:
+        found.append("no confidence tells its good translations from its bad ones")
+    if facts.sentences < FEW_SENTENCES:
+        found.append(f"{facts.sentences} test sentences are few: another {facts.sentences} may say something else")
+    return found

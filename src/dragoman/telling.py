@@ -1,0 +1,91 @@
+"""Where the progress of long work goes: to stderr, to a function of the caller's, or nowhere."""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
+
+Say = Callable[[str], None]
+
+_END = b"\0 nothing more is told\n"
+
+
+def to_stderr(line: str) -> None:
+    """What is told where nobody asked for it elsewhere."""
+    print(line, file=sys.stderr, flush=True)
+
+
+@dataclass
+class Told:
+    """`say` takes a line. `complaint`: what a process that was started said when it failed."""
+
+    say: Say
+    complaint: str = ""
+    error: Exception | None = None  # of the caller's own function
+
+    def take(self, line: str) -> None:
+        if line.startswith("dragoman: "):
+            self.complaint = line.removeprefix("dragoman: ")
+        try:
+            self.say(line)
+        except Exception as error:
+            self.error = self.error or error  # raised when the work is done: nobody is told in the middle of it
+            self.say = _nowhere
+
+
+def _nowhere(line: str) -> None:
+    pass
+
+
+@contextmanager
+def telling(say: Say | None) -> Iterator[Told]:
+    """Inside, `say` is given every line that goes to stderr, of the processes that are started too; None: nobody is.
+
+    A training is several processes that share the terminal. So the terminal itself is exchanged, not a parameter of
+    every function on the way; with `to_stderr` it stays, and with it the bar that moves.
+    """
+    if say is to_stderr:
+        yield Told(to_stderr)
+        return
+    told = Told(say or _nowhere)
+    reading, writing = os.pipe()
+    listener = threading.Thread(target=_listen, args=(reading, told))
+    listener.start()
+    try:
+        text = os.fdopen(os.dup(writing), "w", 1, "utf-8", "backslashreplace")
+        with _descriptor_replaced(2, writing), text, redirect_stderr(text):
+            yield told
+    finally:
+        # Processes that go on may hold the pipe open: its end is said, not waited for.
+        os.write(writing, b"\n" + _END)
+        os.close(writing)
+        listener.join()
+    if told.error is not None:
+        raise told.error
+
+
+def _listen(reading: int, told: Told) -> None:
+    with os.fdopen(reading, "rb") as stream:
+        for line in stream:
+            if line == _END:
+                break
+            if line.strip():
+                told.take(line.decode(errors="backslashreplace").rstrip("\n"))
+
+
+@contextmanager
+def _descriptor_replaced(descriptor: int, other: int) -> Iterator[None]:
+    """The descriptor that started processes inherit."""
+    try:
+        kept = os.dup(descriptor)
+    except OSError:  # closed: then nothing is inherited, either
+        yield
+        return
+    os.dup2(other, descriptor, inheritable=True)
+    try:
+        yield
+    finally:
+        os.dup2(kept, descriptor, inheritable=True)
+        os.close(kept)

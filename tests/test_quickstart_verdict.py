@@ -1,0 +1,112 @@
+"""The verdict on a model, the time shared out, and a sign of life while one waits."""
+
+import io
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from dragoman.confidence import Judged
+from dragoman.config import TrainConfig
+from dragoman.quickstart import sizing
+from dragoman.quickstart.budget import Afterwards, Clock, after_training, share_out
+from dragoman.quickstart.verdict import Facts, Sure, judge, threshold, worth_measuring
+from dragoman.terminal import waiting
+
+GOOD_ONE = Facts(bleu=40.0, copied=2.0, good=0.7, sentences=1000, words=14.0, seen=20.0, sure=Sure(0.5, 0.8, 0.85))
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({}, "usable"),
+        ({"words": 6.0}, "usable for short sentences like those of its text (6 words)"),
+        ({"good": 0.4, "bleu": 20.0}, "usable for a draft that a person corrects"),
+        ({"good": 0.2, "bleu": 15.0}, "usable for the 80% of sentences that it is sure of"),
+        ({"good": 0.2, "bleu": 15.0, "sure": None}, "not usable"),
+        ({"good": 0.2, "bleu": 6.0}, "not usable"),
+        ({"bleu": 4.88, "copied": 16.73, "good": 0.3}, "not usable"),
+        ({"bleu": 23.73, "copied": 26.04}, "not usable"),  # close languages, and good by chrF for that alone
+        ({"bleu": 26.5, "copied": 26.04}, "not usable"),
+    ],
+)
+def test_a_verdict_by_rules(changes: dict[str, float], line: str) -> None:
+    assert judge(replace(GOOD_ONE, **changes)).line == line  # type: ignore[arg-type]
+
+
+def test_the_reasons_have_the_figures() -> None:
+    found = judge(replace(GOOD_ONE, bleu=4.88, copied=16.73, good=0.05, seen=0.3, sure=None, sentences=40)).reasons
+    assert found[0] == (
+        "worse than leaving the source as it is: BLEU 4.88, a copy of the source 16.73, on the same 40 test sentences"
+    )
+    assert "too little training for so much text: each pair was seen 0.3 times" in found
+    assert "no confidence tells its good translations from its bad ones" in found
+    assert found[-1].startswith("40 test sentences are few")
+    decides = judge(replace(GOOD_ONE, good=0.05)).reasons[0]
+    assert decides == "5% of the test sentences are good (chrF 50 or more)"
+    sure = "with --min-confidence 0.50 it translates 80% of the sentences, and 85% of those are good"
+    assert sure in judge(GOOD_ONE).reasons
+
+
+def test_a_threshold_keeps_what_is_good_and_enough_of_it() -> None:
+    judged = [Judged(0.9, True)] * 30 + [Judged(0.5, True)] * 6 + [Judged(0.4, False)] * 64
+    found = threshold(judged)
+    assert found is not None
+    assert (found.confidence, found.share) == (0.4, 0.45)  # a fifth of those may be bad
+    assert found.good == pytest.approx(0.8)
+    assert threshold([Judged(0.9, True)] * 5 + [Judged(0.5, False)] * 95) is None  # five of a hundred are no use
+    assert threshold([]) is None
+
+
+@pytest.mark.parametrize(
+    ("bleu", "copied", "worth"), [(30.0, 2.0, True), (3.0, 0.5, False), (24.0, 26.0, False), (12.0, 11.0, True)]
+)
+def test_what_is_not_worth_measuring_is_not_measured(bleu: float, copied: float, worth: bool) -> None:
+    assert worth_measuring(bleu, copied) == worth
+
+
+def test_the_time_left_is_shared_out() -> None:
+    assert share_out(600, 0.01, 1000, 1000, worth=True) == Afterwards(1000, 500, 300, 1000)
+    assert share_out(600, 0.01, 1000, 1000, worth=False) == Afterwards(1000, 500)
+    assert share_out(-5, 0.01, 1000, 1000, worth=True) == Afterwards(100, 100)
+    assert share_out(30, 0.05, 1000, 1000, worth=True) == Afterwards(470, 100)
+    few = share_out(600, 0.01, 20, 20, worth=True)
+    assert few == Afterwards(20, 20, 20, 20)
+    for seconds in (5, 20, 60, 200):
+        found = share_out(seconds, 0.02, 1000, 1000, worth=True)
+        taken = 0.02 * (found.test + 1.3 * found.calibrate + 3 * found.penalty + 14 * found.quantise)
+        assert taken <= max(seconds, 0.02 * 230) + 1e-6
+
+
+def test_the_clock_is_the_whole_commands() -> None:
+    clock = Clock(10.0)
+    assert clock.training_minutes() == pytest.approx(10 - after_training(10.0) / 60, abs=0.01)
+    assert not clock.too_short()
+    assert Clock(10.0, before=540).training_minutes() == pytest.approx(0.5)  # there is always some
+    assert Clock(0.1).too_short()
+
+
+def test_more_time_makes_a_longer_plan() -> None:
+    plan = sizing.Plan("tiny", 5000.0, 10.0, 3000, 5.0, {})
+    longer = sizing.longer(TrainConfig(steps=100_000), plan, 30.0)
+    assert (longer.steps, longer.minutes, longer.epochs) == (9000, 30.0, 15.0)
+    assert sizing.longer(TrainConfig(steps=4000), plan, 30.0).steps == 4000
+    assert sizing.longer(TrainConfig(steps=3000), plan, 30.0).steps == 3000
+
+
+def test_who_waits_sees_it_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    deadline = time.monotonic() + 10
+    with waiting("counting", first=0.02):
+        while "so far" not in stream.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert stream.getvalue().startswith("counting\n  counting: 0:00 so far\n")
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    stream.truncate(0)
+    with waiting("moving", first=0.02):
+        while "\r" not in stream.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "\r  moving 0:00" in stream.getvalue()
+    assert stream.getvalue().endswith("\r\x1b[K")
