@@ -82,14 +82,23 @@ def _whole(
     target: str, sentence: Sentence, words: Sequence[Placed], rows: Sequence[Sequence[float]]
 ) -> tuple[Sequence[Placed], Sequence[Sequence[float]]]:
     """What is copied is one word, whatever the tokens made of it: no mark goes inside."""
+    stretches: list[tuple[int, int]] = []
     for kept in protected_spans(target, sentence.kept):
-        inside = [i for i, word in enumerate(words) if word.start < kept.end and word.end > kept.start]
-        if len(inside) > 1:
-            first, last = inside[0], inside[-1] + 1
-            span = Span(words[first].start, words[last - 1].end)
-            mean = [sum(column) / (last - first) for column in zip(*rows[first:last], strict=True)]
-            words, rows = [*words[:first], span, *words[last:]], [*rows[:first], mean, *rows[last:]]
-    return words, rows
+        first = bisect_right(words, kept.start, key=lambda word: word.end)
+        last = bisect_left(words, kept.end, key=lambda word: word.start)
+        if stretches and first < stretches[-1][1]:  # a word with some of both
+            first = stretches.pop()[0]
+        if last - first > 1:
+            stretches.append((first, last))
+    joined: list[Placed] = []
+    joined_rows: list[Sequence[float]] = []
+    done = 0
+    for first, last in stretches:
+        joined += [*words[done:first], Span(words[first].start, words[last - 1].end)]
+        mean = [sum(column) / (last - first) for column in zip(*rows[first:last], strict=True)]
+        joined_rows += [*rows[done:first], mean]
+        done = last
+    return [*joined, *words[done:]], [*joined_rows, *rows[done:]]
 
 
 def _parted(
