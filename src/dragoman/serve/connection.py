@@ -103,6 +103,10 @@ class _Lingering:
             return
         self._closing = True
         self._connection.leave()
-        self._transport.write_eof()
+        try:
+            self._transport.write_eof()
+        except OSError:  # the client is not there any more
+            self._transport.close()
+            return
         self._transport.resume_reading()
-        asyncio.get_running_loop().call_later(LINGER, self._transport.close)
+        self._connection.loop.call_later(LINGER, self._transport.close)
