@@ -40,12 +40,14 @@ class BenchError(Exception):
 class Worker:
     """A process that waits for a line of JSON, does what it says, and answers with one."""
 
-    def __init__(self, name: str, arguments: Sequence[str], environment: dict[str, str], log: Path) -> None:
+    def __init__(
+        self, name: str, arguments: Sequence[str], environment: dict[str, str], log: Path, python: str = sys.executable
+    ) -> None:
         self.name, self.log = name, log
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("w", encoding="utf-8") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, *arguments],
+                [python, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -40,8 +40,9 @@ def dragoman_engine(
     )
 
     def translate(lines: Sequence[str]) -> tuple[list[str], int]:
-        # Nobody else decodes again what loops, and the untrained base model loops in every line.
-        found = list(translator.translate_stream(lines, repair=False, scores=False))
+        # Nobody else decodes again what loops, and the untrained base model loops in every line; nor cuts lines, nor
+        # looks at what came through.
+        found = list(translator.translate_stream(lines, repair=False, scores=False, whole=True, protect=False))
         return [translation.text for translation in found], sum(len(t.candidates[0].tokens) + 1 for t in found)
 
     return translate

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dragoman.fallbacks import translate_protected
+from dragoman.faults import Fault, far_too_long
 from dragoman.glossary import Required
 from dragoman.translations import Candidate, SourceSentence, Translation
 
@@ -52,7 +53,8 @@ class Scripted:
         self.asked.append(text)
         forced = [term.forms[0] for term in required if self.obeys]
         found = [" ".join([self._said(text), *forced]), *(self.next_best(text) if n_best > 1 else ())]
-        return Translation(text, tuple(map(candidate, found)))
+        faults: tuple[Fault, ...] = ("runaway",) if far_too_long(text, found[0]) else ()
+        return Translation(text, tuple(map(candidate, found)), faults)
 
     def align(self, text: str, candidate: Candidate) -> Alignment | None:
         if not self.aligns:

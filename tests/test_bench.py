@@ -29,6 +29,15 @@ def load(name: str) -> ModuleType:
     return module
 
 
+def load_beside(name: str) -> ModuleType:
+    """A module of the bench that imports others of it by their bare names."""
+    sys.path.insert(0, str(BENCH))
+    try:
+        return load(name)
+    finally:
+        sys.path.remove(str(BENCH))
+
+
 SHAPES = {
     "paper": {},
     "narrow keys": {"d_k": 3, "d_v": 8},
@@ -117,6 +126,55 @@ def test_words_that_change_places_are_inside_and_small() -> None:
         assert changed.startswith("Tom ")
         assert changed.endswith(" Monday.")
     assert languages.exchanged("I am here.", random.Random(0)) is None
+
+
+def test_boundaries_are_counted_in_characters_that_are_no_space() -> None:
+    splitters = load_beside("splitters")
+    case = splitters.case(["One dog.", "Two cats.", "Three."])
+    assert case.text == "One dog. Two cats. Three."
+    assert case.ends == {7, 15}
+    right = splitters.score([case], [["One dog. ", "Two  cats. ", "Three."]])
+    assert (right.whole, right.right, right.lossy) == (1, 2, 0)
+    # A missing cut, and one too many.
+    other = splitters.score([case], [["One dog. Two cats.", "Th", "ree."]])
+    assert (other.whole, other.found, other.right, other.precision(), other.recall()) == (0, 2, 1, 0.5, 0.5)
+    # What was lost does not move the boundaries after it.
+    lost = splitters.score([case], [["One dog", "Two cats.", "Three."]])
+    assert (lost.whole, lost.right, lost.lossy) == (0, 1, 1)
+    assert splitters.score([case], None) is None
+
+
+@pytest.mark.parametrize(
+    ("comments", "texts"),
+    [
+        (["newdoc", "", "newpar", ""], ["A. B.", "C. D."]),
+        (["newdoc", "", "newdoc", ""], ["A. B.", "C. D."]),
+        (["", "", "", ""], ["A. B. C. D."]),
+        (["newdoc", "newdoc", "newdoc", "newdoc"], ["A. B. C. D."]),
+    ],
+    ids=["paragraphs", "documents", "neither", "a document each"],
+)
+def test_a_treebank_is_put_together_by_its_paragraphs(tmp_path: Path, comments: list[str], texts: list[str]) -> None:
+    lines = []
+    for comment, letter in zip(comments, "ABCD", strict=True):
+        lines += [f"# {comment}"] * bool(comment) + [f"# text = {letter}.", f"1\t{letter}.", ""]
+    path = tmp_path / "xx_small-ud-dev.conllu"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    splitters = load_beside("splitters")
+    assert [case.text for case in splitters.treebank(path, "xx")] == texts
+    assert splitters.treebank(path, "ja")[0].text == texts[0].replace(" ", "")
+
+
+def test_rules_are_read_and_not_run(tmp_path: Path) -> None:
+    (tmp_path / "test_xx.py").write_text(
+        'import no_such_module\nGOLDEN_XX_RULES_TEST_CASES = [("A. B.", ["A.", "B."]), p.param("C", ["C"], m=1)]\n'
+        'XX_MORE_TEST_CASES = [("D. E.", ["D. E."])]\nXX_CLEAN_TEST_CASES = [("F", ["G"])]\n',
+        encoding="utf-8",
+    )
+    splitters = load_beside("splitters")
+    golden = splitters.golden_rules(tmp_path, "GOLDEN")
+    assert [(case.text, set(case.ends)) for case in golden["xx"]] == [("A. B.", {2}), ("C", set())]
+    assert [case.text for case in splitters.golden_rules(tmp_path, "MORE")["xx"]] == ["D. E."]
 
 
 def test_every_bench_asks_for_names_that_are_there() -> None:

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from dragoman.documents.code_spans import code_spans
+from dragoman.code_spans import code_spans
+from dragoman.sentences import sentences
 
 
 def found(text: str) -> list[str]:
@@ -56,11 +57,25 @@ def test_code_is_found_wherever_it_stands(code: str) -> None:
     left/right/up/down, and / or, I said: /help, </b>, <br/>, //comment, :-/, A & B, R&D, C++, A+ grade, x = y,
     2 + 2 = 4, = 5, a=b, ^_^, ~5 minutes, Control + design, Option A, Win a prize, Alt-right politics, Win-win,
     Super-8 film, Meta-analysis, His F-16, F1's, U.S., e.g. this, night and day.It is, read/write/execute, 3.5/5 stars,
-    Paris/London, \\[optional\\], \\(see below\\), the F.B.I.""".replace("\n    ", " ").split(", "),
+    Paris/London, AC/DC, Windows/Linux, A+B, 3/4, \\[optional\\], \\(see below\\), the F.B.I.""".replace(
+        "\n    ", " "
+    ).split(", "),
 )
 def test_what_only_looks_like_code_is_not_found(words: str) -> None:
     for sentence in ("{}", "This is {} now.", "See {}.", "({})"):
         assert found(sentence.replace("{}", words)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('Type =IF(A1>0, "Yes. No.", "x") here. Then go.', ['Type =IF(A1>0, "Yes. No.", "x") here.', "Then go."]),
+        ("Take $x_1 = 2. Y_2$ now. Then go.", ["Take $x_1 = 2. Y_2$ now.", "Then go."]),
+        ("Press Ctrl+. Then go to /usr/bin. Look.", ["Press Ctrl+.", "Then go to /usr/bin.", "Look."]),
+    ],
+)
+def test_no_sentence_ends_inside_code(text: str, parts: list[str]) -> None:
+    assert [text[start:end] for start, end in sentences(text, 0, len(text), "en")] == parts
 
 
 def test_of_code_in_code_the_whole_is_found_once() -> None:

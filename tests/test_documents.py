@@ -38,7 +38,7 @@ def test_every_command_that_is_shown_exists(document: Path) -> None:
             name, *words = words
             assert name in command.commands, f"{document.name}: no command {name}"
             command = command.commands[name]
-        known = {option for parameter in command.params for option in parameter.opts}
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
         for word in words:
             option = word.split("=")[0]
             assert not option.startswith("--") or option in known, f"{document.name}: {command.name} {option}"

@@ -42,6 +42,22 @@ def test_a_note_stays_a_note_for_another_parser() -> None:
 
 
 @pytest.mark.parametrize(
+    ("document", "translated", "asked"),
+    [
+        ("old^[He is ten.] and tired\n", "OLD^[HE IS TEN.] AND TIRED\n", ["old and tired", "He is ten."]),
+        (
+            "> old^[He *is* [ten](x),\n> you see.] and\n",
+            "> OLD^[HE *IS* [TEN](x), YOU SEE.] AND\n",
+            ["old and", "He is ten, you see."],
+        ),
+    ],
+)
+def test_a_note_inside_a_sentence_is_no_part_of_it(document: str, translated: str, asked: list[str]) -> None:
+    # A model leaves out marks that it never saw.
+    assert heard(document, Scripted(lambda text: text.upper().replace("^[", ""))) == (translated, asked)
+
+
+@pytest.mark.parametrize(
     ("document", "translated"),
     [
         ("so $a^2+b^2=c^2$ is\n", "SO $a^2+b^2=c^2$ IS\n"),

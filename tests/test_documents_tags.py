@@ -74,7 +74,7 @@ def test_without_an_alignment_tags_go_by_the_order_of_words_and_it_is_said() -> 
         ),
         ("100% sure, 50% discount", ["100", "50"]),
         ("a <x/> b &amp; c", ["<x/>", "&amp;"]),
-        ("1,234.50 and 1 000 and 5:30", ["1,234.50", "1 000", "5", "30"]),
+        ("1,234.50 and 1 000 and 5:30", ["1,234.50", "1 000", "5:30"]),
         ("nothing", []),
     ],
 )
@@ -85,11 +85,11 @@ def test_what_must_be_kept(text: str, kept: list[str]) -> None:
 def test_numbers_may_change_their_marks_but_not_their_digits() -> None:
     assert difference("1,234.50 euro", "1.234,50 Euro").lost == []
     assert difference("1,234.50 euro", "1 234,50 euro").lost == []
-    assert difference("in 1998", "en 1999") == (["1998"], [], ["1999"])
+    assert difference("in 1998", "en 1999")[:3] == (["1998"], [], ["1999"])
     assert difference("3 and 3", "3").lost == ["3"]
     assert difference("4.5 stars", "2. Sterne").lost == ["4.5"]
     assert difference("4.5 stars", "45 Sterne").lost == ["4.5"]
-    assert difference("one {x}", "1 {x} {y}") == ([], ["{y}"], ["1"])
+    assert difference("one {x}", "1 {x} {y}")[:3] == ([], ["{y}"], ["1"])
 
 
 def ways(report: Report) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.faults import Said, copies, faults_of, loops
+from dragoman.faults import Said, copies, crowded, faults_of, loops
 from dragoman.search import no_repeats
 from dragoman.translate import Translator
 
@@ -36,6 +36,22 @@ def test_a_copy_is_most_of_the_source_but_not_its_names() -> None:
     assert not copies("the old dog sees the house", "der alte dog sieht das Haus")
     assert not copies("Anna Maria Schmidt wohnt Berlin", "Anna Maria Schmidt lives in Berlin")
     assert not copies("OK", "OK")
+
+
+@pytest.mark.parametrize(
+    ("target", "crowd"),
+    [
+        ("La voiture est rouge rouge rouge rouge rouge rouge.", True),
+        ("Le rouge rouge rouge rougit rouge rouge au rouge rouge.", True),  # nothing of it thrice in a row
+        ("Très, très, très loin.", False),
+        ("Les chats et les chiens et les oiseaux et les poissons sont dans les eaux.", False),
+        ("", False),
+    ],
+)
+def test_a_word_that_crowds_out_the_others_is_a_loop(target: str, crowd: bool) -> None:
+    assert crowded("The car is red.", target) == crowd
+    assert not crowded(target, target)
+    assert faults_of(Said([1], "The car is red."), Said([4, 5], target or "x")) == (("loop",) if crowd else ())
 
 
 def test_every_fault_has_its_name() -> None:
@@ -78,8 +94,8 @@ def weak_run(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("engine", ["reference", "ctranslate2"])
 def test_what_loops_is_decoded_again_and_said(weak_run: Path, engine: Any) -> None:
     translator = Translator.load(weak_run, engine=engine)
-    plain = list(translator.translate_stream(LINES, repair=False))
-    mended = list(translator.translate_stream(LINES))
+    plain = list(translator.translate_stream(LINES, repair=False, protect=False))
+    mended = list(translator.translate_stream(LINES, protect=False))
     wrong = [number for number, translation in enumerate(plain) if translation.faults]
     assert wrong, [translation.text for translation in plain]
     assert not any(translation.repaired for translation in plain)

@@ -17,6 +17,7 @@ PACKAGE = ROOT / "src" / "dragoman"
 # The way of the data, docs/architecture.md. A module imports only from modules above it.
 ORDER = [
     "errors",
+    "ranges",
     "config",
     "telling",
     # text -> tokens -> batches
@@ -53,6 +54,7 @@ ORDER = [
     "glossary",
     "phrases",
     "faults",
+    "code_spans",
     "protected_spans",
     "masking",
     "words",
@@ -109,6 +111,7 @@ ORDER = [
 NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "common", "manager", "base", "misc"}
 WITHOUT_TORCH = [
     "errors",
+    "ranges",
     "config",
     "telling",
     "parallel",
@@ -126,6 +129,7 @@ WITHOUT_TORCH = [
     "glossary",
     "phrases",
     "faults",
+    "code_spans",
     "protected_spans",
     "masking",
     "words",

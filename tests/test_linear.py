@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from interpreting import Scripted, careful
 
-from dragoman.documents.code_spans import code_spans
+from dragoman.code_spans import code_spans
 from dragoman.documents.flow import sentences_of
 from dragoman.documents.formats import Format
 from dragoman.documents.html import html_pieces
@@ -227,7 +227,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "protected": protected_spans,
     "words": has_words,
     "code": code_spans,
-    "masked": lambda text: masked(text, (), "fitting"),
+    "masked": lambda text: masked(text, (), "common"),
     "kept": kept_as_is(("placeholders", "urls", "emails", "numbers")),
     "segments": lambda text: segments(text, lambda part: len(part) < 400, "en"),
 }

@@ -15,7 +15,7 @@ from torch import nn
 from dragoman import ranks as ranks_module
 from dragoman.checkpoint import save_weights, weights_of
 from dragoman.config import RunConfig, load, parse_set
-from dragoman.ranks import Gradients, LostRankError, Ranks, launch, processes_for
+from dragoman.ranks import Gradients, LostRankError, Ranks, in_words, launch, processes_for, threads_for
 from dragoman.rundir import RunDirectory
 from dragoman.train import train_as_rank
 
@@ -115,10 +115,11 @@ def train_and_keep_each_rank_s_weights(config: RunConfig, run: RunDirectory, kep
 def test_ranks_with_different_clocks_end_with_the_same_weights(pairs: Path, tmp_path: Path) -> None:
     """The rate follows from the time, and the end does: by anyone's own clock, neither is the other's."""
     run = RunDirectory(tmp_path / "run")
-    by_the_clock = ["train.minutes=0.1", "train.schedule=linear", "train.answer_seconds=10"]
-    changes = [parse_set(text) for text in (*settings(2, 1000)[1::2], *by_the_clock)]
-    config = load(None, [*changes, ("data.train", [{"pairs": str(pairs)}], "test")]).config
-    launch(2, train_and_keep_each_rank_s_weights, config, run, tmp_path)
+    for minutes in (0.05, 0.1):  # it stops in between, and goes on
+        by_the_clock = [f"train.minutes={minutes}", "train.schedule=linear", "train.answer_seconds=10"]
+        changes = [parse_set(text) for text in (*settings(2, 1000)[1::2], *by_the_clock)]
+        config = load(None, [*changes, ("data.train", [{"pairs": str(pairs)}], "test")]).config
+        launch(2, train_and_keep_each_rank_s_weights, config, run, tmp_path)
     first, second = (load_file(tmp_path / f"{rank}.safetensors") for rank in range(2))
     assert len(logged(tmp_path / "run", "valid")) > 3
     assert first.keys() == second.keys()
@@ -126,16 +127,17 @@ def test_ranks_with_different_clocks_end_with_the_same_weights(pairs: Path, tmp_
     # The weights that are compared are those of the last step, and that is where the first rank's clock ended it.
     last = load_file(run.checkpoints()[-1] / "model.safetensors")
     assert all(torch.equal(tensor, first[name]) for name, tensor in last.items())
-    assert logged(tmp_path / "run", "end")[0]["seconds"] == pytest.approx(6.0, abs=1.0)
+    assert logged(tmp_path / "run", "end")[-1]["seconds"] == pytest.approx(6.0, abs=1.0)
 
 
 @pytest.mark.parametrize("shard", ["false", pytest.param("true", marks=pytest.mark.full)], ids=["replicas", "divided"])
 def test_verify_passes_on_a_run_of_two_processes_in_minutes(
-    shard: str, pairs: Path, tmp_path: Path, cli: Callable[..., Any]
+    shard: str, pairs: Path, tmp_path: Path, cli: Callable[..., Any], capfd: pytest.CaptureFixture[str]
 ) -> None:
     by_the_clock = ["--minutes", "0.05", "--set", "train.schedule=linear", "--set", f"train.shard={shard}"]
     ran = cli("train", "--pairs", pairs, "--out", tmp_path / "run", *settings(2, 100_000), *by_the_clock)
     assert ran.code == 0, ran.stderr
+    assert ", 0.05 minutes, 2 processes of 1 thread each" in capfd.readouterr().err
     ran = cli("verify", tmp_path / "run")
     assert ran.code == 0, ran.stderr
     assert "weights, optimiser and losses are the same to the bit" in ran.stdout
@@ -256,9 +258,38 @@ def test_a_store_that_went_with_the_first_rank_and_an_error_of_the_computation(m
 def test_processes_are_as_many_as_cores_and_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
-    assert processes_for(0, micro_batches=4) == 4
-    assert processes_for(0, micro_batches=40) == 8
-    assert processes_for(3, micro_batches=1) == 3
+    assert processes_for(0, micro_batches=4, threads=0) == 4
+    assert processes_for(0, micro_batches=40, threads=0) == 8
+    assert processes_for(3, micro_batches=1, threads=0) == 3
+
+
+def test_threads_that_take_all_cores_leave_room_for_one_process(
+    pairs: Path, tmp_path: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    asked = ["--set", "train.processes=0", "--set", "train.threads=2", "--set", "train.valid_sentences=1"]
+    before = torch.get_num_threads()
+    try:
+        ran = cli("train", "--pairs", pairs, "--out", tmp_path / "run", *settings(1, 1), *asked)
+    finally:
+        torch.set_num_threads(before)
+    assert ran.code == 0, ran.stderr
+    assert ", 1 steps, 2 threads\n" in ran.stderr  # one process is in no need of a launcher, and writes here
+
+
+def test_processes_and_threads_fit_the_cores_and_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    for threads, processes in ((1, 8), (3, 2), (8, 1), (20, 1)):
+        assert processes_for(0, micro_batches=40, threads=threads) == processes
+        assert threads_for(threads, processes) == threads
+    assert (threads_for(0, 3), threads_for(0, 20)) == (2, 1)
+    assert in_words(1, 1, chosen=False) == "1 thread"
+    assert in_words(2, 4, chosen=False) == "2 processes of 4 threads each"
+    assert in_words(8, 1, chosen=True) == (
+        "8 processes of 1 thread each (train.processes = 0 takes 8 cores; --set train.processes=1 takes one process)"
+    )
+    assert in_words(4, 4, chosen=False) == "4 processes of 4 threads each (more than 8 cores: they wait for each other)"
 
 
 def test_one_buffer_holds_the_gradients_of_all() -> None:

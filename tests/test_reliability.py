@@ -14,14 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from chaos import command, state, write_pairs
 from safetensors.torch import load_file
 from torch import Tensor
 
 import dragoman.train as training_module
+from dragoman.checkpoint import Progress, optimizer_state_of, save_checkpoint, weights_of
+from dragoman.config import ModelConfig, Optimizer, RunConfig, TrainConfig
 from dragoman.errors import DragomanError
 from dragoman.loss import smoothed_cross_entropy
+from dragoman.optimizer import make_optimizer
+from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory
+from dragoman.starting import go_back
 
 STEPS = 20
 
@@ -310,6 +316,45 @@ def test_a_run_by_the_clock_can_be_done_again(
     ran = cli("verify", out)
     assert ran.code == 0, ran.stderr
     assert "the same to the bit" in ran.stdout
+
+
+def test_a_run_by_the_clock_that_skipped_a_step_can_be_done_again(
+    pairs: Path, tmp_path: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rates of the steps before it stay theirs. Which step it is follows from its random numbers, each time."""
+
+    def infinite_at_step_8(*given: Any) -> tuple[Tensor, Tensor]:
+        loss, nll = smoothed_cross_entropy(*given)
+        return (loss * math.inf if torch.initial_seed() == training_module.seed_of(1, 7, 0) else loss), nll
+
+    monkeypatch.setattr(training_module, "smoothed_cross_entropy", infinite_at_step_8)
+    out = tmp_path / "run"
+    by_the_clock = ("--minutes", "0.03", "--set", "train.schedule=linear", "--set", "train.valid_steps=100000")
+    assert cli(*arguments(pairs, out, steps=100_000), *by_the_clock).code == 0
+    assert [event["step"] for event in events(out, "skipped")] == [8]
+    ran = cli("verify", out)
+    assert ran.code == 0, ran.stderr
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+@pytest.mark.filterwarnings("ignore:.*which is a no-op")  # of numbers, on a device that has none
+def test_a_setback_leaves_the_optimiser_s_state_where_the_parameters_are(optimizer: Optimizer, tmp_path: Path) -> None:
+    shape = ModelConfig(20, 1, 1, d_model=8, d_ff=16, num_heads=2, tie_embeddings=False)  # meta would untie them
+    config, run = RunConfig(model=shape, train=TrainConfig(optimizer=optimizer)), RunDirectory(tmp_path)
+    model = make_model(shape)
+    trained = make_optimizer(model, config.train)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    trained.step()
+    save_checkpoint(run, weights_of(model), optimizer_state_of(model, trained), Progress(step=1), keep=2)
+    model.to("meta")
+    assert go_back(config, model, trained, run.checkpoints()[-1]).step == 1
+    for parameter in model.parameters():
+        assert trained.state[parameter]
+        assert {value.device for value in trained.state[parameter].values()} == {torch.device("meta")}
+    assert go_back(config, model, trained, None).step == 0
+    assert not trained.state
+    assert {parameter.device for parameter in model.parameters()} == {torch.device("meta")}
 
 
 def last_bit(content: bytes) -> bytes:

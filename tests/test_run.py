@@ -50,6 +50,17 @@ WRONG: list[tuple[str, Callable[[Any], object], str]] = [
     ("quantize None", lambda run: run.quantize(None, ["dog"]), "None was given"),
     ("a document of None", lambda run: run.translate_document(None, "out"), "None was given for the document"),
     ("a document to nowhere", lambda run: run.translate_document("in.txt", ""), r"'' \(str\) was given for the file"),
+    (
+        "a style of a number",
+        lambda run: run.translate_document("a.txt", "b", protect_styles=[3]),
+        "3 .int. was given for",
+    ),
+    (
+        "a style of one string",
+        lambda run: run.translate_document("a.txt", "b", protect_styles="Code"),
+        "give a list of",
+    ),
+    ("a style of no name", lambda run: run.translate_document("a.txt", "b", protect_styles=[" "]), "without a name"),
     ("no such confidence", lambda run: run.translate_document("a.txt", "b", min_confidence=float("nan")), "nan; give"),
     ("finetune on None", lambda run: run.finetune(None, "out"), "None was given for a file of pairs"),
     ("train on None", lambda _: Run.train(None, "out"), "None was given for a file of pairs"),  # type: ignore[arg-type]

@@ -201,6 +201,19 @@ def test_documents_are_translated_and_fetched(served: Running) -> None:
         assert "html" not in fetched.headers["content-type"]  # a page of someone else is not one of ours
 
 
+def test_messages_are_filled_and_those_of_another_language_refused(served: Running) -> None:
+    messages = 'msgid ""\nmsgstr "Language: {}\\n"\n\nmsgid "&the house"\nmsgstr ""\n'
+    for source in ("en", "auto"):
+        body, headers = upload("x.po", messages.format("eo").encode(), source=source, target="eo")
+        url = served.post("/translate_file", body, **headers).json["translatedFileUrl"]
+        said = served.ask("GET", urlsplit(url).path).body.decode()
+        assert re.search(r'\n#, fuzzy\nmsgid "&the house"\nmsgstr "[^"&]*&\w[^"&]*"', said), said
+    body, headers = upload("x.po", messages.format("de").encode(), source="en", target="eo")
+    answer = served.post("/translate_file", body, **headers)
+    assert answer.status == 400
+    assert "its header says Language: de" in answer.json["error"]
+
+
 def test_an_archive_that_holds_far_more_than_it_seems_is_refused(served: Running) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

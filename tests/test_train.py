@@ -107,16 +107,33 @@ def test_resumed_equals_uninterrupted_and_seed_decides(optimizer: str, copies: P
     assert (parts / "metrics.jsonl").read_bytes() == before
 
 
-@pytest.mark.parametrize("norm", ["layer", "batch"])
+@pytest.mark.parametrize(("norm", "tried"), [("layer", True), ("batch", True), ("layer", False)])
 def test_a_pair_longer_than_the_table_of_positions_began_with(
-    norm: str, tiny_settings: list[str], tmp_path: Path, cli: Callable[..., Any]
-) -> None:
-    """The largest batch is tried first and makes the table grow; what is put back after that is not the table."""
+    norm: str, tried: bool, tiny_settings: list[str], tmp_path: Path, cli: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """The largest batch is tried first and makes the table grow; what is put back after that is not the table. Where it
+    is not tried, a step makes it grow."""
+    if not tried:
+        monkeypatch.setattr("dragoman.train.try_largest_batch", lambda _: None)
     long = " ".join(WORDS * 40)  # 640 words
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"{s}\t{s}\n" for s in (*sequences(200, seed=1), long)), encoding="utf-8")
     more = ("data.max_length=2000", "data.hold_out=10", f"model.norm={norm}", "train.valid_sentences=1")
     settings = [*tiny_settings, *(part for change in more for part in ("--set", change))]
-    ran = cli("train", "--pairs", pairs, "--out", tmp_path / "run", "--steps", "2", *settings)
-    assert ran.code == 0, ran.stderr
+    for steps in (2, 8):  # and it goes on; eight steps see every pair
+        ran = cli("train", "--pairs", pairs, "--out", tmp_path / "run", "--steps", str(steps), *settings)
+        assert ran.code == 0, ran.stderr
     assert len(Tokenizer.load(tmp_path / "run" / "tokenizer.model").encode(long)) > 512
+
+
+def test_a_vocabulary_that_its_alphabet_made_larger_than_asked_for_is_gone_on_with(
+    tiny_text: Path, tiny_settings: list[str], tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    flags = ["--pairs", tiny_text / "train.tsv", "--out", tmp_path / "run", *tiny_settings]
+    for steps, size in ((1, 5), (2, 5), (3, 40)):
+        ran = cli("train", *flags, "--steps", str(steps), "--set", f"model.vocab_size={size}")
+        assert ran.code == 0, ran.stderr
+    learned = Tokenizer.load(tmp_path / "run" / "tokenizer.model")
+    assert learned.is_alphabet()
+    assert learned.vocab_size > 256  # bytes, and the characters

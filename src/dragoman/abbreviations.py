@@ -1,10 +1,13 @@
 """Words whose full stop need not end a sentence, language by language.
 
 To add a word, write it without its last full stop into the line of its language. A word in small letters stands for
-the capitalised one too; one with a capital is meant only as it is written ("Sen." but not "sen."). What a word of one
-language is in another does not matter: a text is read with the words of its own language.
+the capitalised one too; one with a capital is meant only as it is written ("Sen." but not "sen."); "-str" is the end of
+a longer word. What a word of one language is in another does not matter: a text is read with the words of its own
+language.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -19,6 +22,7 @@ class Abbreviations:
     starters: frozenset[str]  # begin a sentence far more often than they follow an abbreviation inside one
     ordinals: bool  # "3." is "third"
     elides: bool  # "l'art. 3": what stands before an apostrophe is another word
+    guess: bool = False  # nobody has said which language it is: `likely` ones count too
 
 
 def _words(
@@ -30,17 +34,17 @@ def _words(
     elides: bool = False,
 ) -> Abbreviations:
     never, numbers, may, begin = (frozenset(words.split()) for words in (never_end, before_numbers, may_end, starters))
-    return Abbreviations(never, numbers, may, begin, ordinals, elides)
+    return Abbreviations(never, numbers | {"n°", "N°", "nº", "Nº", "№"}, may, begin, ordinals, elides)
 
 
 BY_LANGUAGE = {
     "en": _words(
         """mr mrs ms mx messrs mmes dr drs prof Rev Fr Hon Gen Brig Col Maj Capt Cmdr Cdr Lt Sgt Cpl Pvt Adm Gov Sen
         Rep Sens Reps Pres Supt Insp Det Amb Atty St Ste Mt Mts Ft Pt e.g i.e eg ie cf viz approx vs ca resp esp incl
-        excl Bros Msgr MR MRS MS DR PROF eds""",
+        excl Bros Msgr MR MRS MS DR PROF eds Assoc""",
         """no nos nr num art arts fig figs p pp pg pgs par para vol vols ch chap sec sect sects eq eqs ex exs pl ver v
         op ed bk pt pts col ref refs tel ext fl jan feb apr jun jul aug sep sept oct nov dec tue tues thu thur thurs
-        fri Mon Wed Sat Sun Mar max min""",
+        fri Mon Wed Sat Sun Mar max min rs""",
         """etc inc ltd co corp llc plc jr sr al ph.d m.d b.a m.a b.sc m.sc a.m p.m u.s u.s.a u.k e.u u.n d.c esq min
         avg dept univ assn est st ave blvd rd hwy bldg apt ste hr hrs lb lbs oz sq yr yrs mos pct jan feb apr jun jul
         aug sep sept oct nov dec Mar Calif Mass Conn Fla Ariz Colo Ala Minn Wis Tex Tenn Okla Penn Va Ga Ill Ind Ore
@@ -57,8 +61,8 @@ BY_LANGUAGE = {
         verh verw gesch röm griech lat engl franz dt österr schweiz amerik ital span russ hl Hl ehem allg bes gen jew
         vorm nachm techn phil med jur theol rer nat pol Univ.-Prof z d betr bzgl gem lt zz zzt vs Gebr Frhr Gf Kl""",
         """nr nrn art abb abs bd bde kap s ss ziff tab tel anm aufl ausg bl fig lfd pos rn rz sp zit § jan jän feb
-        febr mär apr jun jul aug sep sept okt nov dez p pp vol mind max min str Jh St Std sek t""",
-        """usw usf etc u.s.w co inc ltd corp e.v a.d a.m i.r v.chr n.chr chr jh jhd jhdt jhs str pl mio mrd tsd std
+        febr mär apr jun jul aug sep sept okt nov dez p pp vol mind max min str -str Jh St Std sek t""",
+        """usw usf etc u.s.w co inc ltd corp e.v a.d a.m i.r v.chr n.chr chr jh jhd jhdt jhs str -str pl mio mrd tsd std
         min sek m.b.h jr sen jun ff f al o.j o.o jan jän feb febr apr aug sept okt nov dez hbf abt verf hrsg hg red
         übers Mo Di Mi Do Sa So""",
         """der die das ein eine einer eines einem den dem er sie es wir ihr ich sein seine ihre unser dies diese
@@ -71,7 +75,7 @@ BY_LANGUAGE = {
     ),
     "fr": _words(
         """M MM mme mmes mlle mlles Mgr Me Mes dr drs Pr Prof Vve Sr St Ste Sts p.ex c.-à-d c-à-d cad cf env apr av ex
-        i.e resp éd adj spéc Gal Cdt Cne Col Lt Adj bd boul fg Dr vs""",
+        i.e resp éd adj spéc Gal Cdt Cne Col Lt Adj bd boul fg Dr vs Mr""",
         """no nos nº n° num art arts fig figs p pp pg vol t chap ch sect éq tab tél al alin l v liv ann ex f fol janv
         févr fév avr juil sept oct nov déc env éd""",
         """etc cie sté inc ltd co corp s.a s.a.r.l j.-c av.j.-c apr.j.-c jr al min max dép univ coll suiv hab bd av st
@@ -86,9 +90,9 @@ BY_LANGUAGE = {
     "es": _words(
         """Sr Sra Srta Sres Sras Srtas D Da Dª Dn Dña Dr Dra Dres Dras Lic Ing Arq Prof Profa Gral Cnel Cap Tte Sgto
         Mons Pbro Fr Hno Hna Sto Sta Ud Uds Vd Vds Excmo Excma Ilmo Ilma Rvdo p.ej ej v.gr cf cfr aprox Av Avda Avd
-        Pza Pl dpto depto Gob Pdte Pdta Ma Mª Dip Rep vs""",
+        Pza Pl dpto depto Gob Pdte Pdta Ma Mª Dip Rep vs EE St Mt Mr""",
         """nº núm núms n art fig figs p pp pg pág págs vol vols cap caps t tít secc ap apdo tel tfno ed v vv c f fol
-        ene feb abr jun jul ago sep sept set oct nov dic arts n.º""",
+        ene feb abr jun jul ago sep sept set oct nov dic arts n.º No párr Lun Mar Mié Jue Vie Sáb Dom""",
         """etc cía co inc ltd corp s.a s.l s.a.u s.l.u ee.uu ee uu jr hnos a.c d.c a.m p.m a.j.c d.j.c máx mín aprox
         admón dcha izda izq hab al ss ud uds vd vds ed trad""",
         """el la los las lo un una unos unas él ella ellos ellas yo tú nosotros usted ustedes este esta esto estos
@@ -100,7 +104,7 @@ BY_LANGUAGE = {
     "it": _words(
         """sig sigg sig.ra sig.na dott dott.ssa dr dr.ssa prof prof.ssa avv arch ing geom rag on sen spett egr gent
         gent.mo gent.ma ill.mo mons S Ss Sta Sto Gen Col Cap Magg Ten Serg p.es ad.es es cfr cf ca vs cosid cd sedic
-        amm pres cav comm Card F.lli f.lli""",
+        amm pres cav comm Card F.lli f.lli dir""",
         """nn n nr num art artt fig figg p pp pag pagg vol voll cap capp t tit tab sez sec par co lett l tel d.l d.lgs
         d.m d.p.r dpr gen feb mar apr mag giu lug ago set sett ott nov dic v vv all""",
         """ecc etc s.p.a s.r.l s.n.c s.a.s inc ltd co corp a.c d.c jr al ss sgg segg max min feb apr ago ott nov dic
@@ -127,11 +131,11 @@ BY_LANGUAGE = {
     "nl": _words(
         """dhr mevr mej mw mr mrs drs dr ir ing prof ds jhr St bijv bv m.a.w d.w.z dwz z.g.n zgn o.a oa i.p.v t.o.v
         t.a.v m.b.t i.v.m n.a.v o.l.v a.h.w i.c i.e i.h.b m.n o.m resp vgl vs ca evt incl excl jl a.u.b v.a v.d gen
-        kol kapt lt""",
+        kol kapt lt mgr""",
         """no nr nrs art afb blz p pp pag par fig tab hfdst hoofdst h dl vol tel jan feb febr mrt apr jun jul aug sep
         sept okt nov dec ca afd bl st""",
         """enz etc e.d e.a n.v b.v v.o.f inc ltd co corp jr sr al a.s jl v.chr n.chr chr a.m p.m st gld fl hst jan feb
-        febr mrt apr aug sept okt nov dec str d.m.v""",
+        febr mrt apr aug sept okt nov dec str -str d.m.v""",
         """de het een hij zij ze wij we ik jij je u jullie dit dat deze die er hier daar dan maar en of als toen na
         voor in op met om bij van uit door over onder tot tegen naar aan te zo ook nog niet geen wat wie waar hoe
         waarom wanneer omdat hoewel terwijl volgens sinds tijdens zijn haar hun ons mijn is was waren heeft had kan
@@ -151,7 +155,7 @@ BY_LANGUAGE = {
     ),
     "da": _words(
         """hr fr frk dr prof cand mag stud lic ing f.eks feks fx bl.a d.v.s dvs s.k såk ca evt inkl ekskl jf jfr m.h.t
-        mht pga p.g.a iflg ifm ift vedr vha vs Sct Skt nuv tidl hhv h.h.v resp kgl p.t afd dir d""",
+        mht pga p.g.a iflg ifm ift vedr vha vs Sct Skt nuv tidl hhv h.h.v resp kgl p.t afd dir d St phil dr.phil""",
         """nr no s sd kap kl fig tab art stk bd tlf tel p jan feb febr mar apr jun jul aug sep sept okt nov dec ca
         §""",
         """etc osv o.s.v m.m mv m.v m.fl mfl o.l o.lign lign f.kr e.kr kr mio jr sr inc ltd co corp al pct stk a.s udg
@@ -165,7 +169,7 @@ BY_LANGUAGE = {
     "no": _words(
         """hr fr frk dr prof cand mag stud f.eks feks bl.a d.v.s dvs s.k såk ca evt inkl ekskl jf jfr mht m.h.t pga
         p.g.a ifm ift vedr vha vs St hhv resp kgl p.t avd dir tidl d iflg""",
-        """nr no s kap kl fig tab art bd tlf tel p pkt jan feb febr mar apr jun jul aug sep sept okt nov des ca §""",
+        "nr no s kap kl fig tab art bd tlf tel p pkt jan feb febr mar apr jun jul aug sep sept okt nov des ca § str",
         """etc osv o.s.v m.m mm m.v mv m.fl mfl o.l e.l f.kr e.kr kr mill mrd jr sr inc ltd co corp al pst stk a.s a/s
         utg""",
         """den det de en et ei han hun vi jeg du man dette denne disse her der da men og eller hvis når etter før på i
@@ -175,9 +179,9 @@ BY_LANGUAGE = {
     ),
     "fi": _words(
         """hra rva nti tri prof dos esim ks vrt ns n k nk ts t.s ml sis mukl s.o synt kuol toim ap ip fil maist St v
-        vs em ko p.o m.l""",
+        vs em ko p.o m.l lat ven engl ruots saks jap ukr""",
         "nro no s ss kuv taul l kpl art p puh klo v n os §",
-        """jne ym yms ynnä mm ks eaa eKr jKr e.kr j.kr co inc ltd corp oy oyj kpl min h km alk jr sr milj mrd ao em""",
+        "jne ym yms ynnä mm ks eaa eKr jKr e.kr j.kr co inc ltd corp oy oyj kpl min h alk jr sr milj mrd ao em",
         """se ne hän he minä sinä me te tämä nämä tuo siellä täällä tässä siinä silloin sitten mutta ja tai jos kun
         koska vaikka että mikä kuka miksi miten missä ei en on oli ovat olivat myös nyt niin kuitenkin lisäksi ennen
         jälkeen vuonna kaikki monet joka yksi kaksi""",
@@ -186,10 +190,10 @@ BY_LANGUAGE = {
     "pl": _words(
         """np tzn tj m.in prof dr hab mgr inż lek św Św bł ks ul al os p.o gen płk ppłk mjr kpt ppor chor sierż plut
         kpr dyr red wyd oprac tłum zob por wg tzw ww wym zw zm ur im ds dot śp pt jw bp abp kard adm prok sędz woj pow
-        gm vs""",
+        gm vs paraf nadkom podkom""",
         """nr art rys tab rozdz poz str s ss t tom cz ust pkt lit par ryc tel zał p z lp w pp vol nry sygn ok godz""",
-        """itd itp etc r w rr in i.in tys mln mld zł gr godz min sek m kg pn pd wsch zach jr sr co inc ltd corp ha cd
-        br ub bm n.e p.n.e n.p.m al""",
+        """itd itp etc r w rr in i.in tys mln mld gr godz min sek pn pd wsch zach jr sr co inc ltd corp ha cd br ub bm
+        n.e p.n.e n.p.m al""",
         """to ten ta te ci on ona ono oni one my wy ja pan pani jego jej ich jest są był była było były będzie tam tu
         wtedy ale i a lub albo jeśli jeżeli kiedy gdy po przed w we na do dla z ze o od pod nad za przez przy jak co
         kto gdzie dlaczego nie tak też także już jeszcze tylko więc jednak ponieważ chociaż oraz podczas według dziś
@@ -225,9 +229,9 @@ BY_LANGUAGE = {
         """т.е т.к т.н т.о напр г-н г-жа г-да ул пр просп пл бул наб д корп обл р-н пос дер сел проф акад доц тов гр
         ген адм подп кап лейт ср св Св ред сост изд в.т.ч в.ч и.о врио зам зав нар засл чл.-корр чл к.э.н д.э.н к.т.н
         прибл кн букв лат англ фр греч итал исп яп""",
-        "рис табл гл с стр п пп ст № т тт ч вып разд илл изд кн тел л лл кв д оф к подъезд см пункт",
-        """т.д т.п др пр г гг в вв тыс млн млрд трлн руб коп долл чел мин сек ч н.э до.н.э кг км м см мм л кв куб шт
-        экз изд с стр итд итп р.х ул обл им рук полк""",
+        "рис табл гл с стр п пп ст № т тт ч вып разд илл изд кн тел л лл кв д оф к подъезд см пункт род ум ок",
+        """т.д т.п др пр г гг в вв тыс млн млрд трлн руб коп долл чел мин сек ч н.э до.н.э кв куб шт экз изд с стр итд
+        итп р.х ул обл им рук полк""",
         """он она оно они мы вы я ты это этот эта эти тот та те его её ее их там тут здесь тогда потом но и а или если
         когда после до в во на для с со о об от под над за через при по из к ко у без между как что кто где почему не
         нет да также уже ещё еще только так однако хотя пока сегодня вчера завтра теперь сейчас все всё много каждый
@@ -236,19 +240,18 @@ BY_LANGUAGE = {
     "uk": _words(
         """т.з напр ім вул просп пр-т пл пров бульв буд обл р-н смт проф акад доц тов гр ген кап ред упоряд пер в.о
         зам зав нар засл чл.-кор див пор св Св прибл т.зв лат англ нім фр""",
-        "рис табл гл с стор п пп ст № т тт ч вип розд кн тел кв буд оф м",
-        """т.д т.п т.ін ін р рр ст тис млн млрд грн коп дол чол хв сек год н.е до.н.е кг км м см мм л кв шт с обл вул
-        полк""",
+        "рис табл гл с стор п пп ст № т тт ч вип розд кн тел кв буд оф м мал",
+        "т.д т.п т.ін ін р рр ст тис млн млрд грн коп дол чол хв сек год н.е до.н.е кв шт с обл вул полк",
         """він вона воно вони ми ви я ти це цей ця ці той та те ті його її їх там тут тоді потім але і й а або якщо
         коли після до в у на для з із зі о об від під над за через при по к без між як що хто де чому не ні так також
         уже вже ще тільки однак хоча поки сьогодні вчора завтра тепер зараз усі все багато кожен два був була було
-        були є крім""",
+        були є крім тобто тому втім отже""",
     ),
     "bg": _words(
         """т.е т.нар напр г-н г-жа г-ца д-р проф доц инж арх ул бул пл кв ж.к обл гр св Св ген полк кап акад чл изд вж
-        срв ок прибл лат англ нем фр Вж""",
+        срв ок прибл лат англ нем фр Вж серж""",
         "рис табл гл с стр чл ал т тт бр фиг изд кн тел № вх ет ап бл п",
-        "т.н др пр г гг в хил млн млрд лв ст мин сек ч кг км м см пр.н.е н.е сл.хр пр.хр и.др и.т.н ал",
+        "т.н др пр г гг в хил млн млрд лв ст мин сек ч пр.н.е н.е сл.хр пр.хр и.др и.т.н ал",
         """той тя то те ние вие аз ти това този тази тези онзи неговият него нея там тук тогава после но и а или ако
         когато след преди в във на за с със о от под над през при по из до без между как какво кой къде защо не да
         също вече още само така обаче макар докато днес вчера утре сега всички много всеки два беше бяха е са има""",
@@ -288,8 +291,7 @@ BY_LANGUAGE = {
         """dr prof doç yrd sn Sn alb yb bnb yzb tğm org korg gen op uzm müh mim Hz St mah mh cad cd sok sk blv bkz krş
         örn yakl haz çev ed M Gör Öğr Arş Av""",
         "no nu s sf sh şek tab böl md m c tel d k bkz t",
-        """vb vs vd v.b v.s ltd şti a.ş aş inc co corp jr m.ö m.s i.ö i.s öö ös yy dk sn sa tl km cm kg apt mah cad
-        sok t.c""",
+        "vb vs vd v.b v.s ltd şti a.ş aş inc co corp jr m.ö m.s i.ö i.s öö ös yy dk sn sa tl apt mah cad sok t.c",
         """bu şu o bir biz siz ben sen onlar bunlar bunun onun burada orada sonra ama fakat ve veya ya eğer ancak
         çünkü için gibi ne kim nerede neden nasıl değil evet hayır da de daha en çok her tüm bütün bugün dün yarın
         şimdi ayrıca böylece olarak göre iki ise""",
@@ -377,4 +379,22 @@ def abbreviations(language: str | None) -> Abbreviations:
         may_end=_UNKNOWN.may_end | {word for one in every for word in one.may_end if "." in word},
         starters=frozenset().union(*(one.starters for one in every)),
         ordinals=language is None or code in _OTHER_ORDINALS,
+        guess=language is None,
     )
+
+
+def likely(words: Sequence[str]) -> list[Abbreviations]:
+    """Those of the languages to which the most of these words belong, as far as the starters tell."""
+    counts = Counter(code for word in words for code in _languages_of().get(word.lower(), ()))
+    most = max(counts.values(), default=0)
+    return [BY_LANGUAGE[code] for code, count in counts.items() if count == most]
+
+
+@lru_cache(1)
+def _languages_of() -> dict[str, list[str]]:
+    """Each starter with the languages that have it."""
+    found: dict[str, list[str]] = {}
+    for code, one in BY_LANGUAGE.items():
+        for word in one.starters:
+            found.setdefault(word, []).append(code)
+    return found

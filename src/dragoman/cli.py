@@ -1,6 +1,7 @@
 """The command line: one function a command, heavy imports inside. stdout is data, stderr is progress.
 
-Exit codes: 0 done, 2 wrong usage, 3 data or configuration at fault, 1 another failure, 130 interrupted.
+Exit codes: 0 done, 2 wrong usage, 3 data or configuration at fault, 1 another failure, 130 asked to stop: interrupted,
+or whoever read its progress has left.
 """
 
 import dataclasses
@@ -11,6 +12,7 @@ import shlex
 import sys
 import traceback
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -23,15 +25,13 @@ from dragoman.corrections.cli import corrections
 from dragoman.corrections.using import corrections_for
 from dragoman.doctor.cli import doctor
 from dragoman.documents.cli import translate_file
-from dragoman.errors import DragomanError, UsageError
+from dragoman.errors import DragomanError, UnheardError, UsageError
 from dragoman.export.cli import bundle, export, import_, reproduce, unbundle
 from dragoman.inspection.cli import inspect
 from dragoman.lab.cli import lab
 from dragoman.languages.cli import lm, mlm, tasks
 from dragoman.measuring import calibrate, compare, evaluate, quantize, score
 from dragoman.options import (
-    MOST_BEAM,
-    MOST_SEED,
     Alpha,
     AsJson,
     Beam,
@@ -47,6 +47,7 @@ from dragoman.options import (
     Minutes,
     Numbers,
     Out,
+    Protect,
     Run,
     Runs,
     Seed,
@@ -54,11 +55,14 @@ from dragoman.options import (
     Temperature,
     TopK,
     TopP,
+    WholeLines,
     in_range,
     overrides_from,
+    whole,
 )
 from dragoman.parsing.cli import parse
 from dragoman.quickstart.cli import quickstart
+from dragoman.ranges import MOST_BEAM, MOST_SEED
 from dragoman.serve.cli import serve
 from dragoman.stress.cli import stress
 from dragoman.terminal import LongWork, lines_from, say, settle, show, this_command
@@ -147,12 +151,14 @@ def translate(
     ] = None,
     beam: Beam = None,
     alpha: Alpha = None,
-    n_best: Annotated[int, typer.Option("--n-best", min=1, max=MOST_BEAM, help="So many translations a line.")] = 1,
+    n_best: Annotated[
+        int, typer.Option("--n-best", parser=whole(1, MOST_BEAM), help="So many translations a line.")
+    ] = 1,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
     temperature: Temperature = None,
     top_k: TopK = None,
     top_p: TopP = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="For --sample.")] = 0,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="For --sample.")] = 0,
     checkpoint: Checkpoint = None,
     engine: EngineChoice = "auto",
     compute_type: Numbers = None,
@@ -164,10 +170,8 @@ def translate(
     repair: Annotated[
         bool, typer.Option("--repair/--no-repair", help="Decode again what loops, copies, runs away or is empty.")
     ] = True,
-    protect: Annotated[
-        bool, typer.Option("--protect/--no-protect", help="See that numbers, addresses and the like come through.")
-    ] = True,
-    whole_lines: Annotated[bool, typer.Option("--whole-lines", help="Do not cut lines into sentences.")] = False,
+    protect: Protect = True,
+    whole_lines: WholeLines = False,
     corrections: CorrectionsFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -283,7 +287,7 @@ def translate(
 @app.command()
 def verify(
     run: Run,
-    steps: Annotated[int, typer.Option(min=0, max=10**9, help="Do at most so many steps again; 0: none.")] = 100,
+    steps: Annotated[int, typer.Option(parser=whole(0, 10**9), help="Do at most so many steps again; 0: none.")] = 100,
 ) -> None:
     """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again."""
     from dragoman.rundir import RunDirectory
@@ -296,7 +300,7 @@ def verify(
 @app.command()
 def average(
     run: Run,
-    last: Annotated[int, typer.Option(min=1, max=1_000_000, help="So many of the newest checkpoints.")] = 5,
+    last: Annotated[int, typer.Option(parser=whole(1, 1_000_000), help="So many of the newest checkpoints.")] = 5,
 ) -> None:
     """Average a run's newest checkpoints.
 
@@ -406,7 +410,8 @@ def _one_line(message: Warning | str, *_: Any, **__: Any) -> None:
 def _fail(message: str, code: int, prefix: str = "dragoman: ") -> NoReturn:
     if os.environ.get("DRAGOMAN_TRACEBACK"):
         traceback.print_exc()
-    say(f"{prefix}{message}")
+    with suppress(UnheardError):
+        say(f"{prefix}{message}")
     sys.exit(code)
 
 

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from dragoman import ranges
 from dragoman.errors import ConfigError
+from dragoman.ranges import Range
 
 Architecture = Literal["transformer", "lstm"]
 NormOrder = Literal["post", "pre"]
@@ -59,18 +61,14 @@ class ModelConfig:
     recurrent_attention: RecurrentAttention = "multiplicative"  # how an lstm asks its memory; none: one vector is all
 
     def __post_init__(self) -> None:
-        for name in ("d_model", "d_ff", "num_heads", "max_positions"):
-            _require(getattr(self, name) >= 1, "model", name, getattr(self, name), "at least 1")
+        _require_ranges(self, "model", ranges.MODEL)
         for name, other in (("encoder_layers", "decoder_layers"), ("decoder_layers", "encoder_layers")):
             halves = self.architecture == "transformer" and getattr(self, other) >= 1
             limit = "at least 0" if halves else "at least 1"
             _require(getattr(self, name) >= (0 if halves else 1), "model", name, getattr(self, name), limit)
-        _require(self.patch >= 0, "model", "patch", self.patch, "at least 0 (0: the source is text)")
         for name in ("classes", "patch"):
             alone = self.decoder_layers == 0 or not getattr(self, name)
             _require(alone, "model", "decoder_layers", self.decoder_layers, f"0 where {name} is given")
-        _require(self.vocab_size >= 0, "model", "vocab_size", self.vocab_size, "at least 0 (0: chosen from the data)")
-        _require(0 <= self.dropout < 1, "model", "dropout", self.dropout, "at least 0 and below 1")
         if self.positions == "sinusoidal":
             _require(self.d_model % 2 == 0, "model", "d_model", self.d_model, "even (each sine has its cosine)")
         if self.positions == "sinusoidal-2d":
@@ -78,18 +76,8 @@ class ModelConfig:
             _require(self.patch > 0, "model", "patch", self.patch, "at least 1 with positions in two dimensions")
         if self.architecture == "lstm":
             _require(self.d_model % 2 == 0, "model", "d_model", self.d_model, "even (half for each direction)")
-        for name in ("d_k", "d_v"):
-            value = getattr(self, name)
-            if value is None:
-                _require(
-                    self.d_model % self.num_heads == 0,
-                    "model",
-                    "num_heads",
-                    self.num_heads,
-                    f"a divisor of d_model ({self.d_model}) unless {name} is given",
-                )
-            else:
-                _require(value >= 1, "model", name, value, "at least 1")
+        fits = self.d_model % self.num_heads == 0
+        _require(fits, "model", "num_heads", self.num_heads, f"a divisor of d_model ({self.d_model})")
 
     @property
     def task(self) -> Task:
@@ -144,7 +132,7 @@ class CorpusConfig:
                 f"data: a corpus is either pairs = a TSV file, or source = and target = two aligned files; "
                 f"found pairs={self.pairs!r}, source={self.source!r}, target={self.target!r}"
             )
-        _require(self.weight > 0, "data", "weight", self.weight, "above 0")
+        _require_ranges(self, "data", ranges.CORPUS)
 
 
 def language_tag(language: str) -> str:
@@ -172,12 +160,7 @@ class DataConfig:
     typos: float = 0.0  # this share of the pairs, in the source
 
     def __post_init__(self) -> None:
-        _require(self.max_length >= 2, "data", "max_length", self.max_length, "at least 2")
-        _require(self.max_length_ratio >= 1, "data", "max_length_ratio", self.max_length_ratio, "at least 1")
-        _require(self.hold_out >= 0, "data", "hold_out", self.hold_out, "at least 0")
-        _require(self.views >= 1, "data", "views", self.views, "at least 1")
-        for name in ("bpe_dropout", *TEXT_CHANGES):
-            _require(0 <= getattr(self, name) < 1, "data", name, getattr(self, name), "at least 0 and below 1")
+        _require_ranges(self, "data", ranges.DATA)
         changes = [name for name in ("bpe_dropout", *TEXT_CHANGES) if getattr(self, name)]
         if bool(changes) != (self.views > 1):
             what = (
@@ -226,7 +209,7 @@ class TrainConfig:
     patience: int = 0  # validations without a better score before stopping; 0: never
     keep_checkpoints: int = 5
     average_checkpoints: int = 5  # the last so many are averaged at the end
-    processes: int = 1  # on this machine; 0: one a core or GPU, as far as a step has micro-batches for them
+    processes: int = 1  # on this machine; 0: what the cores (or GPUs) hold and a step has micro-batches for
     shard: bool = (
         False  # weights, gradients and optimiser divided among the processes (FSDP2), where one cannot hold all
     )
@@ -234,29 +217,17 @@ class TrainConfig:
     answer_seconds: float = 600.0  # a process that lets the others wait longer is taken for hung, and named
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_tokens", "micro_batch_tokens", "warmup_steps", "valid_steps", "valid_sentences"):
-            _require(getattr(self, name) >= 1, "train", name, getattr(self, name), "at least 1")
-        for name in ("patience", "processes", "threads"):
-            _require(getattr(self, name) >= 0, "train", name, getattr(self, name), "at least 0")
-        for name in ("adam_beta1", "adam_beta2"):
-            _require(0 <= getattr(self, name) < 1, "train", name, getattr(self, name), "at least 0 and below 1")
-        _require(self.answer_seconds > 0, "train", "answer_seconds", self.answer_seconds, "above 0")
-        _require(self.adam_epsilon > 0, "train", "adam_epsilon", self.adam_epsilon, "above 0")
+        _require_ranges(self, "train", ranges.TRAIN)
         if self.shard and self.optimizer == "muon":
             raise ConfigError(
                 "train.optimizer = muon with train.shard; Muon needs whole matrices: use adam, or no shard"
             )
-        _require(self.minutes is None or self.minutes > 0, "train", "minutes", self.minutes, "above 0")
-        _require(self.peak_rate is None or self.peak_rate > 0, "train", "peak_rate", self.peak_rate, "above 0")
         _require(
-            0 <= self.label_smoothing < 1, "train", "label_smoothing", self.label_smoothing, "at least 0 and below 1"
-        )
-        _require(
-            1 <= self.average_checkpoints <= self.keep_checkpoints,
+            self.average_checkpoints <= self.keep_checkpoints,
             "train",
             "average_checkpoints",
             self.average_checkpoints,
-            f"at least 1 and at most keep_checkpoints ({self.keep_checkpoints})",
+            f"at most keep_checkpoints ({self.keep_checkpoints})",
         )
 
 
@@ -276,14 +247,8 @@ class SearchConfig:
     top_p: float = 1.0  # sample among the fewest most probable tokens that together have this probability
 
     def __post_init__(self) -> None:
-        for name in ("beam", "max_extra_length", "batch_tokens", "max_source_length"):
-            _require(getattr(self, name) >= 1, "search", name, getattr(self, name), "at least 1")
-        _require(self.beam <= 256, "search", "beam", self.beam, "at most 256")
+        _require_ranges(self, "search", ranges.SEARCH)
         _require(self.stop in typing.get_args(Stop), "search", "stop", self.stop, " or ".join(typing.get_args(Stop)))
-        _require(self.alpha >= 0, "search", "alpha", self.alpha, "at least 0")
-        _require(self.temperature > 0, "search", "temperature", self.temperature, "above 0")
-        _require(self.top_k >= 0, "search", "top_k", self.top_k, "at least 0 (0: all)")
-        _require(0 < self.top_p <= 1, "search", "top_p", self.top_p, "above 0 and at most 1")
 
 
 @dataclass(frozen=True)
@@ -362,7 +327,9 @@ def parse_set(text: str) -> tuple[str, Any, str]:
     except (ValueError, RecursionError):
         parsed = value
     key = key.strip()
-    _check_key(key, f"--set {key}")  # at once, not only when the text is read and the plan is made
+    # At once, not only when the text is read and the plan is made.
+    _check_key(key, f"--set {key}")
+    _check_value(key, parsed, f"--set {key}")
     return key, parsed, f"--set {key}"
 
 
@@ -446,6 +413,16 @@ def _check_key(key: str, origin: str) -> None:
         raise ConfigError(f"{origin}: unknown key {_quoted(name)} in [{section}]{_did_you_mean(name, names[section])}")
 
 
+def _check_value(key: str, value: Any, origin: str) -> None:
+    """What one value can be wrong in by itself; limits between several are those of the whole configuration."""
+    section, name = key.split(".")
+    kinds = {f.name: f.type for f in dataclasses.fields(typing.cast(type, type(getattr(RunConfig(), section))))}
+    found = _convert(value, kinds[name], origin, key, origin)
+    allowed = {"model": ranges.MODEL, "data": ranges.DATA, "train": ranges.TRAIN, "search": ranges.SEARCH}[section]
+    if name in allowed and found is not None and found not in allowed[name]:
+        raise ConfigError(f"{origin}: {key} = {_quoted(found)}; must be {allowed[name]}")
+
+
 def _build(kind: type, values: Any, origin: str | Mapping[str, str], where: str) -> Any:
     """A dataclass from plain values, each checked against its annotation."""
 
@@ -510,6 +487,13 @@ def _quoted(value: Any) -> str:
 def _did_you_mean(word: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {_quoted(close[0])}?" if close else ""
+
+
+def _require_ranges(config: object, section: str, allowed: Mapping[str, Range]) -> None:
+    """Every number of a section; None leaves the choice to others."""
+    for name, numbers in allowed.items():
+        value = getattr(config, name)
+        _require(value is None or value in numbers, section, name, value, str(numbers))
 
 
 def _require(holds: bool, section: str, name: str, value: Any, limit: str) -> None:

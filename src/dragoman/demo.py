@@ -2,7 +2,6 @@
 with how sure it is; at the end the run is held against its own log."""
 
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from dragoman.corpus import read_lines
 from dragoman.errors import DataError
 from dragoman.rundir import RunDirectory, default_cache
 from dragoman.tatoeba import prepare_demo
+from dragoman.telling import to_stderr
 from dragoman.translate import Translator
 
 # None of them is in the corpus.
@@ -34,9 +34,9 @@ VERIFIED_STEPS = 50  # trained again at the end: up to the log's next line
 
 def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> None:
     """Progress goes to stderr; `show` is given scores and translations."""
-    _say("fetching English-French sentence pairs of the Tatoeba project (once)")
+    to_stderr("fetching English-French sentence pairs of the Tatoeba project (once)")
     data = prepare_demo(default_cache())
-    _say(f"{data.summary.train_pairs:,} pairs to train on; sentences held out, none of which occurs in training: "
+    to_stderr(f"{data.summary.train_pairs:,} pairs to train on; sentences held out, none of which occurs in training: "
          f"{data.summary.valid_sentences:,} to validate, {data.summary.test_sentences:,} to test")  # fmt: skip
     overrides: list[tuple[str, Any, str]] = [
         ("data.train", [{"pairs": str(data.train)}], "demo"),
@@ -49,13 +49,13 @@ def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> N
     again = ["dragoman", "demo", "--out", str(out)] + ([] if minutes is None else ["--minutes", f"{minutes:g}"])
     train(load("demo", overrides).config, RunDirectory(out), shlex.join(again))
 
-    _say(f"calibrating with the {data.summary.valid_sentences:,} validation sentences")
+    to_stderr(f"calibrating with the {data.summary.valid_sentences:,} validation sentences")
     try:
         calibrate_run(out, list(read_lines(data.valid_source)), evaluate.read_references(data.valid_references))
     except DataError as error:  # too few sentences, or a model so young that none is good
-        _say(f"not calibrated: {error}")
+        to_stderr(f"not calibrated: {error}")
     translator = Translator.load(out)
-    _say(f"translating the {data.summary.test_sentences:,} test sentences")
+    to_stderr(f"translating the {data.summary.test_sentences:,} test sentences")
     outputs = translator.translate(list(read_lines(data.test_source)))
     scores = evaluate.evaluate(outputs, evaluate.read_references(data.test_references), "fr")
     show(f"On {data.summary.test_sentences:,} held-out sentences, one or more references each:")
@@ -71,8 +71,8 @@ def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> N
     )
     from dragoman.verify import verify
 
-    _say("verifying the run: its hashes, and a stretch of it trained again")
-    found = [line.split()[0] for line in verify(RunDirectory(out), VERIFIED_STEPS, _say)]
+    to_stderr("verifying the run: its hashes, and a stretch of it trained again")
+    found = [line.split()[0] for line in verify(RunDirectory(out), VERIFIED_STEPS, to_stderr)]
     show(f"Verified, as `dragoman verify {named}` does: {', '.join(found)}.")
 
 
@@ -83,7 +83,3 @@ def show_translations(translator: Translator, show: Callable[[str], None]) -> No
         for translation in translator.translate_stream(sentences, rate=True):
             sure = "" if translation.confidence is None else f"   ({translation.confidence:.0%} sure)"
             show(f"  {translation.source}\n    {translation.text}{sure}")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)

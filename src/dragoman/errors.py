@@ -1,6 +1,7 @@
 """The errors a user can meet. Every message is one line: what was found, what is allowed, what to do.
 
-Exit codes: 2 the command line was wrong, 3 data or configuration was wrong, 1 anything else failed.
+Exit codes: 2 the command line was wrong, 3 data or configuration was wrong, 130 it was asked to stop, 1 anything else
+failed.
 """
 
 import re
@@ -32,3 +33,9 @@ class DataError(DragomanError):
     """A file of text, a tokenizer or a checkpoint is not what it should be."""
 
     exit_code = 3
+
+
+class UnheardError(DragomanError):
+    """stderr cannot be written to, mostly because whoever read it has left, as `head` does: a request to stop."""
+
+    exit_code = 130

@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from dragoman.faults import Fault, crowded, far_too_long
 from dragoman.glossary import Required
 from dragoman.masking import SCHEMES, masked
 from dragoman.protected_spans import ProtectedSpan, difference, protected_spans
 from dragoman.translations import Candidate, How, PlainTranslator, SourceSentence, Translation
 
 NEXT_BEST = 4
+# Of a token, on average. What a model was made to write and believes less than this is no sentence: so it goes around
+# words that it never saw.
+LEAST_LOG_PROBABILITY = -1.5
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Losses:
     """What is wrong with a translation as a carrier of its source."""
 
     grave: tuple[str, ...]  # not to be given to anyone
-    slight: tuple[str, ...]  # a number too many may be a number word: said, but not refused
+    slight: tuple[str, ...]  # said, but not refused: a number too many may be a number word, a $ "dollars"
 
 
 _Found = dict[SourceSentence, Translation]
@@ -30,31 +34,38 @@ _Way = Callable[[_Found, PlainTranslator], _Found]
 
 
 def translate_protected(
-    sentences: Sequence[SourceSentence], plain: PlainTranslator, n_best: int = 1
+    sentences: Sequence[SourceSentence], plain: PlainTranslator, n_best: int = 1, *, repair: bool = True
 ) -> list[Translation]:
-    """One translation for each, in order. Each different sentence is translated once."""
+    """One translation for each, in order. Each different sentence is translated once. repair: what is empty or ran away
+    is not given either."""
     different = list(dict.fromkeys(sentences))
     first = _translations((sentence.text for sentence in different), lambda texts: plain.translate(texts, n_best))
     found: _Found = {}
     spoiled: _Found = {}
     for sentence in different:
         translation, losses = first[sentence.text], losses_of(sentence, first[sentence.text].text)
-        notes = (*losses.grave, *losses.slight)
+        notes = (*losses.grave, *losses.slight, *(_unusable(translation) if repair else ()))
         if notes:
             spoiled[sentence] = replace(translation, notes=notes)
         else:
             found[sentence] = translation
     for how, way in _WAYS.items():
         better = way(spoiled, plain) if spoiled else {}
-        found |= {sentence: _told(spoiled.pop(sentence), one, how) for sentence, one in better.items()}
+        found |= {sentence: _told(sentence, spoiled.pop(sentence), one, how) for sentence, one in better.items()}
     found |= {sentence: _left(sentence, one) for sentence, one in spoiled.items()}
     return [found[sentence] for sentence in sentences]
+
+
+def _unusable(translation: Translation) -> list[Fault]:
+    """Why it cannot be given to anyone, whatever it holds. Loops and copies can be read, and are said."""
+    return [fault for fault in translation.faults if fault in ("runaway", "empty")]
 
 
 def losses_of(sentence: SourceSentence, target: str) -> Losses:
     differs = difference(sentence.text, target, sentence.kept)
     grave = [f"lost: {text}" for text in differs.lost] + [f"added: {text}" for text in differs.added]
-    return Losses(tuple(grave), tuple(f"added: {number}" for number in differs.numbers_added))
+    slight = [f"added: {number}" for number in differs.numbers_added] + [f"lost: {sign}" for sign in differs.signs_lost]
+    return Losses(tuple(grave), tuple(slight))
 
 
 @dataclass(frozen=True)
@@ -91,17 +102,20 @@ def translate_stretches(
 def _next_best(spoiled: _Found, plain: PlainTranslator) -> _Found:
     more = _translations((sentence.text for sentence in spoiled), lambda texts: plain.translate(texts, NEXT_BEST))
     better: _Found = {}
-    for sentence in spoiled:
+    for sentence, first in spoiled.items():
         for candidate in more[sentence.text].candidates:
-            losses = losses_of(sentence, candidate.text)
-            if not losses.grave and not losses.slight:
-                better[sentence] = replace(more[sentence.text], candidates=(candidate,), words=())
+            said = sentence.text, candidate.text
+            if candidate.text == first.text or not candidate.text.strip() or far_too_long(*said) or crowded(*said):
+                continue
+            if losses_of(sentence, candidate.text) == Losses((), ()):
+                better[sentence] = replace(more[sentence.text], candidates=(candidate,), words=(), faults=())
                 break
     return better
 
 
 def _stand_ins(spoiled: _Found, plain: PlainTranslator) -> _Found:
     better: _Found = {}
+    reserve: _Found = {}
     for scheme in SCHEMES:
         left = [sentence for sentence in spoiled if sentence not in better]
         tried = {sentence: mask for sentence in left if (mask := masked(*sentence, scheme))}
@@ -110,15 +124,17 @@ def _stand_ins(spoiled: _Found, plain: PlainTranslator) -> _Found:
             translation = said[mask.text]
             candidate = translation.candidates[0]
             text = mask.unmasked(candidate.text)
-            if mask.copied(candidate.text) and not losses_of(sentence, text).grave:
-                better[sentence] = replace(
+            losses = losses_of(sentence, text)
+            if mask.copied(candidate.text) and not translation.faults and not losses.grave:
+                found = reserve if losses.slight else better
+                found[sentence] = replace(
                     translation,
                     source=sentence.text,
                     candidates=(replace(candidate, text=text, tokens=(), token_log_probabilities=None),),
                     words=(),
                     stand_in=(mask, candidate),
                 )
-    return better
+    return reserve | better
 
 
 def _with_required(spoiled: _Found, plain: PlainTranslator) -> _Found:
@@ -128,8 +144,15 @@ def _with_required(spoiled: _Found, plain: PlainTranslator) -> _Found:
         return {}
     required = [[_required(span) for span in spans] for spans in asked.values()]
     said = plain.translate([sentence.text for sentence in asked], 1, required)
-    both = zip(asked, said, strict=True)
-    return {sentence: one for sentence, one in both if not losses_of(sentence, one.text).grave}
+    return {
+        sentence: one
+        for sentence, one in zip(asked, said, strict=True)
+        if losses_of(sentence, one.text) == Losses((), ()) and not one.faults and _is_believed(one.candidates[0])
+    }
+
+
+def _is_believed(candidate: Candidate) -> bool:
+    return candidate.log_probability >= LEAST_LOG_PROBABILITY * (len(candidate.tokens) + 1)
 
 
 def _required(span: ProtectedSpan) -> Required:
@@ -139,14 +162,18 @@ def _required(span: ProtectedSpan) -> Required:
 
 
 def _best_but_for_a_remark(spoiled: _Found, _: PlainTranslator) -> _Found:
-    return {sentence: one for sentence, one in spoiled.items() if not losses_of(sentence, one.text).grave}
+    return {
+        sentence: one
+        for sentence, one in spoiled.items()
+        if not losses_of(sentence, one.text).grave and not _unusable(one)
+    }
 
 
 def _in_pieces(spoiled: _Found, plain: PlainTranslator) -> _Found:
     better: _Found = {}
     for sentence in spoiled:
         texts, asked = translate_stretches(stretches(sentence), plain.translate)
-        if asked and not losses_of(sentence, "".join(texts)).grave:
+        if asked and not any(map(_unusable, asked)) and not losses_of(sentence, "".join(texts)).grave:
             better[sentence] = Translation(
                 sentence.text,
                 (_without_tokens("".join(texts), [one.candidates[0] for one in asked]),),
@@ -172,11 +199,12 @@ def _translations(
     return dict(zip(order, translate(order), strict=True)) if order else {}
 
 
-def _told(spoiled: Translation, better: Translation, how: How) -> Translation:
+def _told(sentence: SourceSentence, spoiled: Translation, better: Translation, how: How) -> Translation:
     """The better translation first, with why it was looked for; after it those that were asked for."""
     others = tuple(one for one in spoiled.candidates[1:] if one.text != better.text)
     notes = tuple(dict.fromkeys((*spoiled.notes, *better.notes)))
-    repaired = better.repaired if how == "plain" else tuple(dict.fromkeys((*better.repaired, "lost")))
+    no_longer = (fault for fault in (*spoiled.faults, *_lost(sentence, spoiled)) if fault not in better.faults)
+    repaired = tuple(dict.fromkeys((*better.repaired, *no_longer)))
     return replace(better, candidates=(better.candidates[0], *others), how=how, notes=notes, repaired=repaired)
 
 
@@ -184,11 +212,15 @@ def _left(sentence: SourceSentence, spoiled: Translation) -> Translation:
     return replace(
         spoiled,
         candidates=(_without_tokens(sentence.text, []),),
-        faults=tuple(dict.fromkeys((*spoiled.faults, "lost"))),
+        faults=tuple(dict.fromkeys((*spoiled.faults, *_lost(sentence, spoiled)))),
         confidence=None if spoiled.confidence is None else 0.0,
         words=(),
         how="source",
     )
+
+
+def _lost(sentence: SourceSentence, spoiled: Translation) -> list[Fault]:
+    return ["lost"] if losses_of(sentence, spoiled.text).grave else []
 
 
 def _without_tokens(text: str, parts: Sequence[Candidate]) -> Candidate:

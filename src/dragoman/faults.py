@@ -4,6 +4,7 @@ Everything is held against the source: what is repeated there may be repeated in
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,7 +15,9 @@ Fault = Literal["loop", "copy", "runaway", "empty", "lost"]  # lost: what must c
 LONGEST_PERIOD = 16  # tokens that come again and again
 RUNAWAY = 3  # times as long as the source, and some
 RUNAWAY_TOKENS = 12
+RUNAWAY_LETTERS = 40
 COPIED = 0.7  # of the source's words
+CROWD = 4  # times that one word stands in a translation, and is more than a third of it
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -30,13 +33,20 @@ def faults_of(source: Said, target: Said, finished: bool = True) -> tuple[Fault,
     found: list[Fault] = []
     if source.text.strip() and not target.text.strip():
         found.append("empty")
-    if loops(source.ids, target.ids):
+    if loops(source.ids, target.ids) or crowded(source.text, target.text):
         found.append("loop")
-    if not finished or len(target.ids) > RUNAWAY * len(source.ids) + RUNAWAY_TOKENS:
+    many = len(target.ids) > RUNAWAY * len(source.ids) + RUNAWAY_TOKENS
+    if not finished or many or far_too_long(source.text, target.text):
         found.append("runaway")
     if copies(source.text, target.text):
         found.append("copy")
     return tuple(found)
+
+
+def far_too_long(source: str, target: str) -> bool:
+    if len(target) <= RUNAWAY * len(source) + RUNAWAY_LETTERS:  # nearly always
+        return False
+    return _letters(target) > RUNAWAY * _letters(source) + RUNAWAY_LETTERS
 
 
 def loops(source: Sequence[int], target: Sequence[int]) -> bool:
@@ -52,6 +62,15 @@ def loops(source: Sequence[int], target: Sequence[int]) -> bool:
     return _places(target) >= max(3, _places(source) + 1)
 
 
+def crowded(source: str, target: str) -> bool:
+    """One word is more than a third of all words, in a row or not, and the source has none so often."""
+    words = Counter(_WORD.findall(target.casefold()))
+    most = max(words.values(), default=0)
+    if most < CROWD or 3 * most <= words.total():  # nearly always
+        return False
+    return most > max(Counter(_WORD.findall(source.casefold())).values(), default=0) + 1
+
+
 def copies(source: str, target: str) -> bool:
     """Most words of the source stand in the translation as they are. Names, and words of two letters, do not count."""
     words = [word for word in _WORD.findall(source) if len(word) > 2 and word.islower()]
@@ -61,6 +80,11 @@ def copies(source: str, target: str) -> bool:
     if sum(map(set(there).__contains__, words)) < COPIED * len(words):  # nearly always; counting finds no more
         return False
     return (Counter(words) & Counter(there)).total() >= COPIED * len(words)
+
+
+def _letters(text: str) -> int:
+    """A Chinese character says as much as several letters."""
+    return sum(3 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _repeats(ids: Sequence[int]) -> int:

@@ -30,6 +30,13 @@ def language_name(code: str) -> str:
     return NAMES.get(code, code)
 
 
+def same_language(one: str, other: str) -> bool:
+    """Whether two codes are of one language: pt_BR, pt-pt and por are; where it is spoken does not matter."""
+    first, second = (re.split(r"[-_@.]", code.strip().lower())[0] for code in (one, other))
+    norwegian = {"no", "nb", "nn", "nor", "nob", "nno"}
+    return _THREE_LETTERS.get(first, first) == _THREE_LETTERS.get(second, second) or {first, second} <= norwegian
+
+
 def languages_of(run: RunDirectory) -> tuple[str, str] | None:
     """What the run says of itself in languages.json, or what the names of its training files say."""
     said = run.languages_path

@@ -12,15 +12,22 @@ from typing import Literal
 from dragoman.glossary import inside_a_word
 from dragoman.protected_spans import ProtectedSpan, protected_spans
 
-# Names, which most models copy; numbers, which nearly all do, in every script. Whether they were copied is looked at:
-# nothing depends on a model knowing them.
+# Names, which most models copy; common numbers, which small models know; rare ones, which most others copy in every
+# script. Whether they were copied is looked at: nothing depends on a model knowing them.
 _NAMES = ("Tom", "Boston", "John", "Paris", "Smith", "Berlin", "Anna", "London")
-_NUMBERS = ("741", "852", "963", "417", "528", "639", "174", "285")
+_COMMON = ("10", "20", "30", "50", "15", "100", "12", "40")
+_RARE = ("741", "852", "963", "417", "528", "639", "174", "285")
 # Placeholders that a number will come for: the words around it agree with one.
 _COUNT = re.compile(r"\A%.*[diufgx]\Z|count|num|total|\bn\b", re.IGNORECASE)
 
-Scheme = Literal["fitting", "numbers"]
-SCHEMES: tuple[Scheme, ...] = ("fitting", "numbers")
+# What stands in for numbers, and for all the rest.
+Scheme = Literal["common", "rare", "numbers", "names"]
+SCHEMES: dict[Scheme, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "common": (_COMMON, _NAMES),
+    "rare": (_RARE, _NAMES),
+    "numbers": (_RARE, _RARE),
+    "names": (_NAMES, _NAMES),
+}
 
 
 @dataclass(frozen=True)
@@ -56,16 +63,16 @@ class Masked:
 
 def masked(text: str, also: Sequence[str], scheme: Scheme) -> Masked | None:
     """None: there is nothing to mask, or more than there are words."""
-    names, numbers = ([word for word in words if word not in text] for words in (_NAMES, _NUMBERS))
+    free = {words: [word for word in words if word not in text] for words in SCHEMES[scheme]}
+    for_numbers, for_others = (free[words] for words in SCHEMES[scheme])
     stand_ins: list[tuple[str, ProtectedSpan]] = []
     said: list[str] = []
     position = 0
     for span in protected_spans(text, also):
-        counts = scheme == "numbers" or span.kind == "number" or _is_count(span)
-        free = numbers if counts else names
-        if not free:
+        words = for_numbers if span.kind == "number" or _is_count(span) else for_others
+        if not words:
             return None
-        stand_ins.append((free.pop(0), span))
+        stand_ins.append((words.pop(0), span))
         said += [text[position : span.start], stand_ins[-1][0]]
         position = span.end
     return Masked("".join((*said, text[position:])), tuple(stand_ins)) if stand_ins else None

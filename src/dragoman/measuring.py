@@ -17,10 +17,13 @@ from dragoman.options import (
     Into,
     Language,
     Numbers,
+    Protect,
     References,
     Run,
     Runs,
+    WholeLines,
     in_range,
+    whole,
 )
 from dragoman.terminal import say, settle, show, write_file
 
@@ -43,9 +46,15 @@ def evaluate(
     compute_type: Numbers = None,
     to: Into = None,
     language: Language = None,
+    protect: Protect = True,
+    whole_lines: WholeLines = False,
     as_json: AsJson = False,
 ) -> None:
-    """Score translations against references."""
+    """Score translations against references.
+
+    A run translates as `dragoman translate` does: lines are cut into sentences, and what must come through does.
+    `--whole-lines --no-protect` is the bare model, as papers score it.
+    """
     from dragoman import evaluate as evaluation
     from dragoman.corpus import read_lines
 
@@ -73,7 +82,8 @@ def evaluate(
             **given,
         )
         settle(translator)
-        outputs = [t.text for t in translator.translate_stream(sources, warn=say, scores=False)]
+        stream = translator.translate_stream(sources, warn=say, scores=False, whole=whole_lines, protect=protect)
+        outputs = [translation.text for translation in stream]
     if output is not None:
         write_file(output, "".join(f"{line}\n" for line in outputs).encode())
     result = evaluation.evaluate(outputs, references, language)
@@ -91,9 +101,11 @@ def compare(
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
     source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
     reference: References = [],  # noqa: B006
-    sentences: Annotated[int, typer.Option(min=1, max=10**9, help="At most so many of the validation pairs.")] = 1000,
+    sentences: Annotated[
+        int, typer.Option(parser=whole(1, 10**9), help="At most so many of the validation pairs.")
+    ] = 1000,
     out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
-    samples: Annotated[int, typer.Option(min=100, max=100_000, help="Resamples of the bootstrap.")] = 1000,
+    samples: Annotated[int, typer.Option(parser=whole(100, 100_000), help="Resamples of the bootstrap.")] = 1000,
     language: Language = None,
     as_json: AsJson = False,
 ) -> None:
@@ -149,7 +161,9 @@ def quantize(
     reference: References,
     to: Annotated[ComputeType, typer.Option(help="The smaller numbers.")] = "int8",
     limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="So much BLEU may be lost.")] = 0.2,
-    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Each speed is the median of so many measurements.")] = 3,
+    rounds: Annotated[
+        int, typer.Option(parser=whole(1, 1000), help="Each speed is the median of so many measurements.")
+    ] = 3,
     beam: Beam = None,
     alpha: Alpha = None,
     language: Language = None,

@@ -9,9 +9,7 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.engines import ComputeType, EngineName
-
-MOST_SEED = 2**63 - 1  # what a generator of random numbers is begun with
-MOST_BEAM = 256
+from dragoman.ranges import MOST_BEAM, MOST_SEED
 
 
 def in_range(least: float, most: float = 1e9, *, above: bool = False) -> Callable[[str], float]:
@@ -32,9 +30,30 @@ def in_range(least: float, most: float = 1e9, *, above: bool = False) -> Callabl
     return parse
 
 
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """A parser of whole numbers in a range."""
+    allowed = f"whole numbers from {least:,} to {most:,}"
+
+    def parse(text: str | int) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} is not a whole number; allowed: {allowed}") from None
+        if not least <= value <= most:
+            raise typer.BadParameter(f"{text} is not in the range; allowed: {allowed}")
+        return value
+
+    parse.__name__ = "integer"  # what the help calls it
+    return parse
+
+
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directory; several make an ensemble.")]
-Beam = Annotated[int | None, typer.Option("--beam", min=1, max=MOST_BEAM, help="Beam size; 1 is greedy.")]
+Protect = Annotated[
+    bool, typer.Option("--protect/--no-protect", help="See that numbers, addresses and the like come through.")
+]
+WholeLines = Annotated[bool, typer.Option("--whole-lines", help="Do not cut lines into sentences.")]
+Beam = Annotated[int | None, typer.Option("--beam", parser=whole(1, MOST_BEAM), help="Beam size; 1 is greedy.")]
 Alpha = Annotated[float | None, typer.Option("--alpha", parser=in_range(0, 100), help="Length penalty.")]
 Checkpoint = Annotated[str | None, typer.Option("--checkpoint", help="A kept checkpoint, for example step-00001000.")]
 EngineChoice = Annotated[
@@ -79,7 +98,7 @@ Temperature = Annotated[
     float | None, typer.Option(parser=in_range(0.01, 100), help="With sampling: below 1 is safer, above 1 wilder.")
 ]
 TopK = Annotated[
-    int | None, typer.Option(min=0, max=10**9, help="With sampling: among the k most probable tokens; 0: all.")
+    int | None, typer.Option(parser=whole(0, 10**9), help="With sampling: among the k most probable tokens; 0: all.")
 ]
 TopP = Annotated[
     float | None,
@@ -88,9 +107,9 @@ TopP = Annotated[
 
 # Of every training.
 Out = Annotated[Path | None, typer.Option(help="The run's directory [default: runs/ and the recipe's name].")]
-Steps = Annotated[int | None, typer.Option(min=1, max=10**12, help="Stop after so many steps.")]
+Steps = Annotated[int | None, typer.Option(parser=whole(1, 10**12), help="Stop after so many steps.")]
 Minutes = Annotated[float | None, typer.Option(parser=in_range(0, 1e6, above=True), help="Stop after so many minutes.")]
-Seed = Annotated[int | None, typer.Option(min=0, max=MOST_SEED, help="The same seed gives the same bits.")]
+Seed = Annotated[int | None, typer.Option(parser=whole(0, MOST_SEED), help="The same seed gives the same bits.")]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any value: --set model.d_ff=512.")
 ]

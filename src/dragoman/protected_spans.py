@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from dragoman.code_spans import code_spans
 from dragoman.glossary import KEPT_PATTERNS, inside_a_word, is_word_character
 
 Kind = Literal["url", "e-mail", "placeholder", "number", "symbol", "code"]
@@ -17,13 +18,22 @@ _EXACT: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("url", re.compile(KEPT_PATTERNS["urls"])),
     ("e-mail", re.compile(KEPT_PATTERNS["emails"])),
     ("placeholder", re.compile(KEPT_PATTERNS["placeholders"])),
+    # What is written in a text as code: its tag's name says that it is none of the text's words.
+    ("code", re.compile(r"<(kbd|code|samp|var|tt)>[^<>]*</\1>")),
 )
-_NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+| \d{3}(?!\d))*")
+_SIGN = "[$¢£¤¥֏؋৲৳฿៛\u20a0-\u20cf]"  # of a currency
+_SIGNS = re.compile(_SIGN)
+_NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+| \d{3}(?!\d))*+")
+# Together: a price with its sign, on whichever side the language writes it; a date, a time, a telephone number.
+_NUMBERS = re.compile(
+    rf"\+?\d+(?:[ \-./]\d+){{3,}}+|(?:{_SIGN}\s?)?{_NUMBER.pattern}(?:[-–/:]{_NUMBER.pattern})*+(?:\s?{_SIGN})?"
+)
 _THOUSANDS = re.compile(r"\d{1,3}(?:[.,'’\s]\d{3})+")
 # Pictures, dingbats, arrows, flags and keycaps, with what joins or colours them; © ® ™ and the like stay letters.
 _PICTURE = "[\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]"
 _JOINED = "(?:\ufe0f|\u20e3|[\U0001f3fb-\U0001f3ff]|[\U000e0020-\U000e007f])"
-SYMBOL = re.compile(f"{_PICTURE}{_JOINED}*(?:\u200d{_PICTURE}{_JOINED}*)*|[0-9#*]\ufe0f?\u20e3")
+_FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
+SYMBOL = re.compile(f"{_FLAG}|{_PICTURE}{_JOINED}*(?:\u200d{_PICTURE}{_JOINED}*)*|[0-9#*]\ufe0f?\u20e3")
 # What markup and placeholders are made of. None of it comes into a text by being translated.
 _STRUCTURE = re.compile(r"[{}\[\]<>\\|]|(?<!\d)(?<!\d[ \u00a0\u202f])%")
 
@@ -36,9 +46,11 @@ class ProtectedSpan:
     end: int
 
     @property
-    def value(self) -> str:
-        """What has to be the same: languages differ in how they write numbers."""
-        return number_value(self.text) if self.kind == "number" else self.text
+    def values(self) -> list[tuple[Kind, str]]:
+        """What has to be the same. Languages differ in how they write numbers: 9:05 is 9 h 05."""
+        if self.kind != "number":
+            return [(self.kind, self.text)]
+        return [(self.kind, number_value(number)) for number in _NUMBER.findall(self.text)]
 
 
 class Difference(NamedTuple):
@@ -47,6 +59,7 @@ class Difference(NamedTuple):
     lost: list[str]
     added: list[str]
     numbers_added: list[str]
+    signs_lost: list[str]  # of currencies: "$5" may have become "5 dollars"
 
 
 def protected_spans(text: str, also: Sequence[str] = (), source: str | None = None) -> list[ProtectedSpan]:
@@ -62,21 +75,21 @@ def protected_spans(text: str, also: Sequence[str] = (), source: str | None = No
             free[start:end] = "\0" * (end - start)
 
     if also:
-        here = _places(text, also)
-        original = here if source is None else _places(source, also)
+        original = text if source is None else source
+        here, there = _places(text, also), _places(original, also)
         for stretch in sorted(here, key=len, reverse=True):
-            by_itself = any(
-                not _goes_on(text if source is None else source, *place) for place in original.get(stretch, ())
-            )
+            by_itself = any(not _goes_on(original, *place) for place in there.get(stretch, ()))
             for place in here[stretch]:
                 if not (by_itself and _goes_on(text, *place)):
                     take("code", *place)
-    for kind, pattern in _EXACT:
-        for match in pattern.finditer(text):
-            take(kind, match.start(), match.end())
+    # Of those that overlap, the one that begins first: a path in a tag is the tag's, {1} in a formula the formula's.
+    exact = [(*match.span(), kind) for kind, pattern in _EXACT for match in pattern.finditer(text)]
+    exact += [(start, end, "code") for start, end in code_spans(text)]
+    for start, end, kind in sorted(exact, key=lambda one: (one[0], -one[1])):
+        take(kind, start, end)
     for match in SYMBOL.finditer(text):
         take("symbol", match.start(), match.end())
-    for match in _NUMBER.finditer("".join(free)):
+    for match in _NUMBERS.finditer("".join(free)):
         take("number", match.start(), match.end())
     return sorted(found, key=lambda span: span.start)
 
@@ -96,13 +109,14 @@ def has_words(text: str, also: Sequence[str] = ()) -> bool:
 def difference(source: str, target: str, also: Sequence[str] = ()) -> Difference:
     """Compares what is protected in both as whole tokens, with their counts; and the marks that are left of markup."""
     wanted, there = protected_spans(source, also), protected_spans(target, also, source)
-    wanted_values, values = (Counter((span.kind, span.value) for span in spans) for spans in (wanted, there))
+    wanted_values, values = (Counter(value for span in spans for value in span.values) for spans in (wanted, there))
     extra = _beyond(there, values - wanted_values)
     marks = Counter(_marks_outside(target, there)) - Counter(_marks_outside(source, wanted))
     return Difference(
         lost=[span.text for span in _beyond(wanted, wanted_values - values)],
         added=[span.text for span in extra if span.kind != "number"] + list(marks.elements()),
         numbers_added=[span.text for span in extra if span.kind == "number"],
+        signs_lost=list((_signs(wanted) - _signs(there)).elements()),
     )
 
 
@@ -115,16 +129,20 @@ def number_value(number: str) -> str:
         whole, rest = thousands[0], plain[thousands.end() :]
         if not rest or (rest[0] not in whole and re.fullmatch(r"\D\d+", rest)):
             plain = re.sub(r"\D", "", whole) + rest
-    return re.sub(r"\D", ".", plain)
+    return re.sub(r"\D", ".", plain.lstrip("0") or "0")
+
+
+def _signs(spans: Sequence[ProtectedSpan]) -> Counter[str]:
+    return Counter(sign for span in spans if span.kind == "number" for sign in _SIGNS.findall(span.text))
 
 
 def _beyond(spans: Sequence[ProtectedSpan], excess: Counter[tuple[Kind, str]]) -> list[ProtectedSpan]:
-    """The last so many of each value."""
+    """Those with the last so many of each value."""
     left = Counter(excess)
     found = []
     for span in reversed(spans):
-        if left[span.kind, span.value]:
-            left[span.kind, span.value] -= 1
+        if any(left[value] > 0 for value in span.values):
+            left.subtract(span.values)
             found.append(span)
     return found[::-1]
 

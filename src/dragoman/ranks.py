@@ -8,10 +8,12 @@ the training loop reads the same for one process and for hundreds.
 import atexit
 import logging
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -21,13 +23,16 @@ from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
 from dragoman.checkpoint import whole
-from dragoman.errors import DragomanError
+from dragoman.errors import ConfigError, DragomanError, UnheardError
 from dragoman.model import Transformer
+from dragoman.parallel import cores
+from dragoman.telling import to_stderr
 
 Item = TypeVar("Item")
 
 GO_ON = "the same command goes on from the last checkpoint"
 STARTING_SECONDS = 600.0  # by which one may come later to the first step than another, who had less to import and read
+MOST_PER_CORE = 4  # processes, or threads of each: so many more than there are cores only wait for each other
 SETTLING_SECONDS = 10.0  # for the others to notice, too, that one is lost
 
 
@@ -67,6 +72,9 @@ class Ranks:
             raise LostRankError(f"starting: rank 0 of {self.size} is not to be reached at {where} within "
                                 f"{self._patience:g} s; is its machine up, and the port open?") from None  # fmt: skip
         # Else the group's threads may still be at work when the interpreter ends, which aborts a process that was done.
+        # What optimisers import later holds any group that is there by then, with its threads, beyond its end.
+        import torch._dynamo  # noqa: F401
+
         atexit.register(leave)
         attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         self._store = dist.PrefixStore(f"dragoman/{attempt}", store)  # type: ignore[attr-defined]
@@ -95,7 +103,8 @@ class Ranks:
         if self.size == 1:
             return work()
         if not self.leads:
-            self._store.wait([name], timedelta(days=7))  # a collective would run into its timeout
+            while not self._store.check([name]):  # a collective would run into its timeout, a wait would hear no signal
+                time.sleep(0.05)
             return work()
         result = work()
         self._store.set(name, "done")
@@ -284,15 +293,44 @@ def started_by_torchrun() -> bool:
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
-def processes_for(asked: int, micro_batches: int) -> int:
-    """How many processes to train with; 0 asks for as many as there are cores (or GPUs) and work for them in a step.
+def require_room(processes: int, threads: int) -> None:
+    """Refuse what this machine cannot start, before it tries to."""
+    most = max(MOST_PER_CORE * cores(), torch.cuda.device_count())
+    for name, asked in (("processes", processes), ("threads", threads)):
+        if asked > most:
+            raise ConfigError(
+                f"train.{name} = {asked}; must be at most {most} here, {MOST_PER_CORE} for each of {cores()} cores; "
+                f"0 leaves the choice to Dragoman"
+            )
+
+
+def processes_for(asked: int, micro_batches: int, threads: int) -> int:
+    """How many processes to train with; 0 asks for as many as there is work for in a step, and as there are GPUs, or
+    cores for so many threads each (0: for one).
 
     Threads that share one small product wait for each other more than processes that share a step.
     """
     if asked:
         return asked
-    available = torch.cuda.device_count() or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else "1")
+    available = torch.cuda.device_count() or cores() // max(1, threads)
     return max(1, min(available, micro_batches))
+
+
+def threads_for(asked: int, processes: int) -> int:
+    """Of each process; 0 divides the cores among them."""
+    return asked or max(1, cores() // processes)
+
+
+def in_words(processes: int, threads: int, chosen: bool) -> str:
+    """`2 processes of 1 thread each`, and what follows from it for the cores."""
+    of_each = f"{threads} thread{'s' if threads > 1 else ''}"
+    said = of_each if processes == 1 else f"{processes} processes of {of_each} each"
+    there = f"{cores()} core{'s' if cores() > 1 else ''}"
+    if processes * threads > cores():
+        return f"{said} (more than {there}: they wait for each other)"
+    if chosen and processes > 1:
+        return f"{said} (train.processes = 0 takes {there}; --set train.processes=1 takes one process)"
+    return said
 
 
 def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None:
@@ -301,7 +339,8 @@ def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)  # the ranks say themselves what is wrong
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("torch.")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the ranks say themselves what is wrong
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -313,7 +352,8 @@ def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None
         shutdown_timeout=600,  # what was asked to stop finishes its step and saves
     )
     try:
-        elastic_launch(config, _as_rank)(work, *arguments)
+        with _handlers_kept():
+            elastic_launch(config, _as_rank)(work, *arguments)
     except ChildFailedError as error:
         codes = [failure.exitcode for failure in error.failures.values()]
         code = next((code for code in codes if code > 1), 1)
@@ -324,20 +364,40 @@ def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None
         raise KeyboardInterrupt from None
 
 
+@contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """The launcher puts handlers of its own in place of ours, and leaves them there."""
+    stopping = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    before = {number: signal.getsignal(number) for number in stopping}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler or signal.SIG_DFL)
+
+
 def _as_rank(work: Callable[..., object], *arguments: Any) -> None:
     """A rank's whole life. It prints its own one line, as the command line does for a single process."""
     os.setpgrp()  # Ctrl-C reaches the launcher alone, which passes it on once
+    if not leads():  # until the loop listens: they have nothing to put in order, and may be waiting in C for the first
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         work(*arguments)
     except LostRankError as error:
         # The rank that ended had more to say, unless it was killed.
         if error.noticed_first if error.hung else leads():
-            print(f"dragoman: {error}", file=sys.stderr)
+            _complain(error)
         sys.exit(1)
     except DragomanError as error:
-        print(f"dragoman: {error}", file=sys.stderr)
+        _complain(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
         leave()
+
+
+def _complain(error: DragomanError) -> None:
+    with suppress(UnheardError):
+        to_stderr(f"dragoman: {error}")

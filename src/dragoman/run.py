@@ -168,6 +168,8 @@ class Run:
         glossary: "str | Path | Glossary | None" = None,
         min_confidence: float | None = None,
         mark: str = "[?] ",
+        protect_styles: Sequence[str] = (),
+        fuzzy: bool = True,
         engine: "EngineName" = "auto",
         compute_type: "ComputeType | None" = None,
         say: Say | None = to_stderr,
@@ -176,7 +178,9 @@ class Run:
         """A document to a document, of any format of `dragoman translate-file`; how many sentences went which way.
 
         `report`: a JSON file of every sentence that did not go the plain way, and why. `kind` None: as the document's
-        name ends. `min_confidence`: what is less sure than this is left, with `mark` before it.
+        name ends. `min_confidence`: what is less sure than this is left, with `mark` before it. `protect_styles`: names
+        of styles and fonts (HTML, Markdown: of classes and tags) whose text is left. `fuzzy`: what is filled in a PO
+        file is marked so.
         """
         from dragoman.documents.from_run import translate_with
 
@@ -194,6 +198,8 @@ class Run:
             corrections=self._corrections,
             min_confidence=min_confidence,
             mark=mark,
+            protect_styles=_names(protect_styles),
+            fuzzy=fuzzy,
             engine=engine,
             compute_type=compute_type,
             say=say or (lambda _: None),
@@ -329,6 +335,14 @@ def _sequence(value: Any, wanted: str) -> list[Any]:
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | bytearray | Mapping):
         raise UsageError(f"{_shown(value)} was given; give {wanted}")
     return list(value)
+
+
+def _names(value: Any) -> list[str]:
+    names = _sequence(value, "a list of names of styles and fonts")
+    for name in names:
+        if not isinstance(name, str):
+            raise UsageError(f"{_shown(name)} was given for a style; give its name, a string")
+    return names
 
 
 def _path(value: Any, what: str) -> Path:

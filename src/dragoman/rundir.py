@@ -15,7 +15,6 @@ engine.json         the numbers and the vocabulary map to translate with, where 
 confidence.json     what makes its probabilities mean what they say, where `calibrate` learned it
 """
 
-import errno
 import hashlib
 import json
 import os
@@ -88,17 +87,16 @@ class RunDirectory:
         except OSError as error:
             raise DragomanError(f"{self.path}: cannot be written ({error.strerror}); give another --out") from None
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+                raise DragomanError(
+                    f"{self.path}: process {holder} is training in it; wait for it, or give another --out"
+                ) from None
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()}\n".encode())
             yield
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                raise
-            holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
-            raise DragomanError(
-                f"{self.path}: process {holder} is training in it; wait for it, or give another --out"
-            ) from None
         finally:
             if new and set(self.path.iterdir()) == {lock_path}:  # nothing came of it: leave nothing behind
                 lock_path.unlink()

@@ -6,7 +6,6 @@ Everything for people goes to stderr. TensorBoard gets the numbers too where it 
 import contextlib
 import json
 import os
-import sys
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,12 +13,18 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, UnheardError
 from dragoman.rundir import RunDirectory
+from dragoman.telling import reader_has_left, to_stderr
 
 
 class NoLog:
     """For the ranks of a training that leave the talking to the first."""
+
+    @property
+    def unheard(self) -> bool:
+        """Whether nobody reads what is said any more."""
+        return False
 
     def __enter__(self) -> Self:
         return self
@@ -51,6 +56,7 @@ class RunLog(NoLog):
         self._console = Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
         self._task = TaskID(0)
+        self._unheard = False
         if self._console.is_terminal:
             columns = (
                 BarColumn(bar_width=24),
@@ -98,15 +104,25 @@ class RunLog(NoLog):
 
     def say(self, line: str) -> None:
         """A line for a person, above the bar. It is text, not markup: it may hold what users wrote."""
-        self._console.print(Text(line), soft_wrap=True)
+        if self._bar is not None:
+            self._console.print(Text(line), soft_wrap=True)
+            return
+        try:
+            to_stderr(line)
+        except UnheardError:
+            self._unheard = True
+
+    @property
+    def unheard(self) -> bool:
+        """A reader who left, as `head` does, asks the loop to stop at the end of its step, and to save."""
+        return self._unheard or reader_has_left()
 
     def show(self, done: float, line: str) -> None:
         """The state of things: on the bar, or as a plain line where there is no terminal."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, description=line)
         else:
-            sys.stderr.write(f"{done:4.0%}  {line}\n")
-            sys.stderr.flush()
+            self.say(f"{done:4.0%}  {line}")
 
 
 def clock(seconds: float) -> str:

@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Self
@@ -17,21 +18,24 @@ from dragoman.rundir import RunDirectory
 from dragoman.tokenizer import Tokenizer
 
 SKIPS_BEFORE_A_SETBACK = 3  # steps in a row that were not finite before the run goes back to its last checkpoint
+SAME_REQUEST_SECONDS = 0.5  # two signals this near to each other are one
 MOST_SETBACKS = 3  # before it stops for good
 
 
 class Interruption:
-    """Ctrl-C and SIGTERM ask the loop to stop after the step it is in; a second one stops at once."""
+    """Ctrl-C and SIGTERM ask the loop to stop after the step it is in; a later one stops at once. `timeout` sends two
+    in the same moment, to a process and to its group: they are one request."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked, self._since = False, 0.0
         self._before: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
 
     def __enter__(self) -> Self:
         def ask(_number: int, _frame: FrameType | None) -> None:
-            if self.asked:
+            if not self.asked:
+                self.asked, self._since = True, time.monotonic()
+            elif time.monotonic() - self._since > SAME_REQUEST_SECONDS:
                 raise KeyboardInterrupt
-            self.asked = True
 
         try:
             self._before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -6,31 +6,42 @@ place costs more than one that is missing, so where marks are ambiguous the sent
 
 import itertools
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.abbreviations import Abbreviations, abbreviations
+from dragoman.abbreviations import Abbreviations, abbreviations, likely
+from dragoman.code_spans import code_spans
+from dragoman.protected_spans import SYMBOL
 
-# After a mark that ends a sentence, its closing quotes and a space; scripts without spaces need none. A French closing
-# quote stands apart, which a German opening one does too: only before a space is it a closing one. No quantifier gives
-# back what it took, and a mark begins where no mark stands before it: every character is looked at once.
+# After a mark that ends a sentence, what belongs to it (closing quotes, a reference, a smiley) and a space; scripts
+# without spaces need none. A French closing quote stands apart, which a German opening one does too: only before a
+# space is it a closing one. Greek asks with a semicolon; Armenian ends with a mark for which many type a colon. No
+# quantifier gives back what it took, and a mark begins where no mark stands before it: every character is looked at
+# once.
 _MARKS = ".!?…‽؟۔։"
+_WIDE = "。！？｡．।॥።፧។။"
 _END = re.compile(
-    rf"""(?P<mark>(?<![{_MARKS}])[{_MARKS}]++|(?<=[Ͱ-Ͽἀ-῿])[;\u037e])"""
-    r"""(?P<closed>(?:["'”“’»«›‹)\]】]|\[\d{1,4}\]|[\s  ]»(?=\s|$))*+)(?=\s)"""
-    r"""|(?P<wide>[。！？｡．।॥።፧។။]++)["'”’»」』）】]*+"""
+    rf"""(?=[{_MARKS}{_WIDE};\u037e:])(?:"""  # what no mark begins with is soon passed over
+    rf"""(?P<mark>(?<![{_MARKS}])[{_MARKS}]++|(?<=[Ͱ-Ͽἀ-῿])[;\u037e]|(?:(?<=[Ա-և])|(?<=[Ա-և][»”")])):)"""
+    r"""(?P<closed>(?:["'”“’»«›‹)\]】]|\[\d{1,4}\]|\s(?:»|''|\[\d{1,4}\])(?=\s|$)|\s?[:;]-?[()](?=\s|$))*+)(?=\s)"""
+    # A Japanese or Chinese text may have the marks of others; "３．２" is a number, and a title in 《》 is one word.
+    rf"""|(?P<wide>(?!．\d)[{_WIDE}]++|(?<=[ぁ-ヿ㐀-鿿])[!?]++)["'”’»」』）】]*+(?![^《》。]{{0,40}}》))"""
 )
 _OPENERS = " \t\r\n  \"'„“”‚‘’«»‹›([{¿¡*_–—-"
 _OPENING = re.compile(rf"(?:[\s{re.escape(_OPENERS)}]|,,)*+")  # Dutch newspapers type ,, for „
-_GOES_ON = ",;:.!?…)]"  # after a mark and a space: it was not the last of its sentence
+_GOES_ON = ",;:.!?…)]。！？，、；：」』）》"  # after a mark and a space: it was not the last of its sentence
 _WORD = re.compile(r"[^\s.,;:!?…)\]]*+")
 _LONGEST = 40  # characters of a word that may be an abbreviation: what stands further back is not looked at
 _INITIALS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
-_LIST_MARK = re.compile(r"[ \t]*+(?:[-*+•‣◦▪–—·][ \t]+|\(?\d{1,3}[.)][ \t]+|\(?[a-z]\)[ \t]+|#{1,6}[ \t]+)")
+_LIST_MARK = re.compile(r"[ \t]*+(?:[-*+•‣◦▪⁃–—·][ \t]+|\(?\d{1,3}[.)][ \t]+|\(?[a-z]\)[ \t]+|#{1,6}[ \t]+)")
 _PREFIX = re.compile(r"[ \t]*+(?:>[ \t]?)*+[ \t]*+")  # indentation, and the marks of quoted mail
 _LINE = re.compile(r"[^\r\n]+")
 _BREAK = re.compile(r"(?<![ \t])[ \t]*+(?:\r\n|\r|\n)[ \t]*+(?:>[ \t]?)*+[ \t]*+")
+_SYMBOLS_BEFORE = re.compile(rf"(?:(?:{SYMBOL.pattern})\s*+)++")
+_SYMBOL_AFTER = re.compile(rf"\s*(?:{SYMBOL.pattern})\Z")
 _ROMAN = re.compile(r"[IVXLCDM]{2,}")
+_NUMBERING = re.compile(r"\d+(?:\.\d+)*|\w|[IVXLCDM]+")  # "3.2.1. Scope"
 NARROWEST = 50  # characters: shorter lines are verses, items or addresses rather than a paragraph that was wrapped
 
 # Where a sentence that is too long may be cut, best first: after a sentence, after a clause, between words, between
@@ -134,11 +145,16 @@ def paragraphs(text: str) -> list[Paragraph]:
 
 
 def sentences(text: str, start: int, end: int, language: str | None = None) -> Iterator[tuple[int, int]]:
-    """Spans without the space around them. Line feeds inside count as spaces."""
+    """Spans without the space around them. Line feeds inside count as spaces. None ends inside a formula or a path."""
     known = abbreviations(language)
     part = text[start:end]  # what stands around it says nothing about it
     position = first = 0
+    code = deque(code_spans(part))
     for mark in _END.finditer(part):
+        while code and code[0][1] <= mark.start():
+            code.popleft()
+        if code and code[0][0] < mark.start() and mark.end() < code[0][1]:
+            continue
         if position == first:
             first = _OPENING.match(part, position).end()  # type: ignore[union-attr]  # it matches anything
         if _ends_a_sentence(part, first, mark, known):
@@ -150,8 +166,14 @@ def sentences(text: str, start: int, end: int, language: str | None = None) -> I
 def fitting_sentences(
     text: str, start: int, end: int, fits: Fits, language: str | None = None
 ) -> Iterator[tuple[int, int]]:
+    """Without the emoji and arrows before and after them, too: no words, and models that never saw them stumble."""
     for first, last in sentences(text, start, end, language):
-        yield from cut_to_fit(text, first, last, fits)
+        symbols = _SYMBOLS_BEFORE.match(text, first, last)
+        first = first if symbols is None else symbols.end()
+        while last > first and (symbols := _SYMBOL_AFTER.search(text, max(first, last - _LONGEST), last)) is not None:
+            last = symbols.start()
+        if first < last:
+            yield from cut_to_fit(text, first, last, fits)
 
 
 def cut_to_fit(text: str, start: int, end: int, fits: Fits) -> Iterator[tuple[int, int]]:
@@ -217,30 +239,35 @@ def _ends_a_sentence(text: str, first: int, mark: re.Match[str], known: Abbrevia
     if not following:
         return False
     if mark["wide"]:
-        return not (mark[0][-1] in "」』）”’" and following in "とっ")  # a quotation inside its sentence
-    if following.islower() or following in _GOES_ON:
+        quoted = mark[0][-1] in "」』）”’" and following in "とっ"  # a quotation inside its sentence
+        return not quoted and following not in _GOES_ON
+    before = text[mark.start() - 1 : mark.start()]
+    if following.islower() or following in _GOES_ON or before in ("(", "["):  # "[...]" and "(?)" are no ends
         return False
     if mark["mark"] != ".":
         return True
-    return _full_stop_ends(text, first, mark.start(), after, known)
+    # The Armenian full stop is another mark; this one is what a colon is elsewhere.
+    return not "Ա" <= before <= "և" and _full_stop_ends(text, first, mark.start(), after, known)
 
 
 def _full_stop_ends(text: str, first: int, stop: int, after: int, known: Abbreviations) -> bool:
     """Whether a full stop before something that could begin a sentence is more than the end of an abbreviation."""
     *previous, before = text[max(first, stop - 2 * _LONGEST) : stop].split() or [""]
     before = before[-_LONGEST:].lstrip(_OPENERS)
-    next_word = _WORD.match(text, after, after + _LONGEST)[0].replace("’", "'").lower()  # type: ignore[index]
-    starts = next_word in known.starters or next_word.partition("'")[0] in known.starters
-    words = _as_listed(before, known)
-    if not before or (stop - len(before) <= first and (before.isdecimal() or len(before) == 1)):
+    if stop - len(before) <= first and (not before or _NUMBERING.fullmatch(before)):
         return False  # the mark of a list item
-    if not words.isdisjoint(known.never_end):
-        return False
-    if text[after].isdecimal() and not words.isdisjoint(known.before_numbers):
-        return False
-    if not words.isdisjoint(known.may_end) or _INITIALS.fullmatch(before):
+    words = _as_listed(before, previous, known.elides or known.guess)
+    may_end = _INITIALS.fullmatch(before) is not None
+    for one in (known, *likely(previous)) if known.guess else (known,):
+        if not words.isdisjoint(one.never_end):
+            return False
+        if text[after].isdecimal() and not words.isdisjoint(one.before_numbers):
+            return False
+        may_end |= not words.isdisjoint(one.may_end)
+    starts = _starts(text, after, known)
+    if may_end:
         return starts
-    if (len(before) == 1 and before.isalpha()) or _ROMAN.fullmatch(before):
+    if (len(before) == 1 and before.isalpha()) or (known.ordinals and _ROMAN.fullmatch(before)):
         # An initial; but also "vitamin C. It".
         return starts and bool(previous) and previous[-1][0].islower()
     if before.isdecimal():
@@ -248,11 +275,29 @@ def _full_stop_ends(text: str, first: int, stop: int, after: int, known: Abbrevi
     return True
 
 
-def _as_listed(word: str, known: Abbreviations) -> set[str]:
+def _starts(text: str, after: int, known: Abbreviations) -> bool:
+    """Whether the word here is one that sentences like to begin with, and no initial: "A. I. Rabin"."""
+    word = _WORD.match(text, after, after + _LONGEST)[0]  # type: ignore[index]  # it matches anything
+    if len(word) == 1 and text[after + 1 : after + 2] == ".":
+        return False
+    word = word.replace("’", "'").lower()
+    return word in known.starters or word.partition("'")[0] in known.starters
+
+
+def _as_listed(word: str, previous: Sequence[str], elides: bool) -> set[str]:
     """A word in the forms that lists of abbreviations may have it in."""
     forms = {word}
-    if known.elides:
+    if elides:
         forms.add(word.replace("’", "'").rpartition("'")[2])
+    # "p. ex." is "p.ex.", and "d. v. s." is "d.v.s.".
+    together = word
+    for part in reversed(previous[-2:]):
+        if part[-1] != ".":
+            break
+        together = part.lstrip(_OPENERS) + together
+        forms.add(together)
+    if len(word) > 3:
+        forms.add(f"-{word[-3:]}")  # of a compound: "Hauptstr. 5"
     # "OL." and "ST." are no "ol." and "st."; "I.E." is "i.e.".
     return forms | {form.lower() for form in forms if len(form) < 2 or not form.isupper() or "." in form}
 

@@ -2,7 +2,6 @@
 is one; and whether there is anything left to do."""
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +14,12 @@ from dragoman.dataset import Prepared, prepare
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.model import Transformer, count_parameters
 from dragoman.optimizer import make_optimizer
-from dragoman.ranks import Clock, Gradients, Ranks, ShardedGradients, divide, leads
+from dragoman.ranks import Clock, Gradients, Ranks, ShardedGradients, divide, in_words, leads, threads_for
 from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory, read_json
 from dragoman.runlog import NoLog, RunLog
+from dragoman.telling import to_stderr
+from dragoman.tokenizer import load_tokenizer
 
 
 @dataclass
@@ -62,10 +63,22 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
     return at_work
 
 
+def go_back(
+    config: RunConfig, model: Transformer, optimizer: torch.optim.Optimizer, checkpoint: Path | None
+) -> Progress:
+    """Put the model and the optimiser back to a checkpoint, or to the very beginning, on the device where they are."""
+    if checkpoint is not None:
+        return load_training_state(checkpoint, model, optimizer)
+    torch.manual_seed(config.train.seed)
+    model.load_state_dict(make_model(config.model).state_dict())
+    optimizer.state.clear()
+    return Progress(validated=False)
+
+
 def use_threads(asked: int, ranks: Ranks) -> None:
     """The cores, divided among the processes of this machine; torch's own choice where there is one process."""
     if asked or ranks.local_size > 1:
-        torch.set_num_threads(asked or max(1, (os.cpu_count() or 1) // ranks.local_size))
+        torch.set_num_threads(threads_for(asked, ranks.local_size))
 
 
 def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunConfig, Prepared]:
@@ -88,7 +101,7 @@ def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunCon
 
     def say(line: str) -> None:
         if ranks.leads:
-            print(line, file=sys.stderr)
+            to_stderr(line)
 
     prepared = prepare(config.data, config.model.vocab_size, config.train.seed, run.path, say)
     config = replace(config, model=replace(config.model, vocab_size=prepared.tokenizer.vocab_size))
@@ -113,8 +126,9 @@ def require_same_run(before: RunConfig, now: RunConfig, run: RunDirectory) -> No
     for (key, old), (_, new) in zip(flatten(before), flatten(now), strict=True):
         section, name = key.split(".")
         fixed = section == "model" or (section == "train" and name not in may_change)
-        # 0 leaves the size to the text, and a text may have given fewer pieces than were asked for.
-        if fixed and old != new and not (key == "model.vocab_size" and (new == 0 or new > old)):
+        # 0 leaves the size to the text, which may have given fewer pieces than were asked for, or needed more.
+        as_asked = key == "model.vocab_size" and (new == 0 or new > old or load_tokenizer(run.path).is_alphabet())
+        if fixed and old != new and not as_asked:
             raise ConfigError(f"{run.path}: {key} was {old} when this run began, is {new} now; give a new --out")
 
 
@@ -127,8 +141,7 @@ def already_finished(run: RunDirectory, config: RunConfig) -> bool:
     if not nothing_left(config.train, progress) or read_json(run.model_card_path).get("finished_at") != progress.step:
         return False
     if leads():
-        print(f"{run.path} is finished ({progress.step:,} steps); to go on, raise --steps or --minutes",
-              file=sys.stderr)  # fmt: skip
+        to_stderr(f"{run.path} is finished ({progress.step:,} steps); to go on, raise --steps or --minutes")
     return True
 
 
@@ -158,8 +171,8 @@ def say_start(at_work: Training) -> None:
     budget = f"{settings.steps:,} steps" if settings.minutes is None else f"{round(settings.minutes, 2):g} minutes"
     at_work.log.say(
         f"{count_parameters(at_work.model):,} parameters, {len(at_work.prepared.train):,} pairs, "
-        f"vocabulary {config.model.vocab_size:,}, "
-        f"{f'{ranks.size} processes of ' if ranks.size > 1 else ''}{torch.get_num_threads()} threads, {budget}"
+        f"vocabulary {config.model.vocab_size:,}, {budget}, "
+        f"{in_words(ranks.local_size, torch.get_num_threads(), chosen=settings.processes == 0)}"
     )
     if at_work.progress.step:
         at_work.log.say(f"going on from step {at_work.progress.step:,}")

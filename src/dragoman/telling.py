@@ -1,11 +1,14 @@
 """Where the progress of long work goes: to stderr, to a function of the caller's, or nowhere."""
 
 import os
+import select
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+
+from dragoman.errors import UnheardError
 
 Say = Callable[[str], None]
 
@@ -13,8 +16,29 @@ _END = b"\0 nothing more is told\n"
 
 
 def to_stderr(line: str) -> None:
-    """What is told where nobody asked for it elsewhere."""
-    print(line, file=sys.stderr, flush=True)
+    """What is told where nobody asked for it elsewhere. If it cannot be, an UnheardError says so, once: what is told
+    after that goes nowhere, so that whoever goes on to save what there is can."""
+    stream = sys.stderr
+    if stream is None:  # closed from the start: nobody wants to know
+        return
+    try:
+        print(line, file=stream, flush=True)
+    except OSError as error:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        raise UnheardError(f"stderr: cannot be written ({error.strerror}); stopped") from None
+
+
+def reader_has_left() -> bool:
+    """Whether stderr is a pipe that nobody reads any more: seen without writing to it."""
+    try:
+        descriptor = sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):  # there is none, or it is a program's own
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 @dataclass

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dragoman.errors import DragomanError, UsageError
+from dragoman.telling import to_stderr
 
 if TYPE_CHECKING:
     from dragoman.translate import Translator
@@ -33,8 +34,8 @@ def show(line: str, end: str = "\n") -> None:
 
 
 def say(line: str) -> None:
-    """Progress, hints, warnings."""
-    print(line, file=sys.stderr, flush=True)
+    """Progress, hints, warnings. When whoever reads them leaves, that is a request to stop: exit code 130."""
+    to_stderr(line)
 
 
 @contextmanager

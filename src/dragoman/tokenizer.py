@@ -122,6 +122,10 @@ class Tokenizer:
             if not any(is_one(token) for is_one in special)
         }
 
+    def is_alphabet(self) -> bool:
+        """Whether it holds the characters of its text and nothing longer: as many pieces as there have to be."""
+        return all(len(piece) == 1 for piece in self.merge_ranks())
+
     def spelt(self, character: str) -> list[int]:
         """A character without a piece: its bytes, or the unknown symbol of a vocabulary without them."""
         names = [f"<0x{byte:02X}>" for byte in character.encode()]

@@ -15,7 +15,6 @@ from dragoman.checkpoint import (
     Progress,
     average,
     last_sound_checkpoint,
-    load_training_state,
     optimizer_state_of,
     promote,
     save_checkpoint,
@@ -29,7 +28,7 @@ from dragoman.evaluate import LEAST_TELLING_BLEU
 from dragoman.loss import smoothed_cross_entropy
 from dragoman.model import Transformer
 from dragoman.objectives import labels_in, make_batch_for
-from dragoman.ranks import Ranks, ShardedGradients, launch, processes_for, started_by_torchrun
+from dragoman.ranks import Ranks, ShardedGradients, launch, processes_for, require_room, started_by_torchrun
 from dragoman.recurrent import make_model
 from dragoman.rundir import RunDirectory, read_json, step_of
 from dragoman.runlog import NoLog, clock
@@ -51,6 +50,7 @@ from dragoman.starting import (
     already_finished,
     begin,
     budget_used,
+    go_back,
     log_checkpoint,
     nothing_left,
     say_start,
@@ -74,11 +74,12 @@ class Replay:
 def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | None = None) -> None:
     """Train a run, or go on with it from its last checkpoint. `again`: the command line that would go on with it."""
     settings = config.train
+    require_room(0 if started_by_torchrun() else settings.processes, settings.threads)
     if replay is None and already_finished(run, config):
         return
     if not started_by_torchrun():
         micro_batches = micro_batches_per_step(settings.batch_tokens, settings.micro_batch_tokens)
-        if (processes := processes_for(settings.processes, micro_batches)) > 1:
+        if (processes := processes_for(settings.processes, micro_batches, settings.threads)) > 1:
             launch(processes, train_as_rank, config, run, again, replay)
             return
     train_as_rank(config, run, again, replay)
@@ -145,7 +146,7 @@ def train_as_rank(
                 require_about_memory(at_work, error)
                 short_of_memory = True
             gradients.extra[2] = at_work.clock.part()
-            gradients.extra[3] = interruption.asked
+            gradients.extra[3] = interruption.asked or log.unheard
             gradients.extra[4] = short_of_memory
             gradients.sum_over(ranks, progress.step)
             step_loss, step_nll, seconds, asked, ranks_short_of_memory = gradients.extra.tolist()
@@ -153,6 +154,7 @@ def train_as_rank(
             if ranks_short_of_memory:
                 make_room(at_work, data, step_rows)
                 continue  # the same step again, on all ranks
+            meter.note(rate)
             gradient_norm = gradients.norm()
             if not math.isfinite(step_loss) or not math.isfinite(gradient_norm):
                 skip(at_work, data, step_rows, step_loss, gradient_norm)
@@ -163,7 +165,7 @@ def train_as_rank(
             gradients.clear()
 
             progress.advance()
-            meter.add(step_loss, step_nll, tokens, rate)
+            meter.add(step_loss, step_nll, tokens)
             validates = progress.step % settings.valid_steps == 0
             # Soon after the start, so that one sees it go; and before a validation, whose checkpoint ends a stretch.
             if progress.step % LOG_EVERY == 0 or progress.step in (1, 10) or validates:
@@ -182,6 +184,8 @@ def train_as_rank(
             if not progress.validated:  # the budget ended between two validations
                 validate_and_save(at_work)
             finish(at_work)
+            if interruption.asked:  # too late to stop this, in time for what would come next
+                raise KeyboardInterrupt
         return model
 
 
@@ -250,13 +254,9 @@ def skip(at_work: Training, data: Dataset, rows: Sequence[np.ndarray], loss: flo
     if at_work.config.train.shard:
         raise DragomanError(f"{in_a_row} steps in a row were not finite; lower train.peak_rate in a new --out "
                             f"(divided models cannot go back by themselves)")  # fmt: skip
-    reached, good = progress.step, Progress(validated=False)
-    if checkpoint := ranks.first(f"setback {progress.setbacks}", lambda: last_sound_checkpoint(run, log.say)):
-        good = load_training_state(checkpoint, at_work.model, at_work.optimizer)
-    else:
-        torch.manual_seed(at_work.config.train.seed)
-        at_work.model.load_state_dict(make_model(at_work.config.model).state_dict())
-        at_work.optimizer.state.clear()
+    reached = progress.step
+    checkpoint = ranks.first(f"setback {progress.setbacks}", lambda: last_sound_checkpoint(run, log.say))
+    good = go_back(at_work.config, at_work.model, at_work.optimizer, checkpoint)
     vars(progress).update(vars(after_a_setback(progress, good, run)))
     log.write("setback", progress.step, reached=reached, rate_factor=progress.rate_factor)
     log.say(f"{in_a_row} steps in a row were not finite: back to step {progress.step:,}, from here on at "
@@ -304,9 +304,12 @@ class Meter:
         self.progress, self.settings, self.now = progress, settings, now
         self.since, self.tokens_here = now(), 0
 
-    def add(self, loss: float, nll: float, tokens: int, rate: float) -> None:
-        if self.settings.minutes is not None:  # the clock decided it: kept, so that the step can be done again
+    def note(self, rate: float) -> None:
+        """The rate of a step, whatever becomes of it: where the clock decided it, it is kept for doing that again."""
+        if self.settings.minutes is not None:
             self.progress.pending_rates.append(rate)
+
+    def add(self, loss: float, nll: float, tokens: int) -> None:
         self.progress.pending_loss += loss
         self.progress.pending_nll += nll
         self.progress.pending_tokens += tokens

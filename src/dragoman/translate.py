@@ -5,7 +5,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import groupby, islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self, get_args
 
@@ -23,7 +23,7 @@ from dragoman.language_codes import languages_of
 from dragoman.memory import Memory
 from dragoman.protected_spans import has_words
 from dragoman.rundir import RunDirectory, require_task
-from dragoman.sentences import Segment, cut_to_fit, join, paragraphs, segments, sentences
+from dragoman.sentences import Segment, cut_to_fit, join, segments
 from dragoman.telling import Say, nobody
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 from dragoman.translations import Candidate, How, SourceSentence, Translation
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 # Lines that are sorted by length together when text is streamed: enough for batches of like length.
 WINDOW = 2000
 PORTION = 16  # batches given at a time to an engine that forms them itself: in between it is told how far it is
+AGAIN = 64  # sentences that are decoded again together
 MOST_SCORED_TOKENS = 4096  # of a side: attention takes memory by the square of its length, and nothing is split here
 
 
@@ -243,7 +244,7 @@ class Translator:
         unknown = [sentence for sentence, there in zip(texts, known, strict=True) if there is None]
         plain = _PlainSearch(self, wishes)
         if wishes.protect and not self.search.sampling:
-            searched = iter(translate_protected(unknown, plain, n_best))
+            searched = iter(translate_protected(unknown, plain, n_best, repair=wishes.repair))
         else:
             searched = iter(plain.translate([sentence.text for sentence in unknown], n_best))
         return [self._with_tokens(there or next(searched)) for there in known]
@@ -276,7 +277,7 @@ class Translator:
             uncut = 1
         else:
             found = segments(line, self.fits, self.language)
-            uncut = sum(1 for one in paragraphs(line) for _ in sentences(line, one.start, one.end, self.language))
+            uncut = len(segments(line, lambda _: True, self.language))
         if len(found) > uncut:
             limit, tokens = self.search.max_source_length, len(self.tokenizer.encode(self.tagged(line)))
             warn(
@@ -425,10 +426,9 @@ class Translator:
         for size, kind in product((3, 2), (False, True) if self._can_constrain else (False,)):
             wrong = [i for i, (_, some) in enumerate(best) if some and bound[i] is kind]
             done = 0
-            for batch in batches_of_like_length([len(parts[i].ids) for i in wrong], self.search.batch_tokens // 4):
+            for indices in _of_one_length(wrong, lambda index: len(parts[index].ids)):
                 tell(f"{done:,} of {len(wrong):,} sentences once more")
-                done += len(batch)
-                indices = [wrong[number] for number in batch]
+                done += len(indices)
                 hypotheses = self._without_repeats([(parts[i], faults[i]) for i in indices], size, kind)
                 for index, some in zip(indices, hypotheses, strict=True):
                     left = self._faults(parts[index], some, {})
@@ -440,7 +440,7 @@ class Translator:
         self, wrong: "Sequence[tuple[_Part, tuple[Fault, ...]]]", size: int, bound: bool
     ) -> list[list[Hypothesis]]:
         sources = [part.ids for part, _ in wrong]
-        # Nothing is cut that is no runaway: twice the source, and some.
+        # Nothing is cut that is no runaway: twice the source, and some. All are of one length.
         search = replace(self.search, max_extra_length=min(self.search.max_extra_length, len(sources[0]) + 10))
         if not bound:
             return self.engine.translate(sources, search, no_repeat=size)
@@ -542,6 +542,12 @@ def _of_line(line: str, parts: Sequence[Segment], found: Sequence[Translation]) 
         max((one.how for one in found), key=get_args(How).index),
         tuple(dict.fromkeys(note for one in found for note in one.notes)),
     )
+
+
+def _of_one_length(indices: Sequence[int], length: Callable[[int], int]) -> list[list[int]]:
+    """What is decoded together must not say how a sentence is: each length by itself, and not too many."""
+    together = [list(some) for _, some in groupby(sorted(indices, key=length), length)]
+    return [some[first : first + AGAIN] for some in together for first in range(0, len(some), AGAIN)]
 
 
 def _words_of_line(parts: Sequence[Segment], found: Sequence[Translation]) -> tuple[WordConfidence, ...]:

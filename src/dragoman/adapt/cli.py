@@ -12,7 +12,6 @@ from dragoman import config as configuration
 from dragoman.config import CorpusConfig
 from dragoman.errors import UsageError
 from dragoman.options import (
-    MOST_SEED,
     AsJson,
     Beam,
     Changes,
@@ -24,7 +23,9 @@ from dragoman.options import (
     Steps,
     in_range,
     overrides_from,
+    whole,
 )
+from dragoman.ranges import MOST_SEED
 from dragoman.terminal import say, show, this_command
 
 
@@ -98,7 +99,7 @@ def backtranslate(
     untagged: Annotated[bool, typer.Option("--untagged", help="Do not mark synthetic sources.")] = False,
     beam: Beam = None,
     to: Into = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="For --sample.")] = 0,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="For --sample.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Make pairs of target text alone: translate it back, sift it, mix it with the real pairs.

@@ -44,6 +44,15 @@ def translate_file(
     corrections: CorrectionsFile = None,
     min_confidence: MinConfidence = None,
     mark: MarkBefore = "[?] ",
+    protect_style: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Leave text of this style or font (HTML, Markdown: class or tag); several times."
+        ),
+    ] = None,
+    fuzzy: Annotated[
+        bool, typer.Option(help="PO: mark what is filled in as fuzzy, for a person to look at; programs skip it.")
+    ] = True,
     beam: Beam = None,
     alpha: Alpha = None,
     engine: EngineChoice = "auto",
@@ -70,6 +79,8 @@ def translate_file(
         corrections=corrections,
         min_confidence=min_confidence,
         mark=mark,
+        protect_styles=protect_style or (),
+        fuzzy=fuzzy,
         engine=engine,
         compute_type=compute_type,
         say=say,

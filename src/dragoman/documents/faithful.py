@@ -11,11 +11,9 @@ from dragoman.documents.flow import Flow, Item, Sentence, untranslated
 from dragoman.documents.interpreter import Interpreter
 from dragoman.documents.tags import place_marks, places_in, without_alignment
 from dragoman.fallbacks import losses_of, stretches, translate_stretches
+from dragoman.faults import far_too_long
 from dragoman.masking import Masked
 from dragoman.translations import Candidate, How, SourceSentence, Translation
-
-# A translation is that much longer than its source only when the search ran away.
-LONGEST = 3.0
 
 
 @dataclass(frozen=True)
@@ -39,14 +37,13 @@ def translate_sentences(batch: Sequence[tuple[Flow, Sentence]], interpreter: Int
 
 def _finish(flow: Flow, sentence: Sentence, translation: Translation, interpreter: Interpreter) -> Said:
     # What the translator itself finds wrong (a loop, a copy) it has tried to mend already: it is said, no more.
-    notes = (*translation.notes, *(fault for fault in translation.faults if fault != "lost"))
+    faults = (fault for fault in translation.faults if fault != "lost" and fault not in translation.notes)
+    notes = (*translation.notes, *faults)
     if why := _why_left(translation, interpreter.min_confidence):
         return Said((interpreter.mark, *untranslated(flow, sentence)), "source", why)
-    if unusable := _unusable(translation):
-        notes += unusable
-    elif translation.how == "source" or translation.text == sentence.text:
+    if translation.how == "source" or translation.text == sentence.text:
         return Said(tuple(untranslated(flow, sentence)), translation.how, notes)
-    elif translation.how != "pieces" or not sentence.marks:
+    if translation.how != "pieces" or not sentence.marks:
         mask, candidate = translation.stand_in or (None, translation.candidates[0])
         items, remarks = _placed(flow, _masked_sentence(sentence, mask), candidate, interpreter)
         notes += remarks
@@ -56,24 +53,13 @@ def _finish(flow: Flow, sentence: Sentence, translation: Translation, interprete
     said = "".join(item for item in pieces if isinstance(item, str))
     if said == sentence.text:
         return Said(tuple(untranslated(flow, sentence)), "pieces", notes)
-    if said.strip() and not _too_long(sentence.text, said) and not losses_of(_asked(sentence), said).grave:
+    if said.strip() and not far_too_long(sentence.text, said) and not losses_of(_asked(sentence), said).grave:
         return Said(tuple(pieces), "pieces", notes)
     return Said(tuple(untranslated(flow, sentence)), "source", notes)
 
 
 def _asked(sentence: Sentence) -> SourceSentence:
     return SourceSentence(sentence.text, sentence.kept)
-
-
-def _unusable(translation: Translation) -> tuple[str, ...]:
-    """Why a translation cannot stand in a document at all."""
-    if not translation.text.strip():
-        return ("empty",)
-    return ("far too long",) if _too_long(translation.source, translation.text) else ()
-
-
-def _too_long(source: str, target: str) -> bool:
-    return len(target) > LONGEST * len(source) + 40
 
 
 def _why_left(translation: Translation, min_confidence: float | None) -> tuple[str, ...]:

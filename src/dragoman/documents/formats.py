@@ -15,9 +15,11 @@ from typing import IO, BinaryIO, Literal, get_args
 from dragoman.documents.flow import Flow
 from dragoman.documents.html import html_pieces
 from dragoman.documents.office import DOCX_PARTS, ODT_PARTS, docx_pieces, odt_pieces
+from dragoman.documents.office_styles import Styles, docx_styles, odt_styles
 from dragoman.documents.plain import text_pieces
+from dragoman.documents.po import po_pieces
 from dragoman.documents.settings import DEFAULTS, FormatSettings
-from dragoman.documents.strings import json_pieces, po_pieces
+from dragoman.documents.strings import json_pieces
 from dragoman.documents.subtitles import subtitle_pieces
 from dragoman.errors import DataError, UsageError
 
@@ -73,9 +75,10 @@ def pieces_of(
     """All of the document's pieces, its parts one after the other."""
     if kind in ("docx", "odt"):
         with opened() as stream, _archive(stream, name) as archive:
+            styles = _styles_of_parts(archive, kind, name, settings)
             for info in archive.infolist():
                 if _part(kind).fullmatch(info.filename):
-                    yield from _member_pieces(archive, info, kind, name)
+                    yield from _member_pieces(archive, info, styles[info.filename], kind, name)
         return
     with opened() as stream:
         encoding = _encoding(stream)
@@ -93,10 +96,11 @@ def rewrite(
     """The document again, with its pieces as `write` has them."""
     if kind in ("docx", "odt"):
         with opened() as stream, _archive(stream, name) as archive, zipfile.ZipFile(output, "w") as written:
+            styles = _styles_of_parts(archive, kind, name, settings)
             for info in archive.infolist():
                 with written.open(_like(info), "w") as target:
                     if _part(kind).fullmatch(info.filename):
-                        for text in write(_member_pieces(archive, info, kind, name)):
+                        for text in write(_member_pieces(archive, info, styles[info.filename], kind, name)):
                             target.write(text.encode())
                     else:
                         for block in _member_blocks(archive, info, name):
@@ -131,7 +135,7 @@ def _text_pieces(
         case "srt" | "vtt":
             return subtitle_pieces(chunks, vtt=kind == "vtt")
         case "po":
-            return po_pieces(chunks)
+            return _named(po_pieces(chunks, settings), name)
         case "json":
             return _named(json_pieces(chunks), name)
         case "markdown":
@@ -150,20 +154,46 @@ def _named(pieces: Iterator[str | Flow], name: str) -> Iterator[str | Flow]:
     try:
         yield from pieces
     except DataError as error:
-        raise DataError(f"{name}: {error}") from None
+        raise type(error)(f"{name}: {error}") from None
 
 
-def _member_pieces(archive: zipfile.ZipFile, info: zipfile.ZipInfo, kind: Format, name: str) -> Iterator[str | Flow]:
+def _member_pieces(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, styles: Styles, kind: Format, name: str
+) -> Iterator[str | Flow]:
+    chunks = _member_text(archive, info, name)
+    try:
+        yield from docx_pieces(chunks, styles) if kind == "docx" else odt_pieces(chunks, styles)
+    except RecursionError as error:  # text boxes in text boxes without end
+        raise _damaged(info, name, error) from None
+
+
+def _member_text(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[str]:
     try:
         with archive.open(info) as member:
             head = member.read(200)
             declared = re.search(rb"""encoding=["']([\w-]+)["']""", head)
             if declared and declared[1].lower() not in (b"utf-8", b"us-ascii"):
                 raise DataError(f"{name}: {info.filename} is in {declared[1].decode()}; save the document as UTF-8")
-            chunks = _decoded(_blocks(member, head), "utf-8", f"{name}: {info.filename}")
-            yield from docx_pieces(chunks) if kind == "docx" else odt_pieces(chunks)
-    except _DAMAGE as error:  # among them RecursionError: text boxes in text boxes without end
-        raise DataError(f"{name}: {info.filename} is damaged ({error}); save the document again") from None
+            yield from _decoded(_blocks(member, head), "utf-8", f"{name}: {info.filename}")
+    except _DAMAGE as error:
+        raise _damaged(info, name, error) from None
+
+
+def _damaged(info: zipfile.ZipInfo, name: str, error: Exception) -> DataError:
+    return DataError(f"{name}: {info.filename} is damaged ({error}); save the document again")
+
+
+def _styles_of_parts(archive: zipfile.ZipFile, kind: Format, name: str, settings: FormatSettings) -> dict[str, Styles]:
+    """Of each part with text: the styles that it uses."""
+    members = {info.filename: info for info in archive.infolist()}
+
+    def text(part: str) -> Iterator[str]:
+        return _member_text(archive, members[part], name) if part in members else iter(())
+
+    parts = [part for part in members if _part(kind).fullmatch(part)]
+    if kind == "odt":
+        return {part: odt_styles(text("styles.xml"), text(part), settings) for part in parts}
+    return dict.fromkeys(parts, docx_styles(text("word/styles.xml"), text("word/theme/theme1.xml"), settings))
 
 
 def _member_blocks(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
@@ -171,7 +201,7 @@ def _member_blocks(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -
         with archive.open(info) as member:
             yield from _blocks(member, b"")
     except _DAMAGE as error:
-        raise DataError(f"{name}: {info.filename} is damaged ({error}); save the document again") from None
+        raise _damaged(info, name, error) from None
 
 
 def _archive(stream: BinaryIO, name: str) -> zipfile.ZipFile:

@@ -1,6 +1,6 @@
 """A document translated with a run: what `dragoman translate-file` and `Run.translate_document` do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dragoman.corrections.using import corrections_for
@@ -8,7 +8,9 @@ from dragoman.documents.formats import Format, format_of
 from dragoman.documents.interpreter import RunInterpreter
 from dragoman.documents.journal import translate_document
 from dragoman.documents.report import Report
+from dragoman.documents.settings import FormatSettings
 from dragoman.engines import ComputeType, EngineName
+from dragoman.errors import UsageError
 from dragoman.glossary import Glossary, requirements
 from dragoman.language_codes import languages_of
 from dragoman.resumable import identity_of
@@ -28,16 +30,23 @@ def translate_with(
     corrections: Path | None = None,
     min_confidence: float | None = None,
     mark: str = "[?] ",
+    protect_styles: Sequence[str] = (),
+    fuzzy: bool = True,
     engine: EngineName = "auto",
     compute_type: ComputeType | None = None,
     say: Callable[[str], None],
     **search: float,
 ) -> Report:
-    """`kind` None: as the document's name ends; `language` None: as the run's data say."""
+    """`kind` None: as the document's name ends; `language` None: as the run's data say. `protect_styles`, `fuzzy`: as
+    FormatSettings has them."""
     kind = format_of(document.name) if kind is None else kind
+    if not all(name.strip() for name in protect_styles):
+        raise UsageError("a style to protect without a name; give the name of a style or a font")
     terms = Glossary.load(glossary) if isinstance(glossary, Path) else glossary
-    if language is None and (known := languages_of(RunDirectory.open(run))) is not None:
+    known = languages_of(RunDirectory.open(run))
+    if language is None and known is not None:
         language = known[1] if to == known[0] else known[0]
+    target = to or (None if known is None else known[1])
     interpreter = RunInterpreter.load(
         run,
         engine=engine,
@@ -57,4 +66,7 @@ def translate_with(
         identity.append(corrections.stat().st_mtime_ns)
     if min_confidence is not None:
         identity += [min_confidence, mark, translator.calibration]
-    return translate_document(interpreter, document, out, kind, identity=identity, report_path=report, say=say)
+    settings = FormatSettings(tuple(protect_styles), fuzzy, target)
+    return translate_document(
+        interpreter, document, out, kind, identity=identity, report_path=report, say=say, settings=settings
+    )

@@ -20,6 +20,7 @@ from dragoman.documents.flow import Flow, Sentence
 from dragoman.documents.formats import Format, pieces_of, rewrite
 from dragoman.documents.interpreter import RunInterpreter
 from dragoman.documents.report import Listed, Report, as_json_line
+from dragoman.documents.settings import DEFAULTS, FormatSettings
 from dragoman.documents.translating import WINDOW, sentences_in, translated, written
 from dragoman.errors import DataError, DragomanError, UsageError
 from dragoman.resumable import Meter, alone, to_disk
@@ -35,6 +36,7 @@ def translate_document(
     identity: Sequence[object],
     report_path: Path | None = None,
     say: Callable[[str], None],
+    settings: FormatSettings = DEFAULTS,
     window: int = WINDOW,
 ) -> Report:
     """`identity`: all that the output depends on beside the document, this window and the search settings."""
@@ -42,12 +44,13 @@ def translate_document(
     name = str(source)
 
     def found() -> Iterator[tuple[Flow, Sentence]]:
-        return sentences_in(pieces_of(lambda: source.open("rb"), kind, name), interpreter)
+        return sentences_in(pieces_of(lambda: source.open("rb"), kind, name, settings), interpreter)
 
     total = sum(1 for _ in found())
     search = dataclasses.asdict(interpreter.translator.search)
-    settings = [search, kind, window, interpreter.language, sha256(source), *map(str, identity)]
-    fingerprint = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+    asked = [search, settings.protect, settings.fuzzy, settings.target, kind, window, interpreter.language]
+    everything = [*asked, sha256(source), *map(str, identity)]
+    fingerprint = hashlib.sha256(json.dumps(everything).encode()).hexdigest()
     journal = output.with_name(output.name + ".journal")
     with alone(journal) as file:
         done = _where_it_stopped(file, fingerprint)
@@ -77,10 +80,13 @@ def translate_document(
                     name,
                     stream,
                     lambda parts: written(parts, answers_again, interpreter, report),
+                    settings,
                 )
             if report_path is not None:
                 list_one.summary = {"document": name, "output": str(output), "format": kind} | report.to_dict()
     journal.unlink(missing_ok=True)
+    for missing in settings.not_met:
+        say(f"{source}: no style, font, class or tag {missing!r} in it; nothing was protected by that name")
     return report
 
 

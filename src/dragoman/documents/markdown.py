@@ -205,10 +205,10 @@ def _walk(content: str, tokens: list[Token], prefix: str, settings: FormatSettin
                 builder.add_point([(raw or "").rstrip(" ") + prefix], breaks=True)
             case "code_inline":
                 raw = _matched(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", content, at)
-                inner = (raw or "")[len(token.markup) : -len(token.markup)]
-                if raw is not None and inner == token.content and len(inner) <= LONGESTCOPIED and "\n" not in inner:
+                code = (raw or "")[len(token.markup) : -len(token.markup)]
+                if raw is not None and code == token.content and len(code) <= LONGESTCOPIED and "\n" not in code:
                     builder.verbatim.add(builder.open("code", [token.markup]))
-                    builder.add_text(inner, inner, keep=True)
+                    builder.add_text(code, code, keep=True)
                     builder.close("code", token.markup)
                 else:
                     builder.add_point([(raw or "").replace("\n", f"\n{prefix}")])
@@ -224,6 +224,14 @@ def _walk(content: str, tokens: list[Token], prefix: str, settings: FormatSettin
                     builder.close("formula", "")
                 else:
                     builder.add_point([raw.replace("\n", f"\n{prefix}")])
+            case "inline_note":
+                raw = token.content
+                inner = _walk(raw[2:-1], token.children or [], "", settings)
+                if inner is None:
+                    return None
+                strict = partial(_escape, cell=True, strict=True)
+                note = replace(inner.flow(strict), raw=raw[2:-1].replace("\n", f"\n{prefix}"))
+                builder.add_point(["^[", note, "]"])
             case "image":
                 found = _IMAGE.match(content, at)
                 raw = found[0] if found else None
@@ -342,6 +350,7 @@ def _signature(tokens: list[Token]) -> list[tuple[Any, ...]]:
             path.pop()
         if token.type not in ("text", "text_special", "softbreak"):
             held = token.content if token.type in ("code_inline", "html_inline", "formula") else ""
+            held += str(_signature(token.children or [])) if token.type == "inline_note" else ""
             found.append((token.type, token.markup, str(token.attrs.get("href", token.attrs.get("src"))), held, *path))
         if token.nesting > 0:
             path.append(token.type)

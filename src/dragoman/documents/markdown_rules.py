@@ -1,4 +1,5 @@
-"""What Markdown has beyond CommonMark, as rules for markdown-it: notes at the foot of the page, and formulas.
+"""What Markdown has beyond CommonMark, as rules for markdown-it: formulas, and notes, at the foot of the page
+(`[^1]: text`) and in the text (`^[text]`).
 
 A formula is `$x$` by Pandoc's rule (no space inside the dollars, no digit after them: "$5 and $10" is none; nor is
 what follows US$), `$$x$$`, `\\(x\\)` or `\\[x\\]`, the last two with one backslash or two; or a block of lines that
@@ -8,10 +9,11 @@ begins with `$$`, `\\[` or `\\begin{x}`.
 import re
 
 from markdown_it import MarkdownIt
+from markdown_it.helpers import parseLinkLabel
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-from dragoman.documents.code_spans import is_formula
+from dragoman.code_spans import is_formula
 
 LONGEST_BLOCK = 50  # lines of a formula: each line that looks like the first of one is read so far, and no further
 
@@ -31,6 +33,7 @@ def with_notes_and_formulas(markdown: MarkdownIt) -> MarkdownIt:
     markdown.block.ruler.before("reference", "note", _note, interrupts)  # type: ignore[arg-type]
     markdown.block.ruler.before("fence", "formula_block", _formula_block, interrupts)  # type: ignore[arg-type]
     markdown.inline.ruler.before("escape", "formula", _formula)
+    markdown.inline.ruler.before("link", "inline_note", _inline_note)
     return markdown
 
 
@@ -52,6 +55,22 @@ def _note(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     state.bMarks[first], state.tShift[first], state.sCount[first], state.blkIndent, state.parentType = kept
     opened.map = [first, state.line]
     state.push("note_close", "", -1)
+    return True
+
+
+def _inline_note(state: StateInline, silent: bool) -> bool:
+    """`^[text]`, in which there are no others."""
+    if not state.src.startswith("^[", state.pos):
+        return False
+    end = parseLinkLabel(state, state.pos + 1)
+    text = state.src[state.pos + 2 : end]
+    if end < 0 or "^[" in text:
+        return False
+    if not silent:
+        token = state.push("inline_note", "", 0)
+        token.content = f"^[{text}]"
+        token.children = state.md.parseInline(text, state.env)[0].children
+    state.pos = end + 1
     return True
 
 

@@ -52,6 +52,8 @@ class Report:
         return {"sentences": self.sentences, "with_tags": self.tagged, "how": ways, "listed": self.listed}
 
     def line(self) -> str:
+        if not self.sentences:
+            return "nothing to translate: what is code, protected or without letters stays"
         said = f"{self.sentences:,} sentences"
         words = {
             "other": "by a next best translation",

@@ -1,4 +1,4 @@
-"""Messages of programs: gettext's PO, and JSON. Only the strings change; every other character stays."""
+"""Messages of programs in JSON. Only the strings change; every other character stays."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dragoman.documents.flow import Flow
 from dragoman.documents.lexer import scan
-from dragoman.documents.plain import BLOCK, string_flow
+from dragoman.documents.plain import string_flow
 from dragoman.errors import DataError
 
 _JSON = re.compile(
@@ -52,49 +52,3 @@ def _json_escape(text: str) -> str:
 
 def _json_escape_ascii(text: str) -> str:
     return json.dumps(text)[1:-1]
-
-
-_FIELD = re.compile(
-    r"^(?P<key>msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]+"
-    r'(?P<value>"(?:[^"\\]|\\.)*"(?:\s*\n[ \t]*"(?:[^"\\]|\\.)*")*)',
-    re.MULTILINE,
-)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-
-
-def po_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
-    """An empty msgstr is filled from its msgid; what was translated before stays, and so do comments and order."""
-    for entry in scan(chunks, BLOCK):
-        text = entry[0]
-        fields = list(_FIELD.finditer(text))
-        values = {found["key"]: _po_unescape(found["value"]) for found in fields}
-        position = 0
-        for found in fields:
-            key = found["key"]
-            if not key.startswith("msgstr") or values[key] or not values.get("msgid"):
-                continue
-            plural = key not in ("msgstr", "msgstr[0]")
-            source = values.get("msgid_plural", values["msgid"]) if plural else values["msgid"]
-            if not any(map(str.isalpha, source)):
-                continue
-            yield text[position : found.start("value")]
-            # What stays untranslated stays empty: programs then show the msgid, and translators see what is to do.
-            yield replace(string_flow(source, '""'), finish=_po_string)
-            position = found.end("value")
-        yield text[position:]
-
-
-def _po_unescape(value: str) -> str:
-    inner = "".join(found[1] for found in re.finditer(r'"((?:[^"\\]|\\.)*)"', value))
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), inner)
-
-
-def _po_string(text: str) -> str:
-    lines = re.findall(r".*?\n|.+", text, re.DOTALL)
-    written = [f'"{_po_escape(line)}"' for line in lines] or ['""']
-    return written[0] if len(written) == 1 else "\n".join(['""', *written])
-
-
-def _po_escape(text: str) -> str:
-    back = {character: f"\\{letter}" for letter, character in _ESCAPES.items()}
-    return "".join(back.get(character, character) for character in text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from dragoman.errors import UsageError
-from dragoman.options import Alpha, Beam, Checkpoint, Run
+from dragoman.options import Alpha, Beam, Checkpoint, Run, whole
 from dragoman.terminal import say, show
 
 if TYPE_CHECKING:
@@ -39,9 +39,12 @@ def inspect(
         Literal["encoder", "decoder", "cross"], typer.Option(help="Which attention text and png show.")
     ] = "cross",
     layer: Annotated[
-        int | None, typer.Option(min=0, max=1000, help="Of this layer, from 0 [default: the heads that align best].")
+        int | None,
+        typer.Option(parser=whole(0, 1000), help="Of this layer, from 0 [default: the heads that align best]."),
     ] = None,
-    head: Annotated[int | None, typer.Option(min=0, max=1000, help="Of this head, from 0 [default: the mean].")] = None,
+    head: Annotated[
+        int | None, typer.Option(parser=whole(0, 1000), help="Of this head, from 0 [default: the mean].")
+    ] = None,
     change: Annotated[
         list[str] | None,
         typer.Option(metavar="CHANGE", help="cross.0.3:off, cross.0.3:pin@4 or decoder.*:unmask; several times."),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from dragoman.errors import DragomanError, UsageError
-from dragoman.options import AsJson
+from dragoman.options import AsJson, whole
 from dragoman.terminal import say, show
 
 SMOKE = "smoke"  # where in --out smoke runs are kept
@@ -41,7 +41,7 @@ def list_(out: Out = Path("runs/lab"), as_json: AsJson = False) -> None:
 def run(
     names: Names,
     seeds: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Seeds of every arm [default: each experiment's own].")
+        int | None, typer.Option(parser=whole(1, 1000), help="Seeds of every arm [default: each experiment's own].")
     ] = None,
     budget: Annotated[
         str | None, typer.Option(help="Stop before the arm that would not fit, for example 3h or 90m.")

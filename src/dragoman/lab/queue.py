@@ -7,7 +7,6 @@ import hashlib
 import importlib.metadata
 import json
 import statistics
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any, Literal
 from dragoman.errors import DataError
 from dragoman.rundir import write_atomically
 from dragoman.runlog import clock
+from dragoman.telling import to_stderr
 
 Size = Literal["smoke", "small"]
 
@@ -59,7 +59,7 @@ class Queue:
 
     directory: Path  # holds arms/KIND.jsonl
     budget: float | None = None  # seconds
-    say: Callable[[str], None] = lambda line: print(line, file=sys.stderr)
+    say: Callable[[str], None] = to_stderr
     began: float = field(default_factory=time.monotonic)
     _kinds: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     _planned: list[Arm] = field(default_factory=list)

@@ -12,7 +12,6 @@ from dragoman import config as configuration
 from dragoman.config import RunConfig
 from dragoman.errors import UsageError
 from dragoman.options import (
-    MOST_SEED,
     AsJson,
     Changes,
     Checkpoint,
@@ -26,7 +25,9 @@ from dragoman.options import (
     TopK,
     TopP,
     overrides_from,
+    whole,
 )
+from dragoman.ranges import MOST_SEED
 from dragoman.terminal import lines_from, say, show, this_command
 
 Texts = Annotated[list[Path], typer.Option("--text", help="Plain text, one sentence a line (.gz too).")]
@@ -64,15 +65,15 @@ def train_lm(
 def generate(
     runs: Runs,
     prompt: Annotated[str, typer.Option(help="How the text begins.")] = "",
-    count: Annotated[int, typer.Option("-n", "--count", min=1, max=10_000, help="So many texts.")] = 1,
+    count: Annotated[int, typer.Option("-n", "--count", parser=whole(1, 10_000), help="So many texts.")] = 1,
     temperature: Temperature = None,
     top_k: TopK = None,
     top_p: TopP = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="The most probable token each time.")] = False,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="At most so many after the prompt.")
+        int | None, typer.Option(parser=whole(1, 100_000), help="At most so many after the prompt.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Another seed, another text.")] = 0,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Another seed, another text.")] = 0,
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
@@ -162,7 +163,7 @@ def train_mlm(
 def fill(
     run: Run,
     input_: Input = None,
-    best: Annotated[int, typer.Option(min=1, max=100_000, help="So many fillings of each gap.")] = 5,
+    best: Annotated[int, typer.Option(parser=whole(1, 100_000), help="So many fillings of each gap.")] = 5,
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
@@ -215,7 +216,7 @@ def tasks(
     task: Annotated[
         list[str] | None, typer.Option(help="forward, backward, spelling; several times for several [all three].")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the spelling errors.")] = 0,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Of the spelling errors.")] = 0,
 ) -> None:
     """Pairs for one model of several tasks.
 

@@ -25,6 +25,7 @@ from dragoman.options import (
     Steps,
     in_range,
     overrides_from,
+    whole,
 )
 from dragoman.terminal import lines_from, say, show, this_command
 
@@ -52,7 +53,7 @@ def train(
         float, typer.Option(parser=in_range(0, 1000, above=True), help="How often a silver tree is seen in an epoch.")
     ] = 1.0,
     limit: Annotated[
-        int | None, typer.Option(min=1, max=10**12, help="Train on so many of the trees, drawn at random.")
+        int | None, typer.Option(parser=whole(1, 10**12), help="Train on so many of the trees, drawn at random.")
     ] = None,
     units: Annotated[
         Literal["words", "subwords"], typer.Option(help="A token is a word, rare ones by class, or a part of it.")
@@ -121,7 +122,7 @@ def evaluate(
         bool, typer.Option("--compare", help="Also without the constraint, and the right-branching baseline.")
     ] = False,
     unconstrained: Unconstrained = False,
-    limit: Annotated[int | None, typer.Option(min=1, max=10**12, help="Only the first so many trees.")] = None,
+    limit: Annotated[int | None, typer.Option(parser=whole(1, 10**12), help="Only the first so many trees.")] = None,
     output: Annotated[Path | None, typer.Option(help="Keep the parses here, one a line.")] = None,
     beam: Beam = None,
     alpha: Alpha = None,

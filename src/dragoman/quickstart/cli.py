@@ -9,7 +9,8 @@ import typer
 from dragoman import config as configuration
 from dragoman.errors import UsageError
 from dragoman.language_codes import checked_code
-from dragoman.options import AsJson, Changes
+from dragoman.options import AsJson, Changes, in_range, whole
+from dragoman.ranges import MOST_SEED
 from dragoman.terminal import say, show, this_command
 
 
@@ -21,14 +22,18 @@ def quickstart(
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="The run's directory [default: runs/ and the file's name].")] = None,
-    minutes: Annotated[float, typer.Option(min=0.1, help="For everything, from reading to the report.")] = 30.0,
+    minutes: Annotated[
+        float, typer.Option(parser=in_range(0.1, 1e6), help="For everything, from reading to the report.")
+    ] = 30.0,
     source_language: Annotated[
         str | None, typer.Option(help="Its code [default: as the files say, or detected].")
     ] = None,
     target_language: Annotated[
         str | None, typer.Option(help="Its code [default: as the files say, or detected].")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Decides what is held out, and the training.")] = 1,
+    seed: Annotated[
+        int, typer.Option(parser=whole(0, MOST_SEED), help="Decides what is held out, and the training.")
+    ] = 1,
     set_: Changes = None,
     as_json: AsJson = False,
 ) -> None:

@@ -49,6 +49,11 @@ def quickstart(
     say: Say,
 ) -> Ended:
     """A translator from pairs, in about so many minutes. `changes`: settings that the user insists on."""
+    from dragoman.ranks import require_room
+
+    load(None, [("train.seed", seed, "--seed"), ("train.minutes", minutes, "--minutes")])  # both are in their ranges
+    asked = {key: value for key, value, _ in changes}
+    require_room(asked.get("train.processes", 0), asked.get("train.threads", 0))
     run = RunDirectory(out)
     clock = Clock(minutes, _trained_before(run))
     data = prepare_data(paths, run, wanted, seed, say)

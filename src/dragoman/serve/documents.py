@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dragoman.documents.formats import Format, pieces_of
 from dragoman.documents.report import Report
+from dragoman.documents.settings import FormatSettings
 from dragoman.documents.translating import sentences_in, translate_bytes
 from dragoman.errors import UsageError
 from dragoman.serve.pairs import Pair
@@ -64,9 +65,10 @@ async def translate_document(
 
     def translate() -> tuple[bytes, Report]:
         # Counted before anything is translated: what is refused should not have cost much.
-        sentences = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name), interpreter)
+        settings = FormatSettings(target=pair.target)
+        sentences = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), interpreter)
         service.check_count(sum(1 for _ in islice(sentences, service.settings.sentence_limit + 1)))
-        return translate_bytes(content, kind, name, interpreter)
+        return translate_bytes(content, kind, name, interpreter, settings)
 
     try:
         return await loop.run_in_executor(service.document_pool, translate)

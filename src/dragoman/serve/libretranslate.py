@@ -12,8 +12,9 @@ from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from dragoman.documents.flow import Flow
+from dragoman.documents.flow import Flow, nested
 from dragoman.documents.formats import MEDIA_TYPES, SUFFIXES, Format, pieces_of, uncompressed_size
+from dragoman.documents.po import OtherLanguageError
 from dragoman.errors import DataError
 from dragoman.language_codes import language_name
 from dragoman.serve.answers import ERRORS, while_connected
@@ -154,6 +155,8 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
             pair = _pair(service, source, target)
             if pair is not None:
                 content, _ = await while_connected(request, translate_document(service, pair, content, kind, "file"))
+        except OtherLanguageError as error:
+            _refuse(f"Invalid request: {error}")
         except DataError:
             _refuse("Invalid request: file format not supported")
         name = service.files.put(content)
@@ -248,8 +251,9 @@ def _beginning(content: bytes, kind: Format, limit: int) -> str:
     size = 0
     for piece in pieces_of(lambda: io.BytesIO(content), kind, "file"):
         if isinstance(piece, Flow):
-            texts.append(f"{piece.text}\n")
-            size += len(texts[-1])
+            more = [f"{flow.text}\n" for flow in (piece, *nested(piece))]
+            texts += more
+            size += sum(map(len, more))
         if size > limit:
             break
     return "".join(texts)[:limit]

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from dragoman.errors import DataError, UsageError
-from dragoman.options import MOST_SEED, AsJson, EngineChoice, Into, Run
+from dragoman.options import AsJson, EngineChoice, Into, Run, whole
+from dragoman.ranges import MOST_SEED
 from dragoman.terminal import say, show
 
 
@@ -17,7 +18,7 @@ def stress(
     pairs: Annotated[
         Path | None, typer.Option(help="Sentence pairs, of any format [default: its validation text].")
     ] = None,
-    sentences: Annotated[int, typer.Option(min=3, max=10**9, help="So many of them at most.")] = 200,
+    sentences: Annotated[int, typer.Option(parser=whole(3, 10**9), help="So many of them at most.")] = 200,
     least: Annotated[
         list[str] | None, typer.Option("--least", metavar="TEST=VALUE", help='Another limit: --least "typos=0.6".')
     ] = None,
@@ -28,7 +29,7 @@ def stress(
         str | None, typer.Option(help="Its code, for negation [default: as the run says].")
     ] = None,
     to: Into = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of typos and numbers.")] = 1,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Of typos and numbers.")] = 1,
     engine: EngineChoice = "auto",
     as_json: AsJson = False,
 ) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.errors import UsageError
-from dragoman.options import AsJson, Changes, Checkpoint, Minutes, Out, Run, Seed, Steps, overrides_from
+from dragoman.options import AsJson, Changes, Checkpoint, Minutes, Out, Run, Seed, Steps, overrides_from, whole
 from dragoman.terminal import say, show
 
 vit = typer.Typer(
@@ -71,7 +71,7 @@ def evaluate(
 @vit.command(name="show")
 def show_one(
     run: Run,
-    number: Annotated[int, typer.Option(min=0, max=10**9, help="Which of the held-out pictures.")] = 0,
+    number: Annotated[int, typer.Option(parser=whole(0, 10**9), help="Which of the held-out pictures.")] = 0,
     svg: Annotated[Path | None, typer.Option(help="Draw every head's attention into this file.")] = None,
     checkpoint: Checkpoint = None,
 ) -> None:

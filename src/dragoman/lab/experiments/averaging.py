@@ -59,7 +59,8 @@ def measure(arm: Arm, settings: Settings) -> Measured:
             with torch.no_grad():
                 for name, tensor in weights_of(model).items():
                     tensor.copy_(weights[name])
-            outputs = Translator(ReferenceEngine([model], tokenizer), tokenizer, search).translate(sources)
+            translator = Translator(ReferenceEngine([model], tokenizer), tokenizer, search)
+            outputs = translator.translate(sources, whole=True, protect=False)
             found[f"bleu of {count}"] = bleu(outputs, references)
     return found
 

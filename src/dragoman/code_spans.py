@@ -47,8 +47,8 @@ _PATHS = re.compile(
 
 _TEX = re.compile(
     r"\$\$(?!\$)[^$]+\$\$|\\\((?:[^\\]|\\[^()\[\]])+\\\)|\\\[(?:[^\\]|\\[^()\[\]])+\\\]"
-    # As Pandoc has it: no space after the first dollar nor before the last, and no digit after that one.
-    r"|(?<![\\$\w])\$(?![\s$])(?:[^$\\]|\\.)+(?<!\s)\$(?![\d$])",
+    # As Pandoc has it: no space after the first dollar nor before the last; but ${x} and %1$s are placeholders.
+    r"|(?<![\\$\w])\$(?![\s${])(?:[^$\\]|\\.)+(?<!\s)\$(?![\w$])",
     re.DOTALL,
 )
 _MATHEMATICAL = re.compile(r"[\\^_={}<>]|\A[A-Za-z]\Z|[\w)\s][-+*/][\w(\s]")
