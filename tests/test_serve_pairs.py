@@ -1,5 +1,6 @@
 """Which run serves which languages, what the settings refuse, and what is said when there is nothing to serve."""
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from dragoman.identify import LanguageDetector
 from dragoman.language_codes import languages_of
 from dragoman.rundir import RunDirectory
 from dragoman.serve.pairs import Pair, pair_of, pairs_to_serve
-from dragoman.serve.settings import Settings, read_keys
+from dragoman.serve.settings import RANGES, Settings, read_keys
 
 
 def test_a_named_pair() -> None:
@@ -142,10 +143,45 @@ def test_hosts(header: str, here: bool, network: bool, named: bool) -> None:
     assert wide.allows_host(header) is named
 
 
-def test_limits_are_checked() -> None:
-    for wrong in ({"body_limit": 0}, {"port": 70000}, {"rate_limit": -1}, {"workers": 0}):
-        with pytest.raises(UsageError, match="must be"):
-            Settings(**wrong)  # type: ignore[arg-type]
+@pytest.mark.parametrize("name", RANGES)
+def test_every_limit_has_its_range(name: str) -> None:
+    least, most = RANGES[name]
+    Settings(**{name: least})  # type: ignore[arg-type]
+    Settings(**{name: most})  # type: ignore[arg-type]
+    for wrong in (least - 1, most + 1, float("nan"), float("inf"), float("-inf")):
+        with pytest.raises(UsageError, match=r"must be [\d.,]+ to [\d.,]+") as refused:
+            Settings(**{name: wrong})  # type: ignore[arg-type]
+        assert "\n" not in str(refused.value)
+
+
+def test_no_limit_is_without_a_range() -> None:
+    numbers = {field.name for field in dataclasses.fields(Settings) if field.type in (int, float, "int", "float")}
+    assert numbers == RANGES.keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--workers", "100000"], "workers 100000; must be 1 to 1,024"),
+        (["--workers", "-1"], "workers -1; must be 1 to 1,024"),
+        (["--batch-wait", "nan"], "nan is not in the range"),
+        (["--batch-wait", "inf"], "inf is not in the range"),
+        (["--port", "70000"], "port 70000; must be 0 to 65,535"),
+        (["--queue-limit", str(10**30)], "must be 1 to 10,000,000"),
+        (["--sentence-limit", "0"], "sentence limit 0; must be"),
+        (["--allowed-host", ""], "--allowed-host '' is no name of a host"),
+        (["--allowed-host", "http://my.example/"], "is no name of a host"),
+        (["--allowed-host", "my.example:5000"], "is no name of a host"),
+        (["--host", ""], "--host is empty"),
+    ],
+)
+def test_a_setting_out_of_its_range_is_one_line(
+    arguments: list[str], said: str, tiny_run: Path, cli: Callable[..., Any]
+) -> None:
+    ran = cli("serve", "--pair", f"en-eo={tiny_run}", *arguments)
+    assert (ran.code, ran.stdout) == (2, "")
+    (line,) = ran.stderr.splitlines()
+    assert said in line
 
 
 def test_keys_come_from_a_file_and_are_long(tmp_path: Path) -> None:

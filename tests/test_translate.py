@@ -1,9 +1,13 @@
 """Strings in, strings out: in order, line for line, nothing lost on the way."""
 
+import io
+import re
 import shutil
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import pytest
@@ -17,6 +21,7 @@ from dragoman.engines.reference import ReferenceEngine
 from dragoman.errors import ConfigError, DataError, UsageError
 from dragoman.hypotheses import Hypothesis
 from dragoman.sentences import split_text
+from dragoman.terminal import LongWork
 from dragoman.tokenizer import Tokenizer
 from dragoman.translate import Candidate, Translation, Translator
 
@@ -376,3 +381,83 @@ def test_splitting_by_tokens_loses_nothing_and_every_part_fits(text: str, limit:
     parts = split_text(text.strip(), fits)
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert all(map(fits, parts))
+
+
+# However long a line is.
+
+
+def test_a_long_line_asks_for_its_sentences_and_no_more(translator: Translator) -> None:
+    def asked(lines: Sequence[str]) -> list[int]:
+        engine = FixedEngine([5])
+        search = SearchConfig(batch_tokens=200)
+        list(Translator(engine, translator.tokenizer, search).translate_stream(lines, repair=False, protect=False))
+        return sorted(length for batch in engine.batches for length in batch)
+
+    sentences = [f"The dog {number} sees {number} cats." for number in range(300)]
+    assert asked([" ".join(sentences)]) == asked(sentences)
+
+
+def test_how_far_a_long_line_is_is_told(translator: Translator) -> None:
+    told: list[str] = []
+    line = " ".join(["The dog sees the cat."] * 30 + ["The old cat is here."] * 30)
+    small = Translator(FixedEngine([5]), translator.tokenizer, SearchConfig(batch_tokens=60))
+    list(small.translate_stream([line], repair=False, protect=False, tell=told.append))
+    counts = [int(found[1]) for text in told if (found := re.fullmatch(r"(\d+) of 60 sentences", text))]
+    assert counts == sorted(set(counts))
+    assert (counts[0], counts[-1]) == (0, 60)
+    assert len(counts) > 5
+
+
+def test_an_engine_that_forms_batches_is_given_a_long_line_in_portions(translator: Translator) -> None:
+    engine = FixedEngine([5])
+    engine.forms_batches = True
+    small = Translator(engine, translator.tokenizer, SearchConfig(batch_tokens=20))
+    few, many = ["The dog sees the cat."] * 4, ["The dog sees the cat."] * 400
+    small.translate(few, protect=False)
+    assert len(engine.batches) == 1
+    small.translate([" ".join(many)], protect=False)
+    assert len(engine.batches) > 5
+    assert sum(map(len, engine.batches)) == 404
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
+def test_a_wait_shows_how_far_it_is(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr(LongWork, "FIRST", 0.01)
+    monkeypatch.setattr(LongWork, "FIRST_ELSEWHERE", 0.01)
+    with LongWork() as work:
+        work.at("3 of 977 sentences")
+        ends = time.monotonic() + 60
+        while "3 of 977 sentences" not in stream.getvalue():
+            assert time.monotonic() < ends
+            time.sleep(0.01)
+        work.interrupt()
+        if stream.isatty():
+            assert stream.getvalue().endswith("\r\x1b[K")
+        work.at("")
+
+
+def test_nothing_is_said_of_a_short_wait(tiny_run: Path, cli: Callable[..., Any]) -> None:
+    assert cli("translate", tiny_run, stdin="dog\n").stderr == ""
+
+
+def test_the_command_shows_how_far_a_long_line_is(
+    tiny_run: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LongWork, "FIRST_ELSEWHERE", 0.01)
+    found = Translator._find
+
+    def slow(self: Translator, *given: Any) -> Any:
+        done = found(self, *given)
+        time.sleep(0.2)
+        return done
+
+    monkeypatch.setattr(Translator, "_find", slow)
+    ran = cli("translate", tiny_run, stdin="The dog sees the cat. " * 20 + "\n")
+    assert ran.code == 0
+    assert re.search(r"translating: \d+ of \d+ sentences", ran.stderr)

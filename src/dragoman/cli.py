@@ -65,7 +65,7 @@ from dragoman.quickstart.cli import quickstart
 from dragoman.ranges import MOST_BEAM, MOST_SEED
 from dragoman.serve.cli import serve
 from dragoman.stress.cli import stress
-from dragoman.terminal import lines_from, say, settle, show, this_command
+from dragoman.terminal import LongWork, lines_from, say, settle, show, this_command
 from dragoman.vision.cli import vit
 
 app = typer.Typer(
@@ -237,40 +237,51 @@ def translate(
         identity: list[object] = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep]
         identity += [whole_lines, protect, corrections and corrections.stat().st_mtime_ns]
         identity += [min_confidence, mark, repair, translator.calibration if rate else None, translator.tag]
-        translate_file(
-            translator,
-            input_,
-            output,
-            text_of,
-            identity=identity,
-            n_best=n_best,
-            seed=seed,
+        with LongWork() as work:
+            translate_file(
+                translator,
+                input_,
+                output,
+                text_of,
+                identity=identity,
+                n_best=n_best,
+                seed=seed,
+                scores=scores,
+                required=required,
+                repair=repair,
+                rate=rate,
+                whole=whole_lines,
+                protect=protect,
+                say=say,
+                tell=work.at,
+            )
+        return
+    lines = lines_from(input_, "translate")
+    # A person who types wants each answer at once; a file is sorted by length in windows.
+    window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
+    with LongWork() as work:
+
+        def warn(line: str) -> None:
+            work.interrupt()
+            say(line)
+
+        for translation in translator.translate_stream(
+            lines,
+            n_best,
+            seed,
+            window,
+            warn=warn,
             scores=scores,
             required=required,
             repair=repair,
             rate=rate,
             whole=whole_lines,
             protect=protect,
-            say=say,
-        )
-        return
-    lines = lines_from(input_, "translate")
-    # A person who types wants each answer at once; a file is sorted by length in windows.
-    window = 1 if input_ is None and sys.stdin.isatty() else WINDOW
-    for translation in translator.translate_stream(
-        lines,
-        n_best,
-        seed,
-        window,
-        warn=say,
-        scores=scores,
-        required=required,
-        repair=repair,
-        rate=rate,
-        whole=whole_lines,
-        protect=protect,
-    ):
-        show(text_of(translation).removesuffix("\n"))
+            tell=work.at,
+        ):
+            work.interrupt()
+            show(text_of(translation).removesuffix("\n"))
+            work.at("")
 
 
 @app.command()

@@ -36,7 +36,7 @@ _ROOTS = (
 _SPACED = r"Program Files(?: \(x86\))?|Documents and Settings"
 _PATHS = re.compile(
     # C:\Users\x, \\server\share
-    rf"(?<!\w)(?:[A-Za-z]:[\\/]|\\\\(?=\w))(?:{_SPACED}|[^\s\\/:*?\"<>|,;()\[\]{{}}«»“”‘’']+|[\\/])*{_PATH_END}"
+    rf"(?<!\w)(?:[A-Za-z]:[\\/]|\\\\(?=\w))(?:{_SPACED}|[^\s:*?\"<>|,;()\[\]{{}}«»“”‘’'])*{_PATH_END}"
     # ~/x, ./x, ../x
     rf"|(?<![\w.~/])(?:~|\.\.?)/(?:{_NAME}|/|\*)*{_PATH_END}"
     # /usr/lib/x, /etc; not </b>, //, nor the second half of and/or

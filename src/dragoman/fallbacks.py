@@ -81,10 +81,12 @@ def stretches(sentence: SourceSentence, cuts: Iterable[int] = ()) -> list[Stretc
     """The sentence cut at these places and around all that must stay."""
     text, stay = sentence.text, protected_spans(sentence.text, sentence.kept)
     edges = {0, len(text), *cuts} | {edge for span in stay for edge in (span.start, span.end)}
-    return [
-        Stretch(first, text[first:last], any(span.start <= first < span.end for span in stay))
-        for first, last in pairwise(sorted(edges))
-    ]
+    found, number = [], 0
+    for first, last in pairwise(sorted(edges)):
+        while number < len(stay) and stay[number].end <= first:
+            number += 1
+        found.append(Stretch(first, text[first:last], number < len(stay) and stay[number].start <= first))
+    return found
 
 
 def translate_stretches(

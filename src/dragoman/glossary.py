@@ -11,6 +11,7 @@ grammar needs must be in the file.
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,8 +75,8 @@ def all_required(*rules: Requirements) -> Requirements:
     def required(text: str) -> list[Required]:
         found: dict[Required, int] = {}
         for rule in rules:
-            asked = list(rule(text))
-            found |= {term: max(found.get(term, 0), asked.count(term)) for term in asked}
+            asked = Counter(rule(text))
+            found |= {term: max(found.get(term, 0), count) for term, count in asked.items()}
         return [term for term, count in found.items() for _ in range(count)]
 
     return required
@@ -89,12 +90,6 @@ class Entry:
     @property
     def any_case(self) -> bool:
         return self.source == self.source.lower()
-
-    def stands_at(self, text: str, start: int) -> bool:
-        found = text[start : start + len(self.source)]
-        return (found.lower() if self.any_case else found) == self.source and not (
-            inside_a_word(text, start) or inside_a_word(text, start + len(self.source))
-        )
 
 
 @dataclass(frozen=True)
@@ -110,12 +105,14 @@ class Glossary:
     """Terms of any number: a line is looked up by its words, not by the terms."""
 
     entries: tuple[Entry, ...]
-    _by_first_unit: dict[str, list[Entry]] = field(init=False, repr=False, compare=False)
+    # Of terms that begin with the same word, by their length, the longest first: each by its text.
+    _by_first_unit: dict[str, dict[int, dict[str, Entry]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        index: dict[str, list[Entry]] = {}
+        index: dict[str, dict[int, dict[str, Entry]]] = {}
         for entry in sorted(self.entries, key=lambda entry: -len(entry.source)):
-            index.setdefault(_UNIT.findall(entry.source.lower())[0], []).append(entry)
+            lengths = index.setdefault(_UNIT.findall(entry.source.lower())[0], {})
+            lengths.setdefault(len(entry.source), {})[entry.source] = entry
         object.__setattr__(self, "_by_first_unit", index)
 
     @classmethod
@@ -159,14 +156,26 @@ class Glossary:
             start = unit.start()
             if start < free:
                 continue
-            for entry in self._by_first_unit.get(unit[0].lower(), ()):
-                if entry.stands_at(text, start):
-                    free = start + len(entry.source)
+            for length, entries in self._by_first_unit.get(unit[0].lower(), {}).items():
+                entry = _entry_at(text, start, length, entries)
+                if entry is not None:
+                    free = start + length
                     yield Match(entry, start, free, Required(entry.forms or (text[start:free],)))
                     break
 
     def required(self, text: str) -> list[Required]:
         return [match.required for match in self.matches(text)]
+
+
+def _entry_at(text: str, start: int, length: int, entries: dict[str, Entry]) -> Entry | None:
+    """The term of this length that stands here: as it is written, or else in any case."""
+    here = text[start : start + length]
+    entry = entries.get(here)
+    if entry is None and (lower := entries.get(here.lower())) is not None and lower.any_case:
+        entry = lower
+    if entry is None or inside_a_word(text, start) or inside_a_word(text, start + length):
+        return None
+    return entry
 
 
 def is_word_character(character: str) -> bool:
@@ -187,12 +196,11 @@ def inside_a_word(text: str, place: int) -> bool:
 def occurrences(text: str, form: str) -> int:
     """How often a form stands in a text as whole words; with a capital too, where a sentence may begin."""
     count, place = 0, 0
-    spellings = {form, capitalised(form)}
-    while place < len(text):
-        here = text[place : place + len(form)]
-        fits = here in spellings and not (inside_a_word(text, place) or inside_a_word(text, place + len(form)))
+    either = re.compile("|".join(map(re.escape, {form, capitalised(form)})))
+    while found := either.search(text, place):
+        fits = not (inside_a_word(text, found.start()) or inside_a_word(text, found.end()))
         count += fits
-        place += len(form) if fits else 1
+        place = found.end() if fits else found.start() + 1
     return count
 
 

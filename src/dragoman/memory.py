@@ -10,14 +10,16 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import SequenceMatcher
 from pathlib import Path
+
+from rapidfuzz.distance import Indel
 
 from dragoman.errors import DataError, UsageError
 
 LIKE_ENOUGH = 0.6  # the share of characters that two sentences have in common, in order
 _LOOKED_AT = 25  # of those that share the rarest words
 _WORDS = 40  # of a sentence that are looked for
+_LONGEST = 1000  # characters of a sentence that is compared with others: a longer one is a text
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS corrections (
@@ -91,7 +93,7 @@ class Memory:
     def similar(self, pair: str, source: str, least: float = LIKE_ENOUGH) -> Suggestion | None:
         """The most similar sentence that was corrected, if it is similar enough, and not the same."""
         key = _key(source)
-        words = list(dict.fromkeys(re.findall(r"\w+", key)))[:_WORDS]
+        words = list(dict.fromkeys(re.findall(r"\w+", key)))[:_WORDS] if len(key) <= _LONGEST else []
         if not words:
             return None
         query = " OR ".join(f'"{word}"' for word in words)
@@ -101,7 +103,8 @@ class Memory:
                 "WHERE corrected_words MATCH ? AND c.pair = ? AND c.key != ? ORDER BY rank LIMIT ?",
                 (query, pair, key, _LOOKED_AT),
             ).fetchall()
-        found = [Suggestion(other, target, likeness(key, other)) for other, target in rows]
+        near = [(other, target) for other, target in rows if len(other) <= _LONGEST]
+        found = [Suggestion(other, target, likeness(key, other)) for other, target in near]
         best = max(found, key=lambda suggestion: suggestion.score, default=None)
         return best if best is not None and best.score >= least else None
 
@@ -119,7 +122,8 @@ class Memory:
 
 
 def likeness(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+    """The share of characters that both have in common, in order: 1 where they are the same."""
+    return Indel.normalized_similarity(one, other)
 
 
 def _key(text: str) -> str:

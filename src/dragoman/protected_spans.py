@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dragoman.code_spans import code_spans
 from dragoman.glossary import KEPT_PATTERNS, inside_a_word, is_word_character
@@ -74,10 +74,14 @@ def protected_spans(text: str, also: Sequence[str] = (), source: str | None = No
             found.append(ProtectedSpan(kind, text[start:end], start, end))
             free[start:end] = "\0" * (end - start)
 
-    for stretch in sorted(set(also), key=len, reverse=True):
-        places = _alone if _alone(text if source is None else source, stretch) else _anywhere
-        for start, end in places(text, stretch):
-            take("code", start, end)
+    if also:
+        original = text if source is None else source
+        here, there = _places(text, also), _places(original, also)
+        for stretch in sorted(here, key=len, reverse=True):
+            by_itself = any(not _goes_on(original, *place) for place in there.get(stretch, ()))
+            for place in here[stretch]:
+                if not (by_itself and _goes_on(text, *place)):
+                    take("code", *place)
     # Of those that overlap, the one that begins first: a path in a tag is the tag's, {1} in a formula the formula's.
     exact = [(*match.span(), kind) for kind, pattern in _EXACT for match in pattern.finditer(text)]
     exact += [(start, end, "code") for start, end in code_spans(text)]
@@ -156,17 +160,28 @@ def _marks_outside(text: str, spans: Sequence[ProtectedSpan]) -> list[str]:
     return _STRUCTURE.findall("".join([*rest, text[position:]]))
 
 
-def _alone(text: str, stretch: str) -> list[tuple[int, int]]:
-    """Where a stretch stands by itself: the C of "C'est" or "Cat" is not the key C."""
-    return [place for place in _anywhere(text, stretch) if not _goes_on(text, *place)]
-
-
-def _anywhere(text: str, stretch: str) -> list[tuple[int, int]]:
-    return [(found.start(), found.end()) for found in re.finditer(re.escape(stretch), text)]
+def _places(text: str, stretches: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+    """Where each of the stretches stands, if anywhere, none of its places overlapping another. The text is read once
+    for all of them: they are looked up letter by letter in a tree."""
+    tree: dict[str, Any] = {}
+    for stretch in stretches:
+        node = tree
+        for character in stretch:
+            node = node.setdefault(character, {})
+        node[""] = stretch
+    found: dict[str, list[tuple[int, int]]] = {}
+    for start in range(len(text)):
+        node, end = tree, start
+        while end < len(text) and (below := node.get(text[end])) is not None:
+            node, end = below, end + 1
+            if "" in node and ((places := found.setdefault(node[""], [])) == [] or places[-1][1] <= start):
+                places.append((start, end))
+    return found
 
 
 def _goes_on(text: str, start: int, end: int) -> bool:
-    """Whether a word goes on before or after this span; after it, behind an apostrophe too."""
+    """Whether a word goes on before or after this span; after it, behind an apostrophe too: the C of "C'est" or "Cat"
+    is not the key C."""
     after = end + 1 if text[end : end + 1] in ("'", "’") else end
     return inside_a_word(text, start) or (
         is_word_character(text[end - 1]) and after < len(text) and is_word_character(text[after])

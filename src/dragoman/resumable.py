@@ -26,6 +26,7 @@ from dragoman.corpus import read_lines
 from dragoman.errors import DragomanError, UsageError
 from dragoman.glossary import Requirements
 from dragoman.rundir import RunDirectory, read_json, write_atomically
+from dragoman.telling import Say, nobody
 from dragoman.translate import WINDOW, Translator
 from dragoman.translations import Translation
 
@@ -53,10 +54,11 @@ def translate_file(
     whole: bool = False,
     protect: bool = True,
     say: Callable[[str], None],
+    tell: Say = nobody,
     window: int = WINDOW,
 ) -> None:
     """`write` makes the text of one translation, with its line feeds. `identity`: all that the output depends on beside
-    the input, this window and the translator's search settings."""
+    the input, this window and the translator's search settings. `tell` is given how far a window is."""
     if output.is_dir():
         raise UsageError(f"--output {output}: a directory; name a file")
     if output.exists() and source.exists() and output.samefile(source):
@@ -85,6 +87,7 @@ def translate_file(
                     rate=rate,
                     whole=whole,
                     protect=protect,
+                    tell=tell,
                 )
                 file.write("".join(map(write, translations)).encode())
                 to_disk(file)

@@ -166,12 +166,18 @@ def unpacked(bundle: Path) -> Path:
     return directory
 
 
+LARGE, MOST_RATIO = 64 << 20, 20  # bytes, and times its size: weights hardly shrink when they are packed
+
+
 def unpack(bundle: Path, directory: Path) -> None:
     """The run's files from a bundle into a new directory, each held against its hash in card.json."""
     import zipfile
 
     try:
         with zipfile.ZipFile(bundle) as archive, replacing(directory) as temporary:
+            size = sum(info.file_size for info in archive.infolist())
+            if size > LARGE and size > MOST_RATIO * bundle.stat().st_size:
+                raise DataError(f"{bundle}: unpacks to {size:,} bytes, far more than any run; do not trust this bundle")
             temporary.mkdir()
             for name, recorded in json.loads(archive.read("card.json"))["files"].items():
                 if not re.fullmatch(r"[\w-][\w.-]*", name):  # a name, not a path: nothing is written elsewhere

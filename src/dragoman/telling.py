@@ -56,11 +56,11 @@ class Told:
             self.say(line)
         except Exception as error:
             self.error = self.error or error  # raised when the work is done: nobody is told in the middle of it
-            self.say = _nowhere
+            self.say = nobody
 
 
-def _nowhere(line: str) -> None:
-    pass
+def nobody(line: str) -> None:
+    """Told where nobody asked."""
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def telling(say: Say | None) -> Iterator[Told]:
     if say is to_stderr:
         yield Told(to_stderr)
         return
-    told = Told(say or _nowhere)
+    told = Told(say or nobody)
     reading, writing = os.pipe()
     listener = threading.Thread(target=_listen, args=(reading, told))
     listener.start()

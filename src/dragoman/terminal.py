@@ -70,6 +70,65 @@ def waiting(what: str, first: float = 2.0) -> Iterator[None]:
             teller.join()
 
 
+class LongWork:
+    """Says on stderr how far a command is, whenever it has shown nothing for some seconds: on a terminal in a line that
+    moves, else in further lines at growing distances."""
+
+    FIRST, FIRST_ELSEWHERE = 2.0, 10.0  # seconds; where there is no terminal
+
+    def __init__(self) -> None:
+        self._stream = sys.stderr
+        self._moves = self._stream is not None and self._stream.isatty()
+        self._text = ""
+        self._shown = False  # a line that is to be taken away again
+        self._since = time.monotonic()
+        self._pause = self.FIRST if self._moves else self.FIRST_ELSEWHERE
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._teller = threading.Thread(target=self._tell, daemon=True)
+
+    def __enter__(self) -> "LongWork":
+        if self._stream is not None:
+            self._teller.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._stream is not None:
+            self._teller.join()
+        self.interrupt()
+
+    def at(self, text: str) -> None:
+        self._text = text
+
+    def interrupt(self) -> None:
+        """Something else is shown now: the line goes, and the seconds are counted anew."""
+        with self._lock:
+            self._since = time.monotonic()
+            if self._shown:
+                self._shown = False
+                self._write("\r\x1b[K")
+
+    def _tell(self) -> None:
+        began, pause = self._since, self._pause
+        while not self._ended.wait(min(1.0, pause)):
+            with self._lock:
+                waited = time.monotonic() - self._since
+                if waited < pause or not self._text:
+                    pause = self._pause if waited < self._pause else pause
+                    continue
+                seconds = int(time.monotonic() - began)
+                line = f"  translating: {self._text}, {seconds // 60}:{seconds % 60:02d}"
+                self._write(f"\r{line}\x1b[K" if self._moves else f"{line}\n")
+                self._shown = self._moves
+                pause = self._pause if self._moves else waited + min(30.0, max(1.0, waited))
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # nobody reads it any more: no reason to stop working
+            self._stream.write(text)
+            self._stream.flush()
+
+
 def write_file(path: Path, content: bytes) -> None:
     """A file is replaced when all of it is there; a pipe or a device is written to, and stays what it is."""
     from dragoman.rundir import write_atomically

@@ -24,6 +24,7 @@ from dragoman.memory import Memory
 from dragoman.protected_spans import has_words
 from dragoman.rundir import RunDirectory, require_task
 from dragoman.sentences import Segment, cut_to_fit, join, segments
+from dragoman.telling import Say, nobody
 from dragoman.tokenizer import Tokenizer, load_tokenizer
 from dragoman.translations import Candidate, How, SourceSentence, Translation
 from dragoman.words import words_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 # Lines that are sorted by length together when text is streamed: enough for batches of like length.
 WINDOW = 2000
+PORTION = 16  # batches given at a time to an engine that forms them itself: in between it is told how far it is
 AGAIN = 64  # sentences that are decoded again together
 MOST_SCORED_TOKENS = 4096  # of a side: attention takes memory by the square of its length, and nothing is split here
 
@@ -53,6 +55,7 @@ class _Wishes(NamedTuple):
     repair: bool
     rate: bool
     protect: bool
+    tell: Say = nobody
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,7 @@ class Translator:
         rate: bool = False,
         whole: bool = False,
         protect: bool = True,
+        tell: Say = nobody,
     ) -> Iterator[Translation]:
         """Translations as they come, in the order of the lines, `window` lines in memory at a time.
 
@@ -202,16 +206,17 @@ class Translator:
         for warnings and random draws. required: of a sentence, the words that its translation must hold; such are
         the reference engine's. repair: what loops, copies, runs away or is empty is decoded again, without repeats.
         protect: what must come through (numbers, addresses, placeholders, emoji) does, or the line is named.
-        rate: with confidences, where the run is calibrated.
+        rate: with confidences, where the run is calibrated. tell: is given how far the work is, again and again.
         """
         if required is not None and self.search.sampling:
             raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
         lines = iter(lines)
         while chunk := list(islice(lines, window)):
             stripped = [line.strip() for line in chunk]
+            tell(f"{len(chunk):,} lines to cut")
             cut = [self._cut(line, number, warn, whole) for number, line in enumerate(stripped, start=first_line)]
             texts = [SourceSentence(part.text) for parts in cut for part in parts]
-            wishes = _Wishes(seed + first_line, scores, required, repair, rate, protect)
+            wishes = _Wishes(seed + first_line, scores, required, repair, rate, protect, tell)
             found = iter(self._translate_sentences(texts, n_best, wishes))
             for number, (line, parts) in enumerate(zip(stripped, cut, strict=True), start=first_line):
                 translation = _of_line(line, parts, [next(found) for _ in parts])
@@ -312,14 +317,16 @@ class Translator:
             _Part(text, ids, tuple(wishes.required(text) if wishes.required is not None else ()) + tuple(asked))
             for text, ids, asked in zip(texts, encoded, more, strict=True)
         ]
-        found = self._find(parts, n_best, wishes.seed, wishes.scores or n_best > 1)
+        found = self._find(parts, n_best, wishes.seed, wishes.scores or n_best > 1, wishes.tell)
         best = [some[0].ids for some in found if some]
         decoded = dict(zip(best, self.tokenizer.decode_batch(best), strict=True))  # together, which is quicker
         faults = [self._faults(part, some, decoded) for part, some in zip(parts, found, strict=True)]
         repaired: list[tuple[Fault, ...]] = [()] * len(parts)
         if wishes.repair and any(faults) and not self.search.sampling:
             wrong = [index for index, some in enumerate(faults) if some]
-            again = self._find_again([parts[i] for i in wrong], [found[i] for i in wrong], [faults[i] for i in wrong])
+            again = self._find_again(
+                [parts[i] for i in wrong], [found[i] for i in wrong], [faults[i] for i in wrong], wishes.tell
+            )
             for index, (hypotheses, left) in zip(wrong, again, strict=True):
                 repaired[index] = tuple(fault for fault in faults[index] if fault not in left)
                 found[index], faults[index] = hypotheses, left
@@ -338,16 +345,22 @@ class Translator:
             for index, text in enumerate(texts)
         ]
 
-    def _find(self, parts: "Sequence[_Part]", n_best: int, seed: int, scores: bool) -> list[list[Hypothesis]]:
+    def _find(
+        self, parts: "Sequence[_Part]", n_best: int, seed: int, scores: bool, tell: Say = nobody
+    ) -> list[list[Hypothesis]]:
         """The hypotheses of each part; those with required words by the engine that can do that."""
         found: list[list[Hypothesis]] = [[] for _ in parts]
         free = [index for index, part in enumerate(parts) if not part.required]
+        done = 0
+        tell(f"0 of {len(parts):,} sentences")
         for batch in self._batches([len(parts[index].ids) for index in free]):
             indices = [free[number] for number in batch]
             sources = [parts[index].ids for index in indices]
             hypotheses = self.engine.translate(sources, self.search, n_best, seed + batch[0], scores)
             for index, candidates in zip(indices, hypotheses, strict=True):
                 found[index] = candidates
+            done += len(batch)
+            tell(f"{done:,} of {len(parts):,} sentences")
         bound = [index for index, part in enumerate(parts) if part.required]
         for batch in batches_of_like_length([len(parts[index].ids) for index in bound], self.search.batch_tokens // 4):
             indices = [bound[number] for number in batch]
@@ -360,6 +373,8 @@ class Translator:
             for index, candidates in zip(indices, hypotheses, strict=True):
                 # None: a vocabulary that cannot spell it where it must stand. Rather a translation without the term.
                 found[index] = candidates or self.engine.translate([parts[index].ids], self.search, n_best)[0]
+            done += len(batch)
+            tell(f"{done:,} of {len(parts):,} sentences")
         return found
 
     def evidence(self, lines: Sequence[str]) -> list[Evidence | None]:
@@ -401,6 +416,7 @@ class Translator:
         parts: "Sequence[_Part]",
         found: Sequence[list[Hypothesis]],
         faults: Sequence[tuple[Fault, ...]],
+        tell: Say,
     ) -> list[tuple[list[Hypothesis], tuple[Fault, ...]]]:
         """Without repeats and, where it copied, without the source's own stretches: first of three tokens, then of
         two. The best of those with the fewest faults comes first, and what was found before after it."""
@@ -409,7 +425,10 @@ class Translator:
         bound = [bool(part.required) or "copy" in some for part, some in zip(parts, faults, strict=True)]
         for size, kind in product((3, 2), (False, True) if self._can_constrain else (False,)):
             wrong = [i for i, (_, some) in enumerate(best) if some and bound[i] is kind]
+            done = 0
             for indices in _of_one_length(wrong, lambda index: len(parts[index].ids)):
+                tell(f"{done:,} of {len(wrong):,} sentences once more")
+                done += len(indices)
                 hypotheses = self._without_repeats([(parts[i], faults[i]) for i in indices], size, kind)
                 for index, some in zip(indices, hypotheses, strict=True):
                     left = self._faults(parts[index], some, {})
@@ -473,10 +492,12 @@ class Translator:
         )
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """What the engine is given at a time: indices of like length, or all."""
-        if self.engine.forms_batches:
-            return iter([list(range(len(lengths)))] if lengths else [])
-        return batches_of_like_length(lengths, self.search.batch_tokens)
+        """What the engine is given at a time: indices of like length, or all, unless they are very many."""
+        if not self.engine.forms_batches:
+            return batches_of_like_length(lengths, self.search.batch_tokens)
+        if sum(lengths) > PORTION * self.search.batch_tokens:
+            return batches_of_like_length(lengths, PORTION * self.search.batch_tokens)
+        return iter([list(range(len(lengths)))] if lengths else [])
 
 
 def _calibration_of(runs: Sequence[RunDirectory], tokenizer: Tokenizer, checkpoint: str | None) -> Calibration | None:

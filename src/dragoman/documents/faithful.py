@@ -108,13 +108,14 @@ def _placed(
 def _in_pieces(flow: Flow, sentence: Sentence, interpreter: Interpreter) -> list[Item]:
     """Translated between the marks and between what must stay, in the order of the source."""
     place = places_in(sentence)
-    marks = [(place(flow.marks[number].at), number) for number in sentence.marks]
-    parts = stretches(_asked(sentence), [at for at, _ in marks])
+    marks: dict[int, list[Item]] = {}
+    for number in sentence.marks:
+        marks.setdefault(place(flow.marks[number].at), []).append(number)
+    parts = stretches(_asked(sentence), marks)
     texts, _ = translate_stretches(
         parts, lambda wanted: interpreter.translate([SourceSentence(text) for text in wanted])
     )
     items: list[Item] = []
     for part, text in zip(parts, texts, strict=True):
-        items += [number for at, number in marks if at == part.start]
-        items.append(text)
-    return [*items, *(number for at, number in marks if at == len(sentence.text))]
+        items += [*marks.get(part.start, ()), text]
+    return [*items, *marks.get(len(sentence.text), ())]

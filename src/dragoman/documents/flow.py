@@ -81,7 +81,8 @@ def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Se
     found = []
     for start, end in spans:
         text, origin = _on_one_line(plain, start, end)
-        kept = tuple(flow.text[first:last] for first, last in flow.kept if start <= first and last <= end)
+        near = flow.kept[bisect_left(flow.kept, (start, 0)) : bisect_left(flow.kept, (end, 0))]
+        kept = tuple(flow.text[first:last] for first, last in near if last <= end)
         if has_words(text, kept):
             inner = _inside(flow.marks, ranges, start, end)
             found.append(Sentence(text, start, end, origin, inner, kept))
@@ -129,11 +130,11 @@ def assemble(flow: Flow, sentences: Sequence[Sentence], said: Sequence[Sequence[
 def merged(items: Sequence[Item]) -> list[Item]:
     """Text that follows text is one."""
     found: list[Item] = []
-    for item in items:
-        if isinstance(item, str) and found and isinstance(found[-1], str):
-            found[-1] += item
-        elif item != "":
-            found.append(item)
+    for is_text, run in itertools.groupby(items, lambda item: isinstance(item, str)):
+        if not is_text:
+            found += run
+        elif text := "".join(map(str, run)):
+            found.append(text)
     return found
 
 
@@ -245,6 +246,7 @@ class FlowBuilder:
         self.styles: dict[int | None, tuple[str, str]] = {}
         self.verbatim: set[int] = set()
         self.length = 0
+        self._last = " "  # character
         self._elements = 0
         self._open: list[tuple[str, int]] = []
         self._never_closed: set[int] = set()
@@ -255,6 +257,7 @@ class FlowBuilder:
         self.text.append(text)
         self.raw.append(raw)
         self.length += len(text)
+        self._last = text[-1:] or self._last
 
     def add_point(self, raw: "Sequence[str | Flow]", breaks: bool = False, divides: bool = False) -> None:
         glued = self._after_a_word('.,;:!?)»”’"')
@@ -296,8 +299,7 @@ class FlowBuilder:
         )
 
     def _after_a_word(self, or_one_of: str = "") -> bool:
-        last = next((text[-1] for text in reversed(self.text) if text), " ")
-        return last.isalnum() or last in or_one_of
+        return self._last.isalnum() or self._last in or_one_of
 
     @staticmethod
     def _alone(mark: Mark) -> Mark:

@@ -3,7 +3,9 @@
 import codecs
 import importlib.util
 import io
+import lzma
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -45,8 +47,12 @@ Open = Callable[[], BinaryIO]
 Write = Callable[[Iterable[str | Flow]], Iterator[str]]
 
 CHUNK = 1 << 16
+LARGE, MOST_RATIO = 64 << 20, 200  # bytes of an archive, and times its size: a book of one word comes to some 100
 # Of an archive: damaged, encrypted, or packed in a way that is not known here.
-_DAMAGE = (zipfile.BadZipFile, EOFError, zlib.error, RuntimeError, NotImplementedError)
+_DAMAGE = (
+    zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError, zlib.error, lzma.LZMAError,
+    struct.error,
+)  # fmt: skip
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -200,9 +206,15 @@ def _member_blocks(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -
 
 def _archive(stream: BinaryIO, name: str) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(stream)
-    except zipfile.BadZipFile:
+        archive = zipfile.ZipFile(stream)
+    except _DAMAGE:
         raise DataError(f"{name}: not a DOCX or ODT file, which are ZIP archives; save the document again") from None
+    size, packed = (sum(getattr(info, name) for info in archive.infolist()) for name in ("file_size", "compress_size"))
+    if size > LARGE and size > MOST_RATIO * packed:
+        raise DataError(
+            f"{name}: unpacks to {size:,} bytes, {size // max(1, packed):,} times its size; no document does"
+        )
+    return archive
 
 
 def _part(kind: Format) -> re.Pattern[str]:

@@ -3,10 +3,10 @@
 import html
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 
 from dragoman.documents.flow import Flow, FlowBuilder
-from dragoman.documents.lexer import RAW_TEXT, Token, attribute, element, html_tokens
+from dragoman.documents.lexer import RAW_TEXT, Token, Tokens, attribute, element, html_tokens
 from dragoman.documents.settings import DEFAULTS, FormatSettings
 
 _INLINE = frozenset(
@@ -25,19 +25,18 @@ LONGESTCOPIED = 60  # characters: longer code in a sentence is passed by, not re
 
 
 def html_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> Iterator[str | Flow]:
-    tokens: Iterator[Token] = html_tokens(chunks)
+    tokens = Tokens(html_tokens(chunks))
     builder = FlowBuilder()
     while (token := next(tokens, None)) is not None:
         kept = token.kind == "start" and stays(token.name, token.raw, settings)
         if token.kind == "text":
             builder.add_text(html.unescape(token.raw), token.raw)
         elif token.kind == "start" and (token.name in COPIED or (kept and token.name in _INLINE)):
-            whole = element(tokens, token)
-            if whole[-1].kind == "end" and whole[-1].name == token.name:
+            whole = tokens.whole_element(token)
+            if whole is not None:
                 _copy(builder, whole)
             else:  # never closed: a tag like others
                 builder.open(token.name, [token.raw])
-                tokens = chain(whole[1:], tokens)
         elif token.kind == "start" and (kept or token.name in _UNTOUCHED):
             yield from flow_of(builder)
             builder = FlowBuilder()
@@ -52,7 +51,7 @@ def html_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> I
                 ahead = ahead[len(inner) + 1 :]
             else:
                 builder.open(token.name, tag_pieces(token))
-            tokens = chain(ahead, tokens)
+            tokens.put_back(ahead)
         elif token.kind == "start" and token.name in _INLINE:
             builder.open(token.name, tag_pieces(token))
         elif token.kind == "end" and token.name in _INLINE | COPIED:

@@ -5,7 +5,8 @@ matters here is told apart: tags, text, and all else. Entities of a document's o
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -21,8 +22,8 @@ class Token(NamedTuple):
 # What is never closed goes on to the end, as browsers have it; and no attempt looks further than the next tag, so that
 # a page of a million opening brackets takes no longer than another.
 _MARKUP = re.compile(
-    r"(?P<other><!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<![^>]*>)"
-    r"|<(?P<slash>/?)(?P<name>[A-Za-z_][^\s/>]*)(?P<rest>(?:\"[^\"]*\"|'[^']*'|[^'\"<>])*+)>"
+    r"(?P<other><!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<![^>]*(?:>|\Z))"
+    r"|<(?P<slash>/?)(?P<name>[A-Za-z_][^\s/<>]*+)(?P<rest>(?:\"[^\"]*\"|'[^']*'|[^'\"<>])*+)>"
     r"|(?P<text>[^<]+|<)",
     re.DOTALL,
 )
@@ -58,7 +59,7 @@ def scan(chunks: Iterable[str], pattern: re.Pattern[str] | Callable[[], re.Patte
             return
         yield found
         at = found.end()
-        if at > 1 << 16:
+        if at > max(1 << 16, len(buffer) // 2):  # half at least: a buffer of any size is copied once, not for each cut
             buffer, at = buffer[at:], 0
 
 
@@ -110,8 +111,48 @@ def _tokens(
         yield Token("text", "", "".join(text))
 
 
-def element(tokens: Iterator[Token], start: Token) -> list[Token]:
-    """The tokens of an element from its start, which was read, to its end or the end of all."""
+class Tokens(Iterator[Token]):
+    """Tokens of which some may be looked at and put back. Of each the number in its order is known."""
+
+    def __init__(self, tokens: Iterable[Token]) -> None:
+        self._coming = iter(tokens)
+        self._back: deque[Token] = deque()
+        self._read = 0
+        # Of names whose elements were looked for in vain: which of their starts have no end.
+        self._unclosed: dict[str, set[int]] = {}
+
+    def __next__(self) -> Token:
+        token = self._back.popleft() if self._back else next(self._coming)
+        self._read += 1
+        return token
+
+    def put_back(self, tokens: Sequence[Token]) -> None:
+        self._back.extendleft(reversed(tokens))
+        self._read -= len(tokens)
+
+    def whole_element(self, start: Token) -> list[Token] | None:
+        """The element of the start that was just read; None: it has no end, and no further token is read. All that
+        comes is looked through once for a name, however many of its elements have no end."""
+        first = self._read
+        if first in self._unclosed.get(start.name, ()):
+            return None
+        found = element(self, start)
+        if found[-1].kind == "end" and found[-1].name == start.name:
+            return found
+        open_starts = [first]
+        for number, token in enumerate(found[1:], start=first + 1):
+            if token.name == start.name and token.kind == "start":
+                open_starts.append(number)
+            elif token.name == start.name and token.kind == "end":
+                open_starts.pop()
+        self._unclosed[start.name] = set(open_starts)
+        self.put_back(found[1:])
+        return None
+
+
+def element(tokens: Iterator[Token], start: Token, deepest: int | None = None) -> list[Token]:
+    """The tokens of an element from its start, which was read, to its end or the end of all. More of its name in each
+    other than `deepest` are a RecursionError."""
     found, depth = [start], 1
     for token in tokens:
         found.append(token)
@@ -119,6 +160,8 @@ def element(tokens: Iterator[Token], start: Token) -> list[Token]:
             depth += {"start": 1, "end": -1}.get(token.kind, 0)
             if depth == 0:
                 break
+            if deepest is not None and depth > deepest:
+                raise RecursionError(f"more than {deepest} {start.name} in each other")
     return found
 
 

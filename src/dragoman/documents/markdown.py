@@ -6,6 +6,7 @@ given out: `sound` asks markdown-it again.
 """
 
 import re
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache, partial
@@ -27,7 +28,7 @@ _DEFINITION = re.compile(r"^ {0,3}\[(?!\^)((?:[^\[\]\\]|\\.)+)\]:[ \t]*\S", re.M
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HTML_OPEN = re.compile(r" {0,3}<(script|pre|style|textarea|!--)", re.IGNORECASE)
 _HTML_CLOSE = re.compile(r"</(script|pre|style|textarea)>|-->", re.IGNORECASE)
-_NOTE = re.compile(r"\[\^[^\]\s]+\]|^\[[ xX]\](?=\s)")
+_NOTE = re.compile(r"\[\^[^\[\]\s]+\]|^\[[ xX]\](?=\s)")
 # What other dialects have at the beginning of a line: alerts, admonitions, fenced boxes, definitions of terms.
 _LINE_MARK = re.compile(r"\[!\w+\][-+]?\Z|(?:!!!|\?\?\?)\+?[ \t]+[\w-]+|:{3,}.*|:[ \t]+(?=\S)")
 # Where such things are not known they go on as a paragraph; so do notes.
@@ -107,7 +108,7 @@ def _chunk_pieces(text: str, references: _References, settings: FormatSettings) 
         starts.append(starts[-1] + len(line) + 1)
     position = begins = 0
     kind: _Kind = "paragraph"
-    for token in _markdown().parse(text, {"references": dict(references)}):
+    for token in _markdown().parse(text, _environment(references)):
         if token.type.endswith("_open"):
             opened = token.type.removesuffix("_open")
             kind = "heading" if opened == "heading" else "cell" if opened in ("th", "td") else "paragraph"
@@ -175,7 +176,7 @@ def _walk(content: str, tokens: list[Token], prefix: str, settings: FormatSettin
     """The tokens at their places in the source; None: they were not all found."""
     builder = FlowBuilder()
     at = 0
-    links: list[str] = []
+    links: list[int] = []  # where those that are open begin
     automatic = marked = False
     copied = ""  # the element whose text is not translated, where one is open
     begins = True  # a line
@@ -242,16 +243,15 @@ def _walk(content: str, tokens: list[Token], prefix: str, settings: FormatSettin
             case "link_open":
                 automatic = token.markup == "autolink"
                 raw = "<" if automatic else "["
-                # A link by its own text keeps its name when the text changes.
-                tail = None if automatic else _tail(content, at)
-                links.append(">" if automatic else tail or "")
+                links.append(at)
                 link = builder.open("link", [raw])
                 if automatic:
                     builder.verbatim.add(link)
             case "link_close":
-                tail = links.pop()
+                tail = content[links.pop() + 1 : at]
                 raw = ">" if automatic else _matched(_LINK_TAIL.pattern, content, at)
                 automatic = False
+                # A link by its own text keeps its name when the text changes.
                 named = raw if raw not in ("]", "][]") or tail.startswith("^") else f"][{tail}]"
                 builder.close("link", named or "")
             case _ if token.type.endswith("_open"):
@@ -300,17 +300,6 @@ def _copied(copied: str, tag: str, settings: FormatSettings) -> str:
     return name if opens and (name in COPIED or stays(name, tag, settings)) else ""
 
 
-def _tail(content: str, at: int) -> str:
-    """The text of a link that begins here, as its name."""
-    depth = 0
-    for index in range(at, len(content)):
-        if content[index] in "[]" and content[index - 1 : index] != "\\":
-            depth += 1 if content[index] == "[" else -1
-            if depth == 0:
-                return content[at + 1 : index]
-    return ""
-
-
 def _matched(pattern: str, text: str, at: int) -> str | None:
     found = re.compile(pattern, re.DOTALL).match(text, at)
     return found[0] if found else None
@@ -339,14 +328,14 @@ def _soundness(content: str, kind: _Kind, prefix: str, references: _References) 
                 return False
             written = written.replace(r"\|", "|")
         before = {"paragraph": "", "heading": "# ", "cell": "# "}[kind]
-        blocks = _markdown().parse(before + written, {"references": dict(references)})
+        blocks = _markdown().parse(before + written, _environment(references))
         if [block.type for block in blocks if block.type != "inline"] != {
             "": ["paragraph_open", "paragraph_close"],
             "# ": ["heading_open", "heading_close"],
         }[before]:
             return False
         (inline,) = [block for block in blocks if block.type == "inline"]
-        source = _markdown().parseInline(content, {"references": dict(references)})[0]
+        source = _markdown().parseInline(content, _environment(references))[0]
         return _signature(inline.children or []) == _signature(source.children or [])
 
     return sound
@@ -366,6 +355,11 @@ def _signature(tokens: list[Token]) -> list[tuple[Any, ...]]:
         if token.nesting > 0:
             path.append(token.type)
     return sorted(found)
+
+
+def _environment(references: _References) -> dict[str, Any]:
+    """All references, and room for what is found beside them. No copy: each paragraph would have one."""
+    return {"references": ChainMap({}, references)}
 
 
 @cache

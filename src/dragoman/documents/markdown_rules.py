@@ -15,6 +15,8 @@ from markdown_it.rules_inline import StateInline
 
 from dragoman.code_spans import is_formula
 
+LONGEST_BLOCK = 50  # lines of a formula: each line that looks like the first of one is read so far, and no further
+
 _NOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
 _BLOCK = re.compile(r"\$\$|\\{1,2}\[|\\begin\{(?P<name>[A-Za-z]+\*?)\}")
 _INLINE = re.compile(
@@ -81,7 +83,7 @@ def _formula_block(state: StateBlock, first: int, last: int, silent: bool) -> bo
     mark = opening[0]
     closing = rf"\end{{{opening['name']}}}" if opening["name"] else mark.replace("[", "]")
     at = opening.end()
-    for line in range(first, last):
+    for line in range(first, min(last, first + LONGEST_BLOCK)):
         text = state.src[max(at, state.bMarks[line] + state.tShift[line]) : state.eMarks[line]].rstrip()
         if line > first and (not text or state.sCount[line] < state.blkIndent):
             return False

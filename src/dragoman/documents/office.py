@@ -19,6 +19,7 @@ ODT_PARTS = re.compile(r"(content|styles)\.xml")
 
 # From the start of a paragraph, and what is in it.
 _Paragraph = Callable[[Token, list[Token]], Iterator[str | Flow]]
+DEEPEST = 50  # paragraphs, or content controls, in each other: each is read once for every one that it stands in
 
 
 def docx_pieces(chunks: Iterable[str], styles: Styles) -> Iterator[str | Flow]:
@@ -34,7 +35,7 @@ def _pieces(tokens: Iterator[Token], paragraphs: tuple[str, ...], paragraph: _Pa
     for token in tokens:
         yield from _described(token) if token.name in _DESCRIBED else (token.raw,)
         if token.kind == "start" and token.name in paragraphs:
-            *inner, end = element(tokens, token)[1:]
+            *inner, end = element(tokens, token, DEEPEST)[1:]
             yield from paragraph(token, inner)
             yield end.raw
 
@@ -148,7 +149,7 @@ _DOCX_BREAKS = frozenset(["w:tab", "w:br", "w:cr", "w:ptab"])
 _PASSING = frozenset(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"])  # Word makes these anew
 # Of a run's properties: the language it was in, which it is no longer.
 _FIRST = 4  # tokens of a paragraph among which the name of its style is
-_LANGUAGE = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>")
+_LANGUAGE = re.compile(r"<w:(?:lang|noProof)\b[^<>]*/>")
 
 
 def _docx_pieces(tokens: Iterator[Token], styles: Styles) -> Iterator[str | Flow]:
@@ -191,7 +192,7 @@ class _DocxFlow:
                 self._end_look()
                 self.builder.close(token.name, token.raw)
             elif token.kind == "start" and token.name == "w:sdt":
-                self._content_control(element(tokens, token))
+                self._content_control(element(tokens, token, DEEPEST))
             elif token.name in _PASSING or not token.raw.strip():
                 continue
             elif token.kind == "start":
@@ -236,7 +237,8 @@ class _DocxFlow:
         if kind == "begin":
             self.depth += 1
         if self.field is not None or kind == "begin":
-            self.field = [*(self.field or []), whole]
+            self.field = self.field if self.field is not None else []
+            self.field.append(whole)
             if kind == "separate" and self.depth == 1:
                 self._end_look()
                 self.builder.open("field", ["".join(self.field)])

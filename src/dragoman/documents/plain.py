@@ -10,7 +10,8 @@ from dragoman.sentences import paragraphs
 
 # Up to the next empty line, and no more than some hundred lines: what is in memory at a time.
 BLOCK = re.compile(r"(?:[^\n]*\n){1,200}?(?:[ \t\r]*\n)+|(?:[^\n]*\n){200}|.+", re.DOTALL)
-_TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)((?:\"[^\"]*\"|'[^']*'|[^'\"<>])*)>")
+_TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*+)((?:\"[^\"]*\"|'[^']*'|[^'\"<>])*+)>")
+_CLOSING = re.compile(r"</([A-Za-z][\w.-]*+)>")
 
 
 def text_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
@@ -35,12 +36,13 @@ def string_flow(text: str, raw: str) -> Flow:
 
 def add_tagged(builder: FlowBuilder, text: str) -> None:
     position = 0
+    last_closing = {found[1]: found.start() for found in _CLOSING.finditer(text)}
     for found in _TAG.finditer(text):
         builder.add_text(text[position : found.start()], text[position : found.start()])
         position = found.end()
         if found[1]:
             builder.close(found[2], found[0])
-        elif found[3].endswith("/") or f"</{found[2]}>" not in text[found.end() :]:
+        elif found[3].endswith("/") or last_closing.get(found[2], -1) < found.end():
             builder.add_point([found[0]])
         else:
             builder.open(found[2], [found[0]])

@@ -10,7 +10,7 @@ from dragoman.documents.lexer import scan
 from dragoman.documents.plain import BLOCK
 from dragoman.sentences import Wrap
 
-_CUE = re.compile(r"((?:[^\n]*\n)??[^\n]*-->[^\n]*\n)(.*?)(\s*)", re.DOTALL)
+_CUE = re.compile(r"((?:[^\n]*\n)??[^\n]*-->[^\n]*\n)((?:.*\S)?)(\s*)", re.DOTALL)
 # Tags, the time tags of WebVTT, and the positions that players of SRT understand.
 _MARK = re.compile(r"<(?P<slash>/?)(?P<name>[A-Za-z]*)(?P<rest>[^<>\n]*)>|\{\\[^{}\n]*\}")
 _ENDS = re.compile(r"[.!?…:;♪。！？\"”»)\]-]\s*$")

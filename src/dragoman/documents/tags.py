@@ -6,10 +6,10 @@ nesting, and each mark comes once: that is by construction, only the place is a 
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Protocol
 
 from dragoman.documents.flow import Flow, Item, Sentence, merged
@@ -82,14 +82,23 @@ def _whole(
     target: str, sentence: Sentence, words: Sequence[Placed], rows: Sequence[Sequence[float]]
 ) -> tuple[Sequence[Placed], Sequence[Sequence[float]]]:
     """What is copied is one word, whatever the tokens made of it: no mark goes inside."""
+    stretches: list[tuple[int, int]] = []
     for kept in protected_spans(target, sentence.kept):
-        inside = [i for i, word in enumerate(words) if word.start < kept.end and word.end > kept.start]
-        if len(inside) > 1:
-            first, last = inside[0], inside[-1] + 1
-            span = Span(words[first].start, words[last - 1].end)
-            mean = [sum(column) / (last - first) for column in zip(*rows[first:last], strict=True)]
-            words, rows = [*words[:first], span, *words[last:]], [*rows[:first], mean, *rows[last:]]
-    return words, rows
+        first = bisect_right(words, kept.start, key=lambda word: word.end)
+        last = bisect_left(words, kept.end, key=lambda word: word.start)
+        if stretches and first < stretches[-1][1]:  # a word with some of both
+            first = stretches.pop()[0]
+        if last - first > 1:
+            stretches.append((first, last))
+    joined: list[Placed] = []
+    joined_rows: list[Sequence[float]] = []
+    done = 0
+    for first, last in stretches:
+        joined += [*words[done:first], Span(words[first].start, words[last - 1].end)]
+        mean = [sum(column) / (last - first) for column in zip(*rows[first:last], strict=True)]
+        joined_rows += [*rows[done:first], mean]
+        done = last
+    return [*joined, *words[done:]], [*joined_rows, *rows[done:]]
 
 
 def _parted(
@@ -102,36 +111,64 @@ def _parted(
 ) -> tuple[Sequence[Placed], Sequence[Placed], Sequence[Sequence[float]]]:
     """A word with marks inside that is the same in both languages (H₂O, mc², 1st) is parted in both where they are."""
     place = places_in(sentence)
-    marked = {place(flow.marks[number].at) for number in sentence.marks}
+    marked = sorted({place(flow.marks[number].at) for number in sentence.marks})
+    alike = _by_text(sentence.text, source_words), _by_text(target, target_words)
+    columns: dict[int, list[tuple[int, int]]] = {}  # of source words that are parted, the parts; likewise rows
+    row_of: dict[int, int] = {}
+    for word, here in alike[0].items():
+        there = alike[1].get(word, [])
+        for column, row in zip(here, there, strict=True) if len(here) == len(there) else ():
+            source = source_words[column]
+            cuts = marked[bisect_right(marked, source.start) : bisect_left(marked, source.end)]
+            if cuts:
+                columns[column] = list(pairwise([0, *(at - source.start for at in cuts), source.end - source.start]))
+                row_of[column] = row
+    rows_to_part = {row: column for column, row in row_of.items()}
+    return (
+        _in_parts(source_words, columns),
+        _in_parts(target_words, {row: columns[column] for row, column in rows_to_part.items()}),
+        list(
+            chain.from_iterable(
+                _own_rows(len(source_words), columns, rows_to_part[row])
+                if row in rows_to_part
+                else [_wider(weights, columns)]
+                for row, weights in enumerate(rows)
+            )
+        ),
+    )
 
-    def alike(text: str, words: Sequence[Placed], word: str) -> list[int]:
-        return [i for i, one in enumerate(words) if text[one.start : one.end].lower() == word]
 
-    for source in list(source_words):
-        cuts = sorted(at - source.start for at in marked if source.start < at < source.end)
-        word = sentence.text[source.start : source.end].lower()
-        if not cuts:
-            continue
-        here, there = alike(sentence.text, source_words, word), alike(target, target_words, word)
-        if len(here) != len(there):
-            continue
-        column = source_words.index(source)
-        row = there[here.index(column)]
-        edges = [0, *cuts, source.end - source.start]
-        parts, length = list(pairwise(edges)), edges[-1]
-        wider = [
-            [*weights[:column], *(weights[column] * (end - at) / length for at, end in parts), *weights[column + 1 :]]
-            for weights in rows
-        ]
-        own = [[0.0] * len(wider[row]) for _ in parts]
-        for number, weights in enumerate(own):
-            weights[column + number] = 1.0
-        rows = [*wider[:row], *own, *wider[row + 1 :]]
-        source_words, target_words = (
-            [*words[:i], *(Span(words[i].start + at, words[i].start + end) for at, end in parts), *words[i + 1 :]]
-            for words, i in ((source_words, column), (target_words, row))
-        )
-    return source_words, target_words, rows
+def _by_text(text: str, words: Sequence[Placed]) -> dict[str, list[int]]:
+    """The numbers of the words that are the same but for capitals."""
+    found: dict[str, list[int]] = {}
+    for number, word in enumerate(words):
+        found.setdefault(text[word.start : word.end].lower(), []).append(number)
+    return found
+
+
+def _in_parts(words: Sequence[Placed], parts: dict[int, list[tuple[int, int]]]) -> list[Placed]:
+    found: list[Placed] = []
+    for number, word in enumerate(words):
+        found += [Span(word.start + at, word.start + end) for at, end in parts[number]] if number in parts else [word]
+    return found
+
+
+def _wider(weights: Sequence[float], columns: dict[int, list[tuple[int, int]]]) -> list[float]:
+    """A row in which the weight of a parted word is shared out among its parts by their length."""
+    found: list[float] = []
+    for column, weight in enumerate(weights):
+        parts = columns.get(column, [(0, 1)])
+        found += [weight * (end - at) / parts[-1][1] for at, end in parts]
+    return found
+
+
+def _own_rows(count: int, columns: dict[int, list[tuple[int, int]]], parted: int) -> list[list[float]]:
+    """Of a parted target word a row for each part, which looks at its own part of the source word alone."""
+    widths = [len(columns.get(column, [(0, 1)])) for column in range(count)]
+    first = sum(widths[:parted])
+    return [
+        [1.0 if column == first + number else 0.0 for column in range(sum(widths))] for number in range(widths[parted])
+    ]
 
 
 def without_alignment(sentence: Sentence, target: str) -> tuple[list[Span], list[Span], list[list[float]]]:
@@ -181,8 +218,10 @@ class _Shares:
 
     def nearest(self, at: int, gaps: Sequence[int], first: int, last: int, glued: bool) -> list[int]:
         """The gaps beside what came from the words on both sides of a place; glued: only the word before it counts."""
-        previous = max((w for w in self.source_words if w.end <= at), key=lambda w: w.end, default=None)
-        following = min((w for w in self.source_words if w.start >= at), key=lambda w: w.start, default=None)
+        count = bisect_right(self.source_words, at, key=lambda word: word.end)
+        previous = self.source_words[count - 1] if count else None
+        after = bisect_left(self.source_words, at, key=lambda word: word.start)
+        following = self.source_words[after] if after < len(self.source_words) else None
         come_from = [
             [0.0] * len(self.rows) if word is None else self.of(word.start, word.end) for word in (previous, following)
         ]
@@ -194,6 +233,14 @@ class _Shares:
             scores[gap] = left[0] if glued else max(left[0] + right[1], left[1] + right[0])
         best = max(scores.values(), default=0.0)
         return [gap for gap, score in scores.items() if best >= SHARE and score >= 0.9 * best]
+
+    def cheapest(self, at: int, gaps: Sequence[int], first: int, last: int) -> int:
+        """The gap that best parts what comes from before a place from what comes from after it."""
+        shares = self.before(at)
+        sums = [0.0, *accumulate(shares[first:last])]
+        # Words before the gap that come from after the mark, and words after it that come from before.
+        costs = {gap: (gap - first) - sums[gap - first] + (sums[-1] - sums[gap - first]) for gap in gaps}
+        return min(gaps, key=lambda gap: (costs[gap], gap))
 
     def _copied(self, start: int, end: int) -> list[float] | None:
         """What is copied as it is needs no alignment: it is where it is."""
@@ -241,34 +288,64 @@ def _place_children(
             return None
         empty += inner + (begin == end)
     # Points in their order, in gaps that no element of this level has taken.
-    taken = [intervals[id(child)] for child in node.children if id(child) in intervals]
-    open_gaps = [gap for gap in range(first, last + 1) if not any(begin < gap < end for begin, end in taken)]
+    return (
+        None
+        if not _place_points(flow, points, elements, (first, last), (lowest, highest), shares, intervals)
+        else empty
+    )
+
+
+def _place_points(
+    flow: Flow,
+    points: Sequence[_Node],
+    elements: Sequence[_Node],
+    reach: tuple[int, int],
+    allowed_reach: tuple[int, int],
+    shares: _Shares,
+    intervals: dict[int, tuple[int, int]],
+) -> bool:
+    """Give each point its gap; False: there are not words enough to part."""
+    first, last = reach
+    lowest, highest = allowed_reach
+    taken = {gap for child in elements for gap in range(intervals[id(child)][0] + 1, intervals[id(child)][1])}
+    open_gaps = [gap for gap in range(first, last + 1) if gap not in taken]
+    spoken = [0, *accumulate(shares.spoken)]
     left_dividers = sum(1 for point in points if _divides(flow, point))
+    before: _Node | None = None
     for point in points:
         divides = _divides(flow, point)
-        low = lowest + 1 if divides else lowest
-        high = min(highest, last - left_dividers)
-        allowed = [gap for gap in open_gaps if low <= gap <= high]
-        if divides:
-            spoken = shares.spoken
-            allowed = [gap for gap in allowed if any(spoken[lowest:gap]) and sum(spoken[gap:last]) >= left_dividers]
-        if not allowed:
+        if before is not None and not divides and _same_place(flow, before, point):
+            gap = lowest  # where the one before it went: so many may stand at one place
+        else:
+            high = min(highest, last - left_dividers)
+            allowed = [gap for gap in open_gaps if lowest + divides <= gap <= high]
             if divides:
-                return None
-            allowed = [lowest]
-        before = shares.before(point.start)
-        if not divides:
-            glued = point.opening is not None and flow.marks[point.opening].glued
-            best = shares.nearest(point.start, allowed, first, last, glued)
-            allowed = best or allowed
-        # Words before the gap that come from after the mark, and words after it that come from before.
-        costs = {gap: sum(1 - share for share in before[first:gap]) + sum(before[gap:last]) for gap in allowed}
-        gap = min(allowed, key=lambda at: (costs[at], at))
+                allowed = [
+                    gap
+                    for gap in allowed
+                    if spoken[gap] > spoken[lowest] and spoken[last] - spoken[gap] >= left_dividers
+                ]
+            if not allowed:
+                if divides:
+                    return False
+                allowed = [lowest]
+            if not divides:
+                allowed = shares.nearest(point.start, allowed, first, last, _is_glued(flow, point)) or allowed
+            gap = shares.cheapest(point.start, allowed, first, last)
         intervals[id(point)] = (gap, gap)
         _place_children(flow, point, gap, gap, shares, intervals)  # an element that holds no words may hold others
         lowest = gap
         left_dividers -= divides
-    return empty
+        before = point
+    return True
+
+
+def _same_place(flow: Flow, one: _Node, other: _Node) -> bool:
+    return one.start == other.start and not _divides(flow, one) and _is_glued(flow, one) == _is_glued(flow, other)
+
+
+def _is_glued(flow: Flow, point: _Node) -> bool:
+    return point.opening is not None and flow.marks[point.opening].glued
 
 
 def _divides(flow: Flow, point: _Node) -> bool:
@@ -279,13 +356,15 @@ def _stretch(child: _Node, values: Sequence[float], free: Sequence[bool]) -> tup
     """The words of an element: score, begin, end. One that goes on beyond the sentence reaches its edge."""
     count = len(values)
     if child.to_after:
-        ends = [begin for begin in range(count) if all(free[begin:])]
-        begin = max(ends, key=lambda at: sum(values[at:]), default=count)
-        return sum(values[begin:]), begin, count
+        taken = next((index for index in reversed(range(count)) if not free[index]), -1)
+        sums = [0.0, *accumulate(reversed(values))][::-1]  # from each word to the last
+        begin = max(range(taken + 1, count), key=lambda at: sums[at], default=count)
+        return sums[begin], begin, count
     if child.from_before:
-        starts = [end for end in range(1, count + 1) if all(free[:end])]
-        end = max(starts, key=lambda at: sum(values[:at]), default=0)
-        return sum(values[:end]), 0, end
+        taken = next((index for index in range(count) if not free[index]), count)
+        sums = [0.0, *accumulate(values)]
+        end = max(range(1, taken + 1), key=lambda at: sums[at], default=0)
+        return sums[end], 0, end
     return _best_stretch(values, free)
 
 
@@ -384,12 +463,10 @@ def _tree(flow: Flow, sentence: Sentence) -> _Node:
 
 def places_in(sentence: Sentence) -> Callable[[int], int]:
     """From a place in the flow to one in the sentence's text."""
-    found = {origin: index for index, origin in reversed(list(enumerate(sentence.origin)))}
 
     def place(at: int) -> int:
-        while at not in found and at < sentence.end:  # inside a run of spaces that became one
-            at += 1
-        return found.get(at, len(sentence.text))
+        """Inside a run of spaces that became one: after it."""
+        return min(bisect_left(sentence.origin, at), len(sentence.text))
 
     return place
 

@@ -8,6 +8,8 @@ place there; Pegasus is the same model with that order, in the same library and 
 """
 
 import json
+import pickle
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -254,6 +256,29 @@ def _our_config(values: Mapping[str, Any], directory: Path) -> ModelConfig:
     )
 
 
+def _unpickled(path: Path) -> dict[str, Array]:
+    """Tensors alone: a pickle may name any function to be called, and none is."""
+    import torch
+
+    try:
+        with warnings.catch_warnings(action="ignore"):  # they name torch's own options
+            found = torch.load(path, map_location="cpu", weights_only=True)
+        return {str(name): tensor.float().numpy() for name, tensor in found.items()}
+    except (
+        pickle.UnpicklingError,
+        RuntimeError,
+        EOFError,
+        LookupError,
+        AttributeError,
+        ValueError,
+        TypeError,
+    ) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(
+            f"{path}: holds something else than tensors ({said}); do not trust it, fetch it again"
+        ) from None
+
+
 def _their_tensors(directory: Path) -> dict[str, Array]:
     path = directory / "model.safetensors"
     if path.is_file():
@@ -262,10 +287,7 @@ def _their_tensors(directory: Path) -> dict[str, Array]:
         except SafetensorError as error:
             raise DataError(f"{path}: not a readable safetensors file ({error}); fetch it again") from None
     elif (directory / "pytorch_model.bin").is_file():
-        import torch
-
-        pickled = torch.load(directory / "pytorch_model.bin", map_location="cpu", weights_only=True)
-        found = {name: tensor.float().numpy() for name, tensor in pickled.items()}
+        found = _unpickled(directory / "pytorch_model.bin")
     else:
         raise DataError(f"{directory}: neither model.safetensors nor pytorch_model.bin is there; fetch it again")
     for shared in ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"):

@@ -1,6 +1,7 @@
 """Our own API, /api/v1: translations with their tokens and scores, and everything that explains them."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Request
@@ -254,12 +255,12 @@ def pair_of(service: Service, source: str, target: str) -> Pair:
 def make_router(service: Service, keys: Keys) -> APIRouter:
     settings = service.settings
 
-    def source_of(question: TranslateQuestion) -> tuple[str, DetectedAnswer | None]:
+    async def source_of(question: TranslateQuestion) -> tuple[str, DetectedAnswer | None]:
         question.check(settings)
         if question.source != "auto":
             return question.source, None
         # Among the languages that can be translated so: to say that German text is German would help nobody.
-        detected = service.detect([question.text])[0]
+        detected = (await service.detect([question.text]))[0]
         found = DetectedAnswer(language=detected.language, confidence=detected.confidence)
         if service.pair(detected.language, question.target) is None:
             sources = [pair.source for pair in service.pairs.values() if pair.target == question.target]
@@ -294,16 +295,21 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     @router.post("/translate", dependencies=locked)
     async def translate(question: TranslateQuestion, request: Request) -> TranslateAnswer:
         """A text, with the tokens and scores of each sentence."""
-        source, detected = source_of(question)
+        source, detected = await source_of(question)
         pair = pair_of(service, source, question.target)
         done = await while_connected(
             request,
-            service.translate(pair, [question.text], question.n_best, question.wishes()),
+            service.translate(pair, [question.text], question.n_best, await service.on_text(question.wishes)),
         )
-        shown = [segment_of(pair, *both, question) for both in zip(done[0].parts, done[0].translations, strict=True)]
-        said = [segment.source if segment.withheld else segment.candidates[0].text for segment in shown]
-        text = join(question.text, list(done[0].parts), said)
-        return TranslateAnswer(text=text, source=source, target=question.target, detected=detected, segments=shown)
+
+        def answer() -> TranslateAnswer:
+            both = zip(done[0].parts, done[0].translations, strict=True)
+            shown = [segment_of(pair, part, translation, question) for part, translation in both]
+            said = [segment.source if segment.withheld else segment.candidates[0].text for segment in shown]
+            text = join(question.text, list(done[0].parts), said)
+            return TranslateAnswer(text=text, source=source, target=question.target, detected=detected, segments=shown)
+
+        return await service.on_text(answer)
 
     @router.post(
         "/translate/stream",
@@ -313,14 +319,16 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     )
     async def stream(question: TranslateQuestion) -> StreamingResponse:
         """The same, sentence by sentence as server-sent events."""
-        source, detected = source_of(question)
-        pair, wishes = pair_of(service, source, question.target), question.wishes()
+        source, detected = await source_of(question)
+        pair, wishes = pair_of(service, source, question.target), await service.on_text(question.wishes)
+        (parts,) = await service.segments(pair, [question.text])
 
         async def events() -> AsyncIterator[str]:
             try:
-                translations = service.stream(pair, question.text, question.n_best, wishes)
+                translations = service.stream(pair, parts, question.n_best, wishes)
                 async for part, translation in translations:
-                    yield event("segment", segment_of(pair, part, translation, question).model_dump())
+                    shown = await service.on_text(partial(segment_of, pair, part, translation, question))
+                    yield event("segment", shown.model_dump())
             except OverloadedError as error:
                 yield event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
                 return
@@ -366,12 +374,16 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         if service.memory is None:
             raise HTTPException(404, "No corrections are kept here; start the service with --corrections FILE")
         question.check(settings)
-        pair = pair_of(service, question.source, question.target)
+        pair, memory = pair_of(service, question.source, question.target), service.memory
         check_text(question.translation + question.machine)
-        if not question.translation.strip():
-            return CorrectionAnswer(stored=not service.memory.forget(pair.name, question.text))
-        service.memory.store(pair.name, question.text, question.translation, question.machine)
-        return CorrectionAnswer(stored=True)
+
+        def keep() -> bool:
+            if not question.translation.strip():
+                return not memory.forget(pair.name, question.text)
+            memory.store(pair.name, question.text, question.translation, question.machine)
+            return True
+
+        return CorrectionAnswer(stored=await service.on_text(keep))
 
     @router.post("/beam", dependencies=locked)
     async def beam(question: SearchQuestion, request: Request) -> BeamAnswer:

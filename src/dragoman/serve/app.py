@@ -1,6 +1,5 @@
 """The service as one ASGI application, and the process that runs it."""
 
-import asyncio
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -8,15 +7,14 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, NoReturn
 
-import h11
 import uvicorn
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import PlainTextResponse
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dragoman.errors import DragomanError
 from dragoman.serve import api, inside, libretranslate, pages, parsing, runs_api
 from dragoman.serve.answers import answer_errors
+from dragoman.serve.connection import Connection
 from dragoman.serve.metrics import CONTENT_TYPE
 from dragoman.serve.security import App, Guard, Keys, RateLimiter
 from dragoman.serve.service import Service
@@ -59,36 +57,6 @@ def make_app(service: Service) -> App:
         return PlainTextResponse(service.metrics.text(), media_type=CONTENT_TYPE)
 
     return Guard(app, settings, service.metrics, limiter)
-
-
-class Connection(H11Protocol):
-    """A connection whose requests must arrive: uvicorn would wait for the end of their headers for ever."""
-
-    def __init__(self, header_seconds: float, **given: Any) -> None:
-        super().__init__(**given)
-        self._header_seconds = header_seconds
-        self._given_up: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._await_headers()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._await_headers()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._given_up is not None:
-            self._given_up.cancel()
-        super().connection_lost(exc)
-
-    def _await_headers(self) -> None:
-        if self.conn.their_state is not h11.IDLE:
-            if self._given_up is not None:
-                self._given_up.cancel()
-                self._given_up = None
-        elif self._given_up is None:
-            self._given_up = self.loop.call_later(self._header_seconds, self.transport.close)
 
 
 class Server(uvicorn.Server):

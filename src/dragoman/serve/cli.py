@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.errors import UsageError
-from dragoman.options import EngineChoice, Numbers
+from dragoman.options import EngineChoice, Numbers, in_range
 
 
 def serve(
@@ -34,12 +34,15 @@ def serve(
     body_limit: Annotated[int, typer.Option(help="Bytes of a request.")] = 1 << 20,
     character_limit: Annotated[int, typer.Option(help="Characters of a text.")] = 5000,
     batch_limit: Annotated[int, typer.Option(help="Texts of a request.")] = 64,
+    sentence_limit: Annotated[int, typer.Option(help="Sentences of a request.")] = 20_000,
     alternatives_limit: Annotated[int, typer.Option(help="Alternatives of a text.")] = 8,
     rate_limit: Annotated[int, typer.Option(help="Texts a minute from one address; 0: any number.")] = 1200,
     queue_limit: Annotated[int, typer.Option(help="Sentences that may wait; more are answered 503.")] = 1024,
     workers: Annotated[int, typer.Option(help="Batches translated at the same time.")] = 2,
     batch_tokens: Annotated[int, typer.Option(help="Source tokens translated together.")] = 2048,
-    batch_wait: Annotated[float, typer.Option(help="Milliseconds that a sentence waits for company.")] = 2.0,
+    batch_wait: Annotated[
+        float, typer.Option(parser=in_range(0, 60_000), help="Milliseconds that a sentence waits for company.")
+    ] = 2.0,
     cache_characters: Annotated[int, typer.Option(help="Translations kept, in characters; 0: none.")] = 4_000_000,
     results: Annotated[
         list[Path] | None, typer.Option(help="A file or directory of results to open in Compare; several times.")
@@ -80,6 +83,7 @@ def serve(
         body_limit=body_limit,
         character_limit=character_limit,
         batch_limit=batch_limit,
+        sentence_limit=sentence_limit,
         alternatives_limit=alternatives_limit,
         rate_limit=rate_limit,
         queue_limit=queue_limit,

@@ -1,15 +1,17 @@
 """Documents over HTTP: a document's own thread asks for sentences, and waits for them as any client does."""
 
 import asyncio
+import io
 import threading
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dragoman.documents.formats import Format
+from dragoman.documents.formats import Format, pieces_of
 from dragoman.documents.report import Report
 from dragoman.documents.settings import FormatSettings
-from dragoman.documents.translating import translate_bytes
+from dragoman.documents.translating import sentences_in, translate_bytes
 from dragoman.errors import UsageError
 from dragoman.serve.pairs import Pair
 from dragoman.serve.service import Service
@@ -60,10 +62,15 @@ async def translate_document(
 ) -> tuple[bytes, Report]:
     loop = asyncio.get_running_loop()
     interpreter = ServedInterpreter(service, pair, loop)
-    try:
+
+    def translate() -> tuple[bytes, Report]:
+        # Counted before anything is translated: what is refused should not have cost much.
         settings = FormatSettings(target=pair.target)
-        return await loop.run_in_executor(
-            service.document_pool, translate_bytes, content, kind, name, interpreter, settings
-        )
+        sentences = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), interpreter)
+        service.check_count(sum(1 for _ in islice(sentences, service.settings.sentence_limit + 1)))
+        return translate_bytes(content, kind, name, interpreter, settings)
+
+    try:
+        return await loop.run_in_executor(service.document_pool, translate)
     finally:
         interpreter.left.set()

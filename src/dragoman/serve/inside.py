@@ -167,7 +167,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         """The pair, the text's sentences, and the translation of the one that is asked for."""
         question.check(service.settings)
         pair = pair_of(service, question.source, question.target)
-        sentences = [segment.text for segment in service.segments(pair, question.text)]
+        (parts,) = await service.segments(pair, [question.text])
+        sentences = [segment.text for segment in parts]
         if question.sentence >= max(1, len(sentences)):
             raise HTTPException(422, f"Invalid request: sentence: {question.sentence}; the text has {len(sentences)}")
         if not sentences:

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, quote
@@ -23,6 +24,7 @@ from dragoman.serve.security import Keys, RateLimiter, address_of
 from dragoman.serve.service import Service, check_text, is_translatable
 
 FILE_FORMATS = list(SUFFIXES)
+FIELDS = 1000  # of a form
 UNPACKED = 32  # times the limit of a request: so much an archive may hold
 
 
@@ -44,19 +46,10 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
         if not isinstance(given, str) or not keys.holds(given):
             raise HTTPException(403, "Invalid API key")
 
-    @router.post("/translate", openapi_extra=_body(_TRANSLATE, ["q", "source", "target"]), responses=_ok(_TRANSLATED))
-    async def translate(request: Request) -> Any:
-        """Translate a text, or a list of texts."""
-        values = await _values(request)
-        require_key(values.get("api_key"))
-        q, source, target = values.get("q"), _code(values.get("source")), _code(values.get("target"))
-        for name, value in (("q", q), ("source", source), ("target", target)):
-            if not value:
-                _refuse(f"Invalid request: missing {name} parameter")
-        count = _alternatives(values.get("alternatives", 0), settings.alternatives_limit)
-        many = isinstance(q, list)
+    def texts_of(q: Any) -> list[str]:
+        """A text or a list of them, within the limits."""
         texts: list[Any] = q if isinstance(q, list) else [q]
-        if many and len(texts) > settings.batch_limit:
+        if len(texts) > settings.batch_limit:
             _refuse(f"Invalid request: request ({len(texts)}) exceeds text limit ({settings.batch_limit})")
         for text in texts:
             if not isinstance(text, str):
@@ -64,8 +57,22 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
             check_text(text)
             if len(text) > settings.character_limit:
                 _refuse(f"Invalid request: request ({len(text)}) exceeds text limit ({settings.character_limit})")
+        return texts
+
+    @router.post("/translate", openapi_extra=_body(_TRANSLATE, ["q", "source", "target"]), responses=_ok(_TRANSLATED))
+    async def translate(request: Request) -> Any:
+        """Translate a text, or a list of texts."""
+        values = await _values(service, request)
+        require_key(values.get("api_key"))
+        q, source, target = values.get("q"), _code(values.get("source")), _code(values.get("target"))
+        for name, value in (("q", q), ("source", source), ("target", target)):
+            if not value:
+                _refuse(f"Invalid request: missing {name} parameter")
+        count = _alternatives(values.get("alternatives", 0), settings.alternatives_limit)
+        many = isinstance(q, list)
+        texts = texts_of(q)
         limiter.charge(address_of(request.scope), len(texts) - 1)
-        detected = service.detect(texts)[0] if source == "auto" else None
+        detected = (await service.detect(texts))[0] if source == "auto" else None
         if detected is not None and not any(map(is_translatable, texts)):
             from_language = target  # nothing to translate, so it may as well be in that language already
         else:
@@ -83,7 +90,9 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
             said, others = texts, [[] for _ in texts]
         else:
             done = await while_connected(request, service.translate(pair, texts, n_best=count + 1))
-            said, others = [text.text for text in done], [text.alternatives(count) for text in done]
+            said, others = await service.on_text(
+                lambda: ([text.text for text in done], [text.alternatives(count) for text in done])
+            )
         answer: dict[str, Any] = {"translatedText": said if many else said[0]}
         if detected is not None:
             shown = {"confidence": detected.confidence, "language": detected.language}
@@ -95,17 +104,13 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
     @router.post("/detect", openapi_extra=_body(_DETECT, ["q"]), responses=_ok(_DETECTIONS))
     async def detect(request: Request) -> Any:
         """Which language a text is in, among those served."""
-        values = await _values(request)
+        values = await _values(service, request)
         require_key(values.get("api_key"))
         q = values.get("q")
         if not q:
             _refuse("Invalid request: missing q parameter")
-        texts = q if isinstance(q, list) else [q]
-        for text in texts:
-            if not isinstance(text, str):
-                _refuse("Invalid request: q parameter is not a text or a list of texts")
-            check_text(text)
-        return [{"confidence": d.confidence, "language": d.language} for d in service.detect(texts)]
+        found = await service.detect(texts_of(q))
+        return [{"confidence": one.confidence, "language": one.language} for one in found]
 
     @router.get("/languages", responses=_ok(_LANGUAGES))
     async def languages() -> Any:
@@ -122,7 +127,7 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
     @router.post("/translate_file", openapi_extra=_file_body(), responses=_ok(_FILE_URL))
     async def translate_file(request: Request) -> Any:
         """Translate a document. The name it comes with says what it is; it is never used as a path."""
-        values = await _values(request)
+        values = await _values(service, request)
         require_key(values.get("api_key"))
         file = values.get("file")
         source, target = _code(values.get("source")), _code(values.get("target"))
@@ -139,12 +144,13 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
         _require_supported(service, target, target)
         content, kind = file.content, SUFFIXES[suffix]
         try:
-            size = uncompressed_size(lambda: io.BytesIO(content), kind, "file")
+            size = await service.on_text(lambda: uncompressed_size(lambda: io.BytesIO(file.content), kind, "file"))
             if size > UNPACKED * settings.body_limit:
                 _refuse(f"Invalid request: file ({size}) exceeds size limit ({UNPACKED * settings.body_limit})")
             limiter.charge(address_of(request.scope), size // settings.character_limit)
             if source == "auto":
-                source = service.detect([_beginning(content, kind, settings.character_limit)])[0].language
+                beginning = await service.on_text(lambda: _beginning(file.content, kind, settings.character_limit))
+                source = (await service.detect([beginning]))[0].language
                 _require_supported(service, source, source)
             pair = _pair(service, source, target)
             if pair is not None:
@@ -201,12 +207,12 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
     return router
 
 
-async def _values(request: Request) -> Mapping[str, Any]:
+async def _values(service: Service, request: Request) -> Mapping[str, Any]:
     """JSON, or a form and the query together."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
         try:
-            values = json.loads(await request.body())
+            values = await service.on_text(partial(json.loads, await request.body()))
         except (ValueError, RecursionError):
             _refuse("The browser (or proxy) sent a request that this server could not understand.")
         if not isinstance(values, dict):
@@ -215,7 +221,11 @@ async def _values(request: Request) -> Mapping[str, Any]:
     read: dict[str, Any]
     if kind == "application/x-www-form-urlencoded":
         # Not by request.form(), which takes what was not percent-encoded for Latin-1: `curl -d q=...` sends UTF-8.
-        read = dict(parse_qsl((await request.body()).decode(errors="replace"), keep_blank_values=True))
+        body = (await request.body()).decode(errors="replace")
+        try:
+            read = await service.on_text(lambda: dict(parse_qsl(body, keep_blank_values=True, max_num_fields=FIELDS)))
+        except ValueError:
+            _refuse(f"Invalid request: more than {FIELDS} fields")
     else:
         async with request.form() as form:
             read = {
@@ -237,13 +247,16 @@ async def _translate_html(service: Service, pair: Pair | None, texts: list[str])
 
 def _beginning(content: bytes, kind: Format, limit: int) -> str:
     """Enough of a document's text to tell its language."""
-    text = ""
+    texts: list[str] = []
+    size = 0
     for piece in pieces_of(lambda: io.BytesIO(content), kind, "file"):
         if isinstance(piece, Flow):
-            text += "".join(f"{flow.text}\n" for flow in (piece, *nested(piece)))
-        if len(text) > limit:
+            more = [f"{flow.text}\n" for flow in (piece, *nested(piece))]
+            texts += more
+            size += sum(map(len, more))
+        if size > limit:
             break
-    return text[:limit]
+    return "".join(texts)[:limit]
 
 
 def _pair(service: Service, source: str, target: str) -> Pair | None:

@@ -22,6 +22,7 @@ from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
 from dragoman.serve.pairs import Pair, parsing_pair, target_for
 from dragoman.serve.runs import Runs, Watched
+from dragoman.serve.security import RefusedError
 from dragoman.serve.settings import Settings
 from dragoman.translate import Translator
 from dragoman.translations import Candidate, SourceSentence, Translation
@@ -109,6 +110,8 @@ class Service:
         self._parser: Parser | None = None
         # torch shares the cores with the translation of everyone else: one explanation at a time.
         self._explain_pool = ThreadPoolExecutor(1, thread_name_prefix="explain")
+        # What is done to a text before it is translated. Not on the event loop: everyone else waits for that.
+        self._text_pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="text")
         # Each waits for sentences most of its time.
         self.document_pool = ThreadPoolExecutor(settings.document_limit, thread_name_prefix="document")
         self._explaining = 0
@@ -184,6 +187,7 @@ class Service:
         await self.batcher.close()
         self.document_pool.shutdown(wait=False, cancel_futures=True)
         self._explain_pool.shutdown()
+        self._text_pool.shutdown()
         if self.memory is not None:
             self.memory.close()
 
@@ -205,17 +209,32 @@ class Service:
             )
         return "nothing is translated here yet: no run has a model; it has one after its first validation"
 
-    def detect(self, texts: Sequence[str]) -> list[Detected]:
-        return self.detector.detect(texts)
+    async def on_text(self, work: Callable[[], T]) -> T:
+        """Read or cut a request's text while others are answered."""
+        return await asyncio.get_running_loop().run_in_executor(self._text_pool, work)
 
-    def segments(self, pair: Pair, text: str) -> list[Segment]:
-        return segments(text, self.translators[pair.name].fits, pair.source)
+    async def detect(self, texts: Sequence[str]) -> list[Detected]:
+        return await self.on_text(lambda: self.detector.detect(texts))
+
+    async def segments(self, pair: Pair, texts: Sequence[str]) -> list[list[Segment]]:
+        """The sentences of each text; more than a request may have are refused."""
+        fits = self.translators[pair.name].fits
+        found = await self.on_text(lambda: [segments(text, fits, pair.source) for text in texts])
+        self.check_count(sum(map(len, found)))
+        return found
+
+    def check_count(self, sentences: int) -> None:
+        limit = self.settings.sentence_limit
+        if sentences > limit:
+            raise RefusedError(
+                413, f"Invalid request: more than {limit} sentences; send it in parts, or start with --sentence-limit"
+            )
 
     async def translate(
         self, pair: Pair, texts: Sequence[str], n_best: int = 1, wishes: Wishes | None = None
     ) -> list[TranslatedText]:
         kind = Kind(pair.name, n_best, wishes or Wishes())
-        parts = [self.segments(pair, text) for text in texts]
+        parts = await self.segments(pair, texts)
         done = await self.sentences(kind, [part.text for some in parts for part in some])
         results, position = [], 0
         for text, some in zip(texts, parts, strict=True):
@@ -224,11 +243,10 @@ class Service:
         return results
 
     async def stream(
-        self, pair: Pair, text: str, n_best: int = 1, wishes: Wishes | None = None
+        self, pair: Pair, parts: Sequence[Segment], n_best: int = 1, wishes: Wishes | None = None
     ) -> AsyncIterator[tuple[Segment, Translation]]:
-        """Sentence by sentence, in the order of the text; many are under way at once, never more than may wait."""
+        """A text's sentences one by one, in their order; many are under way at once, never more than may wait."""
         kind = Kind(pair.name, n_best, wishes or Wishes())
-        parts = self.segments(pair, text)
         tasks: deque[asyncio.Task[list[Translation]]] = deque()
         ahead = iter(parts)
         try:
@@ -296,7 +314,7 @@ class Service:
     async def sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
         """What was corrected as it was corrected; of the rest each different sentence once, and only those that were
         not translated of late."""
-        found = self._corrected(kind, texts)
+        found = await self._corrected(kind, texts)
         stamp = self._stamps[kind.pair]
         cached = {
             text: known for text in texts if text not in found and (known := self._cache.get((stamp, kind, text)))
@@ -305,8 +323,9 @@ class Service:
         found |= cached
         missing = list(dict.fromkeys(text for text in texts if text not in found))
         if missing:
-            encoded = self.translators[kind.pair].tokenizer.encode_batch(missing)
-            done = await self.batcher.translate(kind, missing, [len(ids) + 1 for ids in encoded])
+            tokenizer = self.translators[kind.pair].tokenizer
+            lengths = await self.on_text(lambda: [len(ids) + 1 for ids in tokenizer.encode_batch(missing)])
+            done = await self.batcher.translate(kind, missing, lengths)
             for text, translation in zip(missing, done, strict=True):
                 found[text] = translation
                 size = len(text) + sum(len(candidate.text) for candidate in translation.candidates)
@@ -323,16 +342,21 @@ class Service:
         answers = {kept: iter(some) for kept, some in zip(groups, found, strict=True)}
         return [next(answers[sentence.kept]) for sentence in asked]
 
-    def _corrected(self, kind: Kind, texts: Sequence[str]) -> dict[str, Translation]:
+    async def _corrected(self, kind: Kind, texts: Sequence[str]) -> dict[str, Translation]:
         """A request's own terms are stronger than a correction, which may not hold them."""
-        if self.memory is None or kind.wishes.terms or kind.wishes.keep:
+        memory = self.memory
+        if memory is None or kind.wishes.terms or kind.wishes.keep:
             return {}
-        known = {
-            text: said for text in dict.fromkeys(texts) if (said := self.memory.exact(kind.pair, text)) is not None
-        }
-        return {
-            text: Translation(text, (self._unsearched(kind, said),), corrected=True) for text, said in known.items()
-        }
+
+        def look() -> dict[str, Translation]:
+            known = {text: memory.exact(kind.pair, text) for text in dict.fromkeys(texts)}
+            return {
+                text: Translation(text, (self._unsearched(kind, said),), corrected=True)
+                for text, said in known.items()
+                if said is not None
+            }
+
+        return await self.on_text(look)
 
     def _unsearched(self, kind: Kind, said: str) -> Candidate:
         tokenizer = self.translators[kind.pair].tokenizer

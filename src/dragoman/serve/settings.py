@@ -1,12 +1,37 @@
 """What the service allows: each limit, its default, and what it protects."""
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.errors import UsageError
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_HOST = re.compile(r"[^\s/:@?#\\\[\]]+|\[[0-9a-f:.]+\]", re.IGNORECASE)
+# From the least to the most: what a machine can have, far beyond what makes sense on any.
+RANGES: dict[str, tuple[float, float]] = {
+    "port": (0, 65535),
+    "body_limit": (1, 1 << 40),
+    "body_seconds": (0.001, 86_400),
+    "header_seconds": (0.001, 86_400),
+    "character_limit": (1, 10**9),
+    "batch_limit": (1, 10**6),
+    "sentence_limit": (1, 10**9),
+    "alternatives_limit": (0, 256),
+    "beam_limit": (1, 256),
+    "rate_limit": (0, 10**9),
+    "queue_limit": (1, 10**7),
+    "explain_limit": (1, 10**5),
+    "document_limit": (1, 1024),
+    "connection_limit": (1, 10**6),
+    "workers": (1, 1024),
+    "batch_tokens": (1, 10**7),
+    "batch_wait": (0, 60),
+    "cache_characters": (0, 10**12),
+    "file_bytes": (0, 1 << 40),
+    "file_seconds": (0, 10**9),
+}
 
 
 @dataclass(frozen=True)
@@ -22,6 +47,7 @@ class Settings:
     header_seconds: float = 10.0  # likewise headers
     character_limit: int = 5000  # a text
     batch_limit: int = 64  # texts
+    sentence_limit: int = 20_000  # sentences of all its texts, or of its document
     alternatives_limit: int = 8
     beam_limit: int = 16
     # all requests
@@ -40,15 +66,15 @@ class Settings:
     corrections: Path | None = None  # a file to keep people's corrections in; None: none are kept
 
     def __post_init__(self) -> None:
-        at_least_one = ("body_limit", "character_limit", "batch_limit", "beam_limit", "queue_limit", "explain_limit")
-        for name in (*at_least_one, "document_limit", "connection_limit", "workers", "batch_tokens"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"serve: {name.replace('_', ' ')} {getattr(self, name)}; must be at least 1")
-        for name in ("alternatives_limit", "rate_limit", "cache_characters", "batch_wait"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"serve: {name.replace('_', ' ')} {getattr(self, name)}; must be at least 0")
-        if not 0 <= self.port <= 65535:
-            raise UsageError(f"serve: port {self.port}; must be 0 (any that is free) to 65535")
+        for name, (least, most) in RANGES.items():
+            value = getattr(self, name)
+            if not least <= value <= most:  # no number is in no range
+                raise UsageError(f"serve: {name.replace('_', ' ')} {value}; must be {least:,} to {most:,}")
+        for host in self.allowed_hosts:
+            if not _HOST.fullmatch(host):
+                raise UsageError(f"serve: --allowed-host {host!r} is no name of a host; write one as my.example")
+        if not self.host.strip():
+            raise UsageError("serve: --host is empty; give an address to listen at, for example 127.0.0.1")
         if not self.is_loopback and not self.api_keys and not self.without_key:
             raise UsageError(
                 f"serve: --host {self.host} opens the service to a network; give --api-key-file FILE, "
