@@ -34,17 +34,21 @@ _Way = Callable[[_Found, PlainTranslator], _Found]
 
 
 def translate_protected(
-    sentences: Sequence[SourceSentence], plain: PlainTranslator, n_best: int = 1, *, repair: bool = True
+    sentences: Sequence[SourceSentence],
+    plain: PlainTranslator,
+    n_best: int = 1,
+    *,
+    as_it_comes: Callable[[str], bool] = lambda _: False,
 ) -> list[Translation]:
-    """One translation for each, in order. Each different sentence is translated once. repair: what is empty or ran away
-    is not given either."""
+    """One translation for each, in order. Each different sentence is translated once. What is empty or ran away is not
+    given either, but of a text that is wanted `as_it_comes`."""
     different = list(dict.fromkeys(sentences))
     first = _translations((sentence.text for sentence in different), lambda texts: plain.translate(texts, n_best))
     found: _Found = {}
     spoiled: _Found = {}
     for sentence in different:
         translation, losses = first[sentence.text], losses_of(sentence, first[sentence.text].text)
-        notes = (*losses.grave, *losses.slight, *(_unusable(translation) if repair else ()))
+        notes = (*losses.grave, *losses.slight, *(() if as_it_comes(sentence.text) else _unusable(translation)))
         if notes:
             spoiled[sentence] = replace(translation, notes=notes)
         else:

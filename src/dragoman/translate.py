@@ -57,6 +57,10 @@ class _Wishes(NamedTuple):
     protect: bool
     tell: Say = nobody
 
+    def as_it_comes(self, text: str) -> bool:
+        """Whether even a translation that ran away is wanted: the source in its place would not hold required words."""
+        return not self.repair or (self.required is not None and bool(self.required(text)))
+
 
 @dataclass(frozen=True)
 class _PlainSearch:
@@ -244,7 +248,7 @@ class Translator:
         unknown = [sentence for sentence, there in zip(texts, known, strict=True) if there is None]
         plain = _PlainSearch(self, wishes)
         if wishes.protect and not self.search.sampling:
-            searched = iter(translate_protected(unknown, plain, n_best, repair=wishes.repair))
+            searched = iter(translate_protected(unknown, plain, n_best, as_it_comes=wishes.as_it_comes))
         else:
             searched = iter(plain.translate([sentence.text for sentence in unknown], n_best))
         return [self._with_tokens(there or next(searched)) for there in known]
