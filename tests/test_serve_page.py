@@ -106,11 +106,11 @@ def test_characters_of_two_units_shift_nothing(visit: Visit, translator: Transla
     """A string of a browser counts an emoji as two, one of Python as one."""
     text = f"🙂 🙂🙂\n\n🙂 {SENTENCE}"
     visit.type(text)
-    smiling = explainer.explain(f"🙂 {SENTENCE}", translation=translator_tokens(translator, f"🙂 {SENTENCE}"))
-    expect(visit.output).to_have_text(f"🙂 🙂🙂\n\n{smiling.target}", use_inner_text=True)
-    assert visit.words.all_inner_texts() == [word.text for word in smiling.target_words]
+    after = explainer.explain(SENTENCE, translation=translator_tokens(translator, SENTENCE))
+    expect(visit.output).to_have_text(f"🙂 🙂🙂\n\n🙂 {after.target}", use_inner_text=True)
+    assert visit.words.all_inner_texts() == [word.text for word in after.target_words]
     behind = visit.page.locator(".behind [data-word]").all_inner_texts()
-    assert behind == [word.text for word in smiling.source_words]
+    assert behind == [word.text for word in after.source_words]
 
 
 def translator_tokens(translator: Translator, text: str) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ SEARCH = {
     "max_extra_length": Range(1, 10**6),
     "batch_tokens": _COUNT,
     "max_source_length": Range(1, 10**6),
-    "temperature": Range(0.01, 100),
+    "temperature": Range(0.0001, 100),
     "top_k": Range(0, 10**9, remark=" (0: all)"),
     "top_p": Range(0, 1, above=True),
 }
