@@ -14,6 +14,7 @@ from serving import Running, running, service_of
 from dragoman.corrections.promotion import BEFORE, judge, promote
 from dragoman.errors import DataError, UsageError
 from dragoman.memory import Memory, likeness
+from dragoman.run import Run
 from dragoman.translate import Translator
 
 SENTENCE = "the old dog sees the red house"
@@ -174,3 +175,36 @@ def test_corrections_teach_a_run_and_the_better_one_takes_its_place(
     assert sum("domaĉo" in text for text in after) > 2, after
     with pytest.raises(DataError, match="was not made from the weights"):
         promote(run, new)
+
+
+def test_every_way_to_translate_uses_what_was_corrected(
+    tiny_run: Path, tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    (run / "languages.json").write_text('{"source": "en", "target": "eo"}', encoding="utf-8")
+    kept = tmp_path / "corrections.db"
+    memory = Memory(kept)
+    memory.store("en-eo", "The dog sleeps.", "Dormas hundo.")
+    memory.close()
+    line = "The dog sleeps. The red dog sleeps."
+    (tmp_path / "in.txt").write_text(f"{line}\n", encoding="utf-8")
+
+    ran = cli("translate", run, "--corrections", kept, "--json", stdin=f"{line}\nThe dog sleeps.\n")
+    both, alone = map(json.loads, ran.stdout.splitlines())
+    assert both["translations"][0]["text"].startswith("Dormas hundo. ")
+    assert (both["corrected"], alone["corrected"]) == (False, True)
+    (suggestion,) = both["suggestions"]
+    assert (suggestion["source"], suggestion["target"]) == ("The dog sleeps.", "Dormas hundo.")
+    assert "suggestions" not in alone
+
+    ran = cli("translate-file", run, tmp_path / "in.txt", "--out", tmp_path / "out.txt", "--corrections", kept)
+    assert ran.code == 0, ran.stderr
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == f"{both['translations'][0]['text']}\n"
+    assert Run(run, kept).translate(line) == both["translations"][0]["text"]
+    assert not Run(run).translate(line).startswith("Dormas hundo.")
+
+
+def test_corrections_that_are_not_there_are_one_line(tiny_run: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
+    ran = cli("translate", tiny_run, "--corrections", tmp_path / "none.db", stdin="dog\n")
+    assert (ran.code, ran.stdout) == (2, "")
+    assert "none.db: no such file of corrections" in ran.stderr

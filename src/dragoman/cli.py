@@ -203,6 +203,8 @@ def translate(
             values: dict[str, Any] = {"source": translation.source, "translations": candidates}
             values |= {"faults": translation.faults, "repaired": translation.repaired}
             values |= {"how": translation.how, "notes": translation.notes, "corrected": translation.corrected}
+            if translation.suggestions:
+                values["suggestions"] = [dataclasses.asdict(suggestion) for suggestion in translation.suggestions]
             if translation.confidence is not None:
                 values["confidence"] = translation.confidence
                 values["words"] = [word._asdict() for word in translation.words]

@@ -251,7 +251,7 @@ class Translator:
             searched = iter(translate_protected(unknown, plain, n_best, as_it_comes=wishes.as_it_comes))
         else:
             searched = iter(plain.translate([sentence.text for sentence in unknown], n_best))
-        return [self._with_tokens(there or next(searched)) for there in known]
+        return [self._with_tokens(there or self._with_suggestion(next(searched))) for there in known]
 
     def _without_searching(self, sentence: SourceSentence, required: Requirements | None) -> Translation | None:
         """What was corrected as it was corrected, what has no words as it is. Required words are stronger than both."""
@@ -265,6 +265,13 @@ class Translator:
         if has_words(*sentence):
             return None
         return Translation(sentence.text, (Candidate(sentence.text, 0.0, 0.0, (), None),))
+
+    def _with_suggestion(self, translation: Translation) -> Translation:
+        if self._corrections is None:
+            return translation
+        memory, pair = self._corrections
+        similar = memory.similar(pair, translation.source)
+        return translation if similar is None else replace(translation, suggestions=(similar,))
 
     def _with_tokens(self, translation: Translation) -> Translation:
         """What was not searched for as it stands has the tokens that it would be written with."""
@@ -543,6 +550,7 @@ def _of_line(line: str, parts: Sequence[Segment], found: Sequence[Translation]) 
         min((one.confidence for one in found if one.confidence is not None), default=None),
         _words_of_line(parts, found),
         all(one.corrected for one in found),
+        tuple(suggestion for one in found for suggestion in one.suggestions),
         max((one.how for one in found), key=get_args(How).index),
         tuple(dict.fromkeys(note for one in found for note in one.notes)),
     )

@@ -8,6 +8,7 @@ from dragoman.confidence import WordConfidence
 from dragoman.faults import Fault
 from dragoman.glossary import Required
 from dragoman.masking import Masked
+from dragoman.memory import Suggestion
 
 # plain: the best translation; other: a next best one; stand-in: of the sentence with words in place of what must stay;
 # required: searched for with what was lost; pieces: translated around what must stay; source: not translated.
@@ -37,6 +38,7 @@ class Translation:
     confidence: float | None = None  # where it was asked for, and the run is calibrated
     words: tuple[WordConfidence, ...] = ()
     corrected: bool = False  # a person's, from the corrections that are kept
+    suggestions: tuple[Suggestion, ...] = ()  # corrections of similar sentences
     how: How = "plain"
     notes: tuple[str, ...] = ()  # what was wrong with the translations that were not taken, and with this one
     # Of a sentence with stand-ins: the sentence that was translated, and its translation.
