@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from dragoman.confidence import Calibration, Evidence, Rating, WordConfidence
+from dragoman.confidence import Calibration, Evidence, Rating
 from dragoman.config import SearchConfig, language_tag
 from dragoman.engines import ComputeType, Engine, EngineName, batches_of_like_length
 from dragoman.engines.converted import digest_of
@@ -20,13 +20,14 @@ from dragoman.faults import Fault, Said, faults_of
 from dragoman.glossary import Required, Requirements
 from dragoman.hypotheses import Hypothesis
 from dragoman.language_codes import languages_of
+from dragoman.line_translation import translation_of_line
 from dragoman.memory import Memory
 from dragoman.protected_spans import has_words
 from dragoman.rundir import RunDirectory, require_task
-from dragoman.sentences import Segment, cut_to_fit, join, segments
+from dragoman.sentences import Segment, cut_to_fit, segments
 from dragoman.telling import Say, nobody
 from dragoman.tokenizer import Tokenizer, load_tokenizer
-from dragoman.translations import Candidate, How, SourceSentence, Translation
+from dragoman.translations import Candidate, SourceSentence, Translation
 from dragoman.words import words_of
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class Translator:
             wishes = _Wishes(seed + first_line, scores, required, repair, rate, protect, tell)
             found = iter(self._translate_sentences(texts, n_best, wishes))
             for number, (line, parts) in enumerate(zip(stripped, cut, strict=True), start=first_line):
-                translation = _of_line(line, parts, [next(found) for _ in parts])
+                translation = translation_of_line(line, parts, [next(found) for _ in parts])
                 if translation.how == "source":
                     warn(f"line {number}: left in part as it was: {'; '.join(translation.notes)}")
                 yield replace(translation, source=chunk[number - first_line])
@@ -525,63 +526,14 @@ def _source_language(run: RunDirectory, to: str | None) -> str | None:
     return known[1] if to == known[0] else known[0]
 
 
-def _of_line(line: str, parts: Sequence[Segment], found: Sequence[Translation]) -> Translation:
-    """A line's translation from those of its sentences: the best of each, then the second best of each ..."""
-    if not parts:
-        return Translation(line, (Candidate(line, 0.0, 0.0, (), ()),))
-    candidates = []
-    for rank in range(max(len(one.candidates) for one in found)):
-        chosen = [one.candidates[min(rank, len(one.candidates) - 1)] for one in found]
-        candidates.append(
-            Candidate(
-                join(line, parts, [candidate.text for candidate in chosen]),
-                sum(candidate.score for candidate in chosen),
-                sum(candidate.log_probability for candidate in chosen),
-                tuple(token for candidate in chosen for token in candidate.tokens),
-                _chain([candidate.token_log_probabilities for candidate in chosen]),
-            )
-        )
-    return Translation(
-        line,
-        tuple(candidates),
-        tuple(dict.fromkeys(fault for one in found for fault in one.faults)),
-        tuple(dict.fromkeys(fault for one in found for fault in one.repaired)),
-        # A line is as good as its worst sentence.
-        min((one.confidence for one in found if one.confidence is not None), default=None),
-        _words_of_line(parts, found),
-        all(one.corrected for one in found),
-        tuple(suggestion for one in found for suggestion in one.suggestions),
-        max((one.how for one in found), key=get_args(How).index),
-        tuple(dict.fromkeys(note for one in found for note in one.notes)),
-    )
-
-
 def _of_one_length(indices: Sequence[int], length: Callable[[int], int]) -> list[list[int]]:
     """What is decoded together must not say how a sentence is: each length by itself, and not too many."""
     together = [list(some) for _, some in groupby(sorted(indices, key=length), length)]
     return [some[first : first + AGAIN] for some in together for first in range(0, len(some), AGAIN)]
 
 
-def _words_of_line(parts: Sequence[Segment], found: Sequence[Translation]) -> tuple[WordConfidence, ...]:
-    """The words of a line's sentences, where they stand in its translation. A wrapped text has none: words moved."""
-    words: list[WordConfidence] = []
-    moved = 0  # how much longer the translation is than the line, up to here
-    for part, one in zip(parts, found, strict=True):
-        if part.wrap is not None:
-            return ()
-        at = part.start + moved
-        words += [word._replace(start=word.start + at, end=word.end + at) for word in one.words]
-        moved += len(one.text) - (part.end - part.start)
-    return tuple(words)
-
-
 def ngrams(ids: Sequence[int], size: int) -> set[tuple[int, ...]]:
     return {tuple(ids[start : start + size]) for start in range(len(ids) - size + 1)}
-
-
-def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | None:
-    known = [part for part in parts if part is not None]
-    return tuple(value for part in known for value in part) if len(known) == len(parts) else None
 
 
 def _tag_for(to: str | None, tokenizer: Tokenizer, run: Path) -> str:
