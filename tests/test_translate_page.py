@@ -246,16 +246,17 @@ def test_faults_are_told_at_their_sentence(visit: Visit) -> None:
     def with_faults(route: Route) -> None:
         answer = route.fetch()
         events = answer.text().split("\n\n")
-        events[1] = events[1].replace('"faults": []', '"faults": ["loop", "lost: 1,234.56"]')
+        events[1] = events[1].replace('"faults": []', '"faults": ["loop", "lost"]')
+        events[1] = events[1].replace('"how": "plain"', '"how": "source"')
         route.fulfill(response=answer, body="\n\n".join(events))
 
     page.route(STREAM, with_faults)
     page.get_by_label("Text to translate").fill("A cat. The river. A red tree.")
     doubted = page.locator(".reading .doubted")
     expect(doubted).to_have_count(1)
-    assert doubted.get_attribute("aria-label") == "Doubtful sentence: repeated itself; lost: 1,234.56"
+    assert doubted.get_attribute("aria-label") == "Doubtful sentence: not translated; repeated itself; lost what must stay"
     beside = doubted.evaluate("(element) => getComputedStyle(element, '::before').content")
-    assert "attr(data-doubt)" in beside or "lost: 1,234.56" in beside
+    assert "attr(data-doubt)" in beside or "lost what must stay" in beside
     assert "lost" not in visit.output.inner_text()  # nor in what is selected and copied
     legend = page.get_by_role("note", name="How sure")
     expect(legend).to_contain_text("1 of 3 sentences has a fault: do not rely on it.")

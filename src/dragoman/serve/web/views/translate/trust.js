@@ -8,7 +8,7 @@ export const UNSURE = 0.5;
 
 const FIGURES = 8; // sentences whose figures are listed one by one
 
-const FAULTS = { loop: "repeated itself", copy: "copied the source", runaway: "did not come to an end", empty: "was empty" };
+const FAULTS = { loop: "repeated itself", copy: "copied the source", runaway: "did not come to an end", empty: "was empty", lost: "lost what must stay" };
 const faultInWords = (fault) => FAULTS[fault] ?? fault;
 
 const isRated = (segment) => segment.confidence !== null && !segment.changed && !segment.corrected;
@@ -17,7 +17,8 @@ const isRated = (segment) => segment.confidence !== null && !segment.changed && 
 export function doubtOf(segment) {
   if (segment.changed || segment.corrected) return "";
   const figure = isRated(segment) && segment.confidence < UNSURE ? [`${percent(segment.confidence)}\u00a0sure`] : [];
-  return [...figure, ...segment.faults.map(faultInWords)].join("; ");
+  const left = segment.how === "source" ? ["not translated"] : [];
+  return [...left, ...figure, ...segment.faults.map(faultInWords)].join("; ");
 }
 
 
@@ -51,7 +52,7 @@ export function Legend({ about, translation }) {
     </p>`}
     ${!rated.length && explained && !corrected.length && html`<p><span class="unsure">Underlined</span>: the model gave the word less than
       50${"\u00a0"}%. How often such words are right was not measured; “dragoman calibrate” measures it.</p>`}
-    ${repaired.length > 0 && html`<p>${told(repaired, "repaired")} and was translated again.</p>`}
+    ${repaired.length > 0 && html`<p>${told(repaired, "repaired")} and ${repaired.length === 1 ? "was" : "were"} translated again.</p>`}
     ${corrected.length > 0 && html`<p>${corrected.length === 1 ? "A sentence is" : `${corrected.length} sentences are`} as corrected before.</p>`}
   </div>`;
 }
