@@ -254,7 +254,8 @@ def test_faults_are_told_at_their_sentence(visit: Visit) -> None:
     page.get_by_label("Text to translate").fill("A cat. The river. A red tree.")
     doubted = page.locator(".reading .doubted")
     expect(doubted).to_have_count(1)
-    assert doubted.get_attribute("aria-label") == "Doubtful sentence: not translated; repeated itself; lost what must stay"
+    said = "not translated; repeated itself; lost what must stay"
+    assert doubted.get_attribute("aria-label") == f"Doubtful sentence: {said}"
     beside = doubted.evaluate("(element) => getComputedStyle(element, '::before').content")
     assert "attr(data-doubt)" in beside or "lost what must stay" in beside
     assert "lost" not in visit.output.inner_text()  # nor in what is selected and copied
