@@ -66,6 +66,7 @@ def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> N
         f"\nNow try:\n"
         f'  echo "Two dogs play in the snow." | dragoman translate {named}\n'
         f"  dragoman translate {named} --n-best 4\n"
+        f"  dragoman serve --pair en-fr={named}              # the page, at http://localhost:5000\n"
         f"  dragoman train --pairs my.tsv --out runs/my      # your own: source, tab, target on each line\n"
         f"The commands are in .venv/bin after `make setup`. Sentences: Tatoeba, CC BY 2.0 FR, see {data.attribution}"
     )
