@@ -16,14 +16,14 @@ from pathlib import Path
 import torch
 
 from dragoman.config import SearchConfig
-from dragoman.corpus import read_lines
-from dragoman.engines import ComputeType, batches_of_like_length
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.data.corpus import read_lines
+from dragoman.decoding.beam_search import beam_search
+from dragoman.decoding.engines import ComputeType, batches_of_like_length
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.errors import DragomanError
-from dragoman.evaluate import bleu, read_references
-from dragoman.hypotheses import Hypothesis
-from dragoman.search import beam_search
-from dragoman.translate import Translator
+from dragoman.evaluation.metrics import bleu, read_references
+from dragoman.translation.translator import Translator
 
 Ids = tuple[int, ...]
 GAP = 1e-4

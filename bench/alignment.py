@@ -24,10 +24,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from dragoman.corpus import read_lines
-from dragoman.explain import Explainer, by_word
-from dragoman.model import Site
-from dragoman.trace import trace
+from dragoman.data.corpus import read_lines
+from dragoman.inspection.attention_trace import trace
+from dragoman.inspection.explain import Explainer, by_word
+from dragoman.model.transformer import Site
 
 HELD_OUT = 200
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]

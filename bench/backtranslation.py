@@ -10,8 +10,8 @@ all pairs, real, which is as good as it could get. Scored on test_2016_flickr. A
 import argparse
 from pathlib import Path
 
-from dragoman.adapt.backtranslate import backtranslate
 from dragoman.config import CorpusConfig, load
+from dragoman.training.backtranslate import backtranslate
 from multi30k_runs import keep, lines, show, table, trained, translated, written
 from shapes import WORK
 

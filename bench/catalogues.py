@@ -12,10 +12,10 @@ import argparse
 import subprocess
 from pathlib import Path
 
-from dragoman.formats import read_any
-from dragoman.rundir import default_cache
-from dragoman.splitting import Pair, Split, split_pairs
-from dragoman.tatoeba import prepare_demo
+from dragoman.data.pair_formats import read_any
+from dragoman.data.splitting import Pair, Split, split_pairs
+from dragoman.quickstart.tatoeba import prepare_demo
+from dragoman.run_directory import default_cache
 
 # Many messages for few megabytes.
 PACKAGES = (

@@ -10,8 +10,8 @@ import torch
 import report
 from contestants import marian, ours
 from contestants.batches import Step
-from dragoman.dataset import Dataset, Prepared
-from dragoman.safeguards import keep_freed_memory
+from dragoman.data.dataset import Dataset, Prepared
+from dragoman.training.recovery import keep_freed_memory
 from flops import training_flops
 from rounds import Spread
 from shapes import SHAPES, Shape, multi30k

@@ -22,11 +22,11 @@ from urllib.parse import urlencode
 import torch
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from dragoman.checkpoint import save_weights, weights_of
 from dragoman.config import ModelConfig, RunConfig
-from dragoman.model import Transformer
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import Tokenizer
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.model.checkpoint import save_weights, weights_of
+from dragoman.model.transformer import Transformer
+from dragoman.run_directory import RunDirectory
 from serve import served
 
 WORDS = [first + second for first in ("ba", "ko", "li", "mu", "ne", "ra") for second in ("dan", "fel", "gor", "pim")]

@@ -65,7 +65,7 @@ def measure_ngrams(text: Path, held_out: Path, order: int) -> dict[str, float]:
     """Bits per byte by the size of the vocabulary."""
     import math
 
-    from dragoman.tokenizer import Tokenizer
+    from dragoman.data.tokenizer import Tokenizer
     from kneser_ney import KneserNey
 
     sentences, unseen = lines_of(text), lines_of(held_out)

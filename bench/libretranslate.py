@@ -26,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from dragoman.export.writing import export
+from dragoman.export.formats import export
 
 
 def free_port() -> int:

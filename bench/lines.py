@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import report
-from dragoman.corpus import read_lines
+from dragoman.data.corpus import read_lines
 
 STRETCHES = 10
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import report
-from dragoman.corpus import read_lines
-from dragoman.translate import Translator
+from dragoman.data.corpus import read_lines
+from dragoman.translation.translator import Translator
 
 Make = Callable[[str, random.Random], str]
 

@@ -20,10 +20,10 @@ def step_of_the_papers_size(micro_batch_tokens: int, threads: int) -> None:
     import torch
 
     from dragoman.config import ModelConfig, TrainConfig
-    from dragoman.loss import smoothed_cross_entropy
-    from dragoman.model import Transformer
-    from dragoman.optimizer import make_optimizer
-    from dragoman.safeguards import keep_freed_memory
+    from dragoman.model.loss import smoothed_cross_entropy
+    from dragoman.model.transformer import Transformer
+    from dragoman.training.optimizer import make_optimizer
+    from dragoman.training.recovery import keep_freed_memory
 
     keep_freed_memory()
     torch.set_num_threads(threads)
@@ -44,7 +44,7 @@ def attention(length: int, path: str, threads: int) -> None:
     import torch
 
     from dragoman.config import ModelConfig
-    from dragoman.model import Probe, Transformer
+    from dragoman.model.transformer import Probe, Transformer
 
     torch.set_num_threads(threads)
     config = ModelConfig(vocab_size=100, encoder_layers=1, decoder_layers=1, d_model=128, d_ff=256, num_heads=4)
@@ -118,8 +118,8 @@ def main() -> None:
     threads = int(sys.argv[-1])
     import torch  # noqa: F401
 
-    import dragoman.model
-    import dragoman.train  # noqa: F401
+    import dragoman.model.transformer
+    import dragoman.training.loop  # noqa: F401
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if kind == "step":

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dragoman import evaluate
 from dragoman.config import CorpusConfig, load
-from dragoman.rundir import RunDirectory
-from dragoman.train import train
-from dragoman.translate import Translator
+from dragoman.evaluation import metrics
+from dragoman.run_directory import RunDirectory
+from dragoman.training.loop import train
+from dragoman.translation.translator import Translator
 from shapes import DATA
 
 
@@ -48,7 +48,7 @@ def table(
     wanted = [[line] for line in references]
     rows = []
     for name, found in outputs.items():
-        compared = evaluate.compare(outputs[baseline], found, wanted, language)
+        compared = metrics.compare(outputs[baseline], found, wanted, language)
         rows.append(
             {
                 "run": name,

@@ -34,9 +34,9 @@ def equal_width(run: Path) -> int:
     import torch
 
     from dragoman.config import ModelConfig
-    from dragoman.model import count_parameters
-    from dragoman.recurrent import make_model
-    from dragoman.rundir import RunDirectory
+    from dragoman.model.lstm import make_model
+    from dragoman.model.transformer import count_parameters
+    from dragoman.run_directory import RunDirectory
 
     config = RunDirectory.open(run).read_config().model
 

@@ -182,7 +182,7 @@ def now() -> Any:
 
 def prepare_phase(directory: Path, _: float) -> None:
     from dragoman.config import CorpusConfig, DataConfig
-    from dragoman.dataset import prepare
+    from dragoman.data.dataset import prepare
 
     config = DataConfig(train=(CorpusConfig(pairs=str(directory / "text.tsv")),))
     moments = [("start", now())]
@@ -216,9 +216,9 @@ def prepare_phase(directory: Path, _: float) -> None:
 
 
 def read_phase(directory: Path, seconds: float) -> None:
-    from dragoman.batching import make_batch, plan_epoch
-    from dragoman.dataset import Dataset
-    from dragoman.tokenizer import Tokenizer
+    from dragoman.data.batching import make_batch, plan_epoch
+    from dragoman.data.dataset import Dataset
+    from dragoman.data.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.load(directory / "run" / "tokenizer.model")
     (data_directory,) = (directory / "run" / "data").iterdir()
@@ -256,11 +256,11 @@ def read_phase(directory: Path, seconds: float) -> None:
 
 
 def measure_without_text(pairs: int, seed: int) -> dict[str, Any]:
-    from dragoman.batching import plan_epoch
-    from dragoman.cleaning import _compare_lines, _Hashes
     from dragoman.config import CorpusConfig
-    from dragoman.corpus import Corpus
-    from dragoman.dataset import Dataset
+    from dragoman.data.batching import plan_epoch
+    from dragoman.data.cleaning import _compare_lines, _Hashes
+    from dragoman.data.corpus import Corpus
+    from dragoman.data.dataset import Dataset
 
     random = np.random.default_rng(seed)
     corpus = Corpus(CorpusConfig(pairs="none"), "train", np.zeros(pairs, np.uint8), 0)

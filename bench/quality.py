@@ -18,17 +18,17 @@ import torch
 import report
 from contestants import marian, ours
 from contestants.batches import Step
-from dragoman import evaluate
-from dragoman.batching import pad, plan_epoch
 from dragoman.config import NormOrder, Optimizer, SearchConfig, TrainConfig
-from dragoman.dataset import Prepared
-from dragoman.engines.reference import ReferenceEngine
-from dragoman.model import Transformer
-from dragoman.optimizer import make_optimizer
-from dragoman.ranks import Gradients
-from dragoman.safeguards import keep_freed_memory
-from dragoman.schedule import linear_rate
-from dragoman.translate import Translator
+from dragoman.data.batching import pad, plan_epoch
+from dragoman.data.dataset import Prepared
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.evaluation import metrics
+from dragoman.model.transformer import Transformer
+from dragoman.training.distributed import Gradients
+from dragoman.training.optimizer import make_optimizer
+from dragoman.training.recovery import keep_freed_memory
+from dragoman.training.schedule import linear_rate
+from dragoman.translation.translator import Translator
 from shapes import SHAPES, WORK, multi30k
 
 BATCH_TOKENS, MICRO_BATCH_TOKENS = 1500, 375
@@ -116,7 +116,7 @@ def time_to(contestant: Any, text: Prepared, goal: float, every: int) -> dict[st
             seconds += time.perf_counter() - began
             done += 1
             if done % every == 0 or done == steps:
-                bleu = evaluate.bleu(contestant.translate(lines), references).value
+                bleu = metrics.bleu(contestant.translate(lines), references).value
                 curve.append({"steps": done, "minutes": seconds / 60, "bleu": bleu})
                 print(json.dumps({"contestant": contestant.name, **curve[-1]}), flush=True)
                 if bleu >= goal:

@@ -90,8 +90,8 @@ def candidate(name: str) -> str:
 
 
 def demo_data() -> Path:
-    from dragoman.rundir import default_cache
-    from dragoman.tatoeba import prepare_demo
+    from dragoman.quickstart.tatoeba import prepare_demo
+    from dragoman.run_directory import default_cache
 
     return prepare_demo(default_cache()).directory
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.config import CorpusConfig, DataConfig, ModelConfig
-from dragoman.dataset import Prepared, prepare
+from dragoman.data.dataset import Prepared, prepare
 
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / "build" / "bench"  # what can be made again: prepared text, logs of the contestants

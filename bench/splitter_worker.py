@@ -13,7 +13,7 @@ Split = Callable[[str], Sequence[str]]
 
 
 def dragoman(language: str) -> Split | None:
-    from dragoman.sentences import segments
+    from dragoman.data.segmentation import segments
 
     def split(text: str) -> list[str]:
         """Marks of list items stand outside the segments; here each is given to the segment that follows it."""
@@ -27,7 +27,7 @@ def dragoman(language: str) -> Split | None:
 
 def dragoman_unknown(_: str) -> Split | None:
     """Ours as it is when nobody has said which language a text is in."""
-    from dragoman.sentences import sentences
+    from dragoman.data.segmentation import sentences
 
     return lambda text: [text[start:end] for start, end in sentences(text, 0, len(text), None)]
 

@@ -14,11 +14,11 @@ import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from dragoman.documents import tags
+from dragoman.documents import tag_placement
 from dragoman.documents.flow import sentences_of
 from dragoman.documents.html import html_pieces
-from dragoman.documents.interpreter import RunInterpreter
-from dragoman.documents.tags import Span, place_marks, without_alignment
+from dragoman.documents.sentence_translator import RunInterpreter
+from dragoman.documents.tag_placement import Span, place_marks, without_alignment
 
 WORDS = {
     "fr": """dog chien chiens chienne|cat chat chats chatte|house maison maisons|car voiture voitures|book livre livres
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print what went wrong")
     given = parser.parse_args()
     if given.share is not None:
-        tags.SHARE = given.share
+        tag_placement.SHARE = given.share
     forms = {entry.split()[0]: entry.split()[1:] for entry in WORDS[given.target].split("|")}
     if given.input:
         lines = given.input.read_text(encoding="utf-8").splitlines()

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import report
-from dragoman.corpus import read_lines
-from dragoman.evaluate import evaluate
-from dragoman.glossary import Glossary, Required, Requirements, occurrences, unmet
-from dragoman.translate import Translator
+from dragoman.data.corpus import read_lines
+from dragoman.data.glossary import Glossary, Required, Requirements, occurrences, unmet
+from dragoman.evaluation.metrics import evaluate
+from dragoman.translation.translator import Translator
 
 WORD = re.compile(r"[^\W\d_]{4,}")
 

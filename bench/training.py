@@ -15,7 +15,7 @@ from typing import Any
 import report
 from contestants.batches import Step, cycle, plan
 from dragoman.config import ModelConfig
-from dragoman.dataset import Prepared
+from dragoman.data.dataset import Prepared
 from flops import training_flops
 from rounds import BenchError, Spread, Worker, ratios
 from shapes import SHAPES, WORK, multi30k

@@ -15,8 +15,8 @@ from typing import Any
 
 import report
 from dragoman.config import RunConfig
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import Tokenizer
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.run_directory import RunDirectory
 from rounds import BenchError, Spread, Worker, ratios
 from shapes import DATA, ROOT, SHAPES, WORK, multi30k
 
@@ -99,8 +99,8 @@ def base_run() -> Path:
     """Base-shaped, with the weights that a model begins with: its outputs say nothing, their cost is real."""
     import torch
 
-    from dragoman.checkpoint import promote, weights_of
-    from dragoman.model import Transformer
+    from dragoman.model.checkpoint import promote, weights_of
+    from dragoman.model.transformer import Transformer
 
     text = multi30k()
     run = RunDirectory(WORK / "run-base")

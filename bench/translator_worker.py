@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dragoman.parallel import Crew
+from dragoman.processes import Crew
 
 BATCH = 32
 WIDE = 128  # sentences, some 2,048 tokens
@@ -29,7 +29,7 @@ def dragoman_engine(
     vocabulary_map: bool = False,
     **changes: float | str,
 ) -> Translate:
-    from dragoman.translate import Translator
+    from dragoman.translation.translator import Translator
 
     # The search of the peers, whatever the run itself has.
     changes = {"beam": 4, "alpha": 0.6, "batch_tokens": max(1, round(BATCH * mean_length))} | changes
@@ -51,7 +51,7 @@ def dragoman_engine(
 def raw_ctranslate2(run: Path, compute_type: str, extra_length: int, threads: int) -> Translate:
     import ctranslate2
 
-    from dragoman.tokenizer import Tokenizer
+    from dragoman.data.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.load(run / "tokenizer.model")
     model = next(path.parent for path in sorted((run / "ctranslate2").rglob("model.bin")) if compute_type in str(path))
@@ -133,7 +133,7 @@ def main() -> None:
 
         torch.set_num_threads(given.threads)
     if given.engine.startswith("dragoman reference") or given.engine == "hugging-face keeping memory":
-        from dragoman.safeguards import keep_freed_memory
+        from dragoman.training.recovery import keep_freed_memory
 
         keep_freed_memory()  # as `dragoman translate` does
     translate = open_engine(given.engine, given.run, given.extra_length, given.threads, given.mean_length)

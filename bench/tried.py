@@ -18,10 +18,10 @@ from torch import Tensor, nn
 import report
 from contestants.batches import plan
 from contestants.ours import Contestant
-from dragoman.dropout import Dropout
-from dragoman.loss import smoothed_cross_entropy
-from dragoman.model import MultiHeadAttention, causal_mask
-from dragoman.safeguards import keep_freed_memory
+from dragoman.model.dropout import Dropout
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.transformer import MultiHeadAttention, causal_mask
+from dragoman.training.recovery import keep_freed_memory
 from rounds import Spread
 from shapes import SHAPES, multi30k
 

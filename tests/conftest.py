@@ -48,7 +48,7 @@ class Ran:
 
 def run_in_process(arguments: Sequence[str | Path], stdin: bytes = b"") -> Ran:
     """The command line without the second that a new process needs to import torch."""
-    from dragoman.cli import main
+    from dragoman.cli.main import main
 
     stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:

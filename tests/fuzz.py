@@ -61,7 +61,7 @@ class Target:
 
 def targets(directory: Path) -> dict[str, Target]:
     """All readers. `directory`: where they may write."""
-    from dragoman.tokenizer import Tokenizer
+    from dragoman.data.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.learn(PAIRS.splitlines(), 300)
     text = [PAIRS.encode(), b"a\tb\n", b"one\ttwo\tthree\r\n\xe2\x80\xa8\t\xc3\xa9\n"]
@@ -89,14 +89,14 @@ def _text(path: Path) -> str:
 
 
 def _read_lines(path: Path) -> None:
-    from dragoman.corpus import read_lines
+    from dragoman.data.corpus import read_lines
 
     for _ in read_lines(path):
         pass
 
 
 def _read_pairs(path: Path) -> None:
-    from dragoman.corpus import read_pairs
+    from dragoman.data.corpus import read_pairs
 
     for _ in read_pairs(path):
         pass
@@ -115,7 +115,7 @@ def _check_two_files(path: Path) -> None:
 
 
 def _check(corpus: CorpusConfig) -> None:
-    from dragoman.cleaning import check_corpora
+    from dragoman.data.cleaning import check_corpora
 
     checked = check_corpora(DataConfig(train=(corpus,), hold_out=3, max_length=64), seed=1, processes=1)
     report = checked.report()
@@ -142,7 +142,7 @@ def _other_tokenizers() -> Iterator[bytes]:
 
 
 def _read_tokenizer(path: Path) -> None:
-    from dragoman.tokenizer import Tokenizer
+    from dragoman.data.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.load(path)
     ids = tokenizer.encode("the old dog ▁ é")
@@ -153,7 +153,7 @@ def _read_tokenizer(path: Path) -> None:
 
 def _prepared_targets(directory: Path, model: bytes, tokens: list[bytes]) -> dict[str, Target]:
     """The files that preparing text leaves in a run's directory."""
-    from dragoman.dataset import Dataset, load_tokenizer, prepare
+    from dragoman.data.dataset import Dataset, load_tokenizer, prepare
 
     text, run = directory / "text.tsv", directory / "prepared"
     text.write_text(PAIRS, encoding="utf-8")
@@ -194,7 +194,7 @@ def _run_targets(directory: Path) -> dict[str, Target]:
     """What a run is read from: its configuration and its checkpoints."""
     import torch
 
-    from dragoman.checkpoint import (
+    from dragoman.model.checkpoint import (
         Progress,
         load_training_state,
         load_weights,
@@ -203,8 +203,8 @@ def _run_targets(directory: Path) -> dict[str, Target]:
         save_weights,
         weights_of,
     )
-    from dragoman.model import Transformer
-    from dragoman.rundir import RunDirectory
+    from dragoman.model.transformer import Transformer
+    from dragoman.run_directory import RunDirectory
 
     small = ModelConfig(vocab_size=11, encoder_layers=1, decoder_layers=1, d_model=4, d_ff=4, num_heads=2)
     model = Transformer(small)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from dragoman.fallbacks import translate_protected
-from dragoman.faults import Fault, far_too_long
-from dragoman.glossary import Required
-from dragoman.translations import Candidate, SourceSentence, Translation
+from dragoman.data.glossary import Required
+from dragoman.translation.defects import Fault, far_too_long
+from dragoman.translation.fallbacks import translate_protected
+from dragoman.translation.result import Candidate, SourceSentence, Translation
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Alignment:
-    """As in dragoman.explain, which would bring torch."""
+    """As in dragoman.inspection.explain, which would bring torch."""
 
     source_words: tuple[Word, ...]
     target_words: tuple[Word, ...]
@@ -92,7 +92,7 @@ def candidate(text: str) -> Candidate:
 
 def careful(text: str) -> str:
     """In capitals, but for what must be copied: a translator that makes no mistake."""
-    from dragoman.protected_spans import protected_spans
+    from dragoman.data.protected_spans import protected_spans
 
     said, position = "", 0
     for kept in protected_spans(text):

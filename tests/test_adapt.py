@@ -8,13 +8,13 @@ import pytest
 from conftest import Ran, lexicon_pairs
 
 import dragoman
-from dragoman.adapt.backtranslate import backtranslate, fault, sift
 from dragoman.config import CorpusConfig, DataConfig, load
-from dragoman.dataset import prepare
+from dragoman.data.dataset import prepare
+from dragoman.data.tokenizer import load_tokenizer
+from dragoman.diagnosis.stress import LEAST
 from dragoman.errors import ConfigError, UsageError
-from dragoman.stress.suite import LEAST
-from dragoman.tokenizer import load_tokenizer
-from dragoman.translate import Translator
+from dragoman.training.backtranslate import backtranslate, fault, sift
+from dragoman.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.tokenizer import Tokenizer
+from dragoman.data.tokenizer import Tokenizer
 
 Cli = Callable[..., Any]
 Damage = Callable[[Path], object]
@@ -457,7 +457,7 @@ PRINTERS = [*USES, "config show base", "quantize run --source source --reference
 def test_results_that_nobody_reads_or_that_have_no_room(
     command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    from dragoman.cli import main
+    from dragoman.cli.main import main
 
     for kind in ("closed pipe", "full disk"):
         monkeypatch.setattr(sys, "argv", ["dragoman", *command.split()])
@@ -485,7 +485,7 @@ LOCALES = [
 ]
 IN_ONE_PROCESS = """
 import json, os, sys
-from dragoman.cli import main
+from dragoman.cli.main import main
 for words in json.loads(sys.argv[1]):
     sys.argv = ["dragoman", *(os.fsdecode(word.encode()) for word in words)]  # as the shell's bytes come in
     try:

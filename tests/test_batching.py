@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-import dragoman.batching
-from dragoman.batching import Batch, make_batch, micro_batches_per_step, pad, plan_epoch
+import dragoman.data.batching
 from dragoman.config import ModelConfig
-from dragoman.dataset import Dataset
-from dragoman.loss import smoothed_cross_entropy
-from dragoman.model import Transformer
+from dragoman.data.batching import Batch, make_batch, micro_batches_per_step, pad, plan_epoch
+from dragoman.data.dataset import Dataset
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.transformer import Transformer
 
 PAD, BOS, EOS = 0, 2, 3
 SYMBOLS: Any = SimpleNamespace(pad_id=PAD, bos_id=BOS, eos_id=EOS)  # all that a batch needs of a tokenizer
@@ -200,7 +200,7 @@ def test_a_plan_made_in_parts_is_the_one_made_at_once(
     data = of_lengths(lengths, counts=(len(lengths) // 2, len(lengths) - len(lengths) // 2), weights=(1.5, 1.0))
     whole = as_lists(plan_epoch(data, batch_tokens, micro_batch_tokens, 1, 0))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dragoman.batching, "_PART", part)
+        patch.setattr(dragoman.data.batching, "_PART", part)
         assert as_lists(plan_epoch(data, batch_tokens, micro_batch_tokens, 1, 0)) == whole
 
 
@@ -219,7 +219,7 @@ def test_a_plan_is_a_sequence_of_its_steps(lengths: Lengths, part: slice, index:
 
 
 def test_a_plan_takes_few_bytes_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dragoman.batching, "_PART", 20_000)
+    monkeypatch.setattr(dragoman.data.batching, "_PART", 20_000)
     pairs = 400_000
     random = np.random.default_rng(0)
     lengths = [np.exp(random.normal(2.6, 0.4, pairs)).astype(np.int32).clip(1) for _ in range(2)]

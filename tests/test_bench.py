@@ -13,7 +13,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.config import ModelConfig
-from dragoman.model import Probe, Transformer
+from dragoman.model.transformer import Probe, Transformer
 
 BENCH = Path(__file__).parents[1] / "bench"
 

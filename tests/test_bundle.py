@@ -12,8 +12,8 @@ from conftest import Ran
 from dragoman.errors import DataError
 from dragoman.export.bundle import About, bundle
 from dragoman.export.reproduce import reproduce
-from dragoman.rundir import RunDirectory, sha256, unpack
-from dragoman.translate import Translator
+from dragoman.run_directory import RunDirectory, sha256, unpack
+from dragoman.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from dragoman.checkpoint import (
+from dragoman.config import ModelConfig, Optimizer, RunConfig, TrainConfig
+from dragoman.errors import DataError, DragomanError, UsageError
+from dragoman.model.checkpoint import (
     Progress,
     average,
     load_model,
@@ -20,11 +22,9 @@ from dragoman.checkpoint import (
     save_weights,
     weights_of,
 )
-from dragoman.config import ModelConfig, Optimizer, RunConfig, TrainConfig
-from dragoman.errors import DataError, DragomanError, UsageError
-from dragoman.model import Transformer
-from dragoman.optimizer import make_optimizer
-from dragoman.rundir import RunDirectory
+from dragoman.model.transformer import Transformer
+from dragoman.run_directory import RunDirectory
+from dragoman.training.optimizer import make_optimizer
 
 SHAPE = {"vocab_size": 20, "encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 16, "num_heads": 2}
 
@@ -155,7 +155,7 @@ def test_weights_that_cannot_be_written_leave_the_old_ones(tmp_path: Path, monke
     def full(*_: object) -> None:
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr("dragoman.checkpoint.save_file", full)
+    monkeypatch.setattr("dragoman.model.checkpoint.save_file", full)
     with pytest.raises(DragomanError, match=r"model\.safetensors: cannot be written \(.*No space left on device"):
         save_weights(path, weights_of(make(seed=1)))
     assert path.read_bytes() == before

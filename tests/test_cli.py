@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from dragoman.config import RunConfig, load
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import Tokenizer
-from dragoman.translate import Translator
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.run_directory import RunDirectory
+from dragoman.translation.translator import Translator
 
 Cli = Callable[..., Any]
 LINES = ["the dog sees the old house", "", "cat", "small child finds the red tree near the river", "", "garden"]
@@ -110,8 +110,8 @@ def test_train_with_a_given_tokenizer(tiny_run: Path, tiny_text: Path, here: Pat
 # By itself, after a few steps: a signal from here could come when all steps are done.
 INTERRUPTED = """
 import os, signal
-import dragoman.train as train
-from dragoman import cli
+import dragoman.training.loop as train
+from dragoman.cli import main
 compute, calls = train.smoothed_cross_entropy, []
 def interrupted(*given):
     calls.append(1)
@@ -119,7 +119,7 @@ def interrupted(*given):
         os.kill(os.getpid(), signal.SIGINT)
     return compute(*given)
 train.smoothed_cross_entropy = interrupted
-cli.main()
+main.main()
 """
 
 
@@ -725,6 +725,6 @@ def test_the_allocator_is_told_where_it_pays(
     tiny_run: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, engine: str, told: int
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr("dragoman.safeguards.keep_freed_memory", lambda: calls.append(1))
+    monkeypatch.setattr("dragoman.training.recovery.keep_freed_memory", lambda: calls.append(1))
     assert cli("translate", tiny_run, "--engine", engine, "--beam", "1", stdin="the dog\n").code == 0
     assert len(calls) == told

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from dragoman.code_spans import code_spans
-from dragoman.sentences import sentences
+from dragoman.data.code_spans import code_spans
+from dragoman.data.segmentation import sentences
 
 
 def found(text: str) -> list[str]:

@@ -11,7 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dragoman.confidence import (
+from dragoman.data.words import Word, split_words, words_of
+from dragoman.errors import DataError
+from dragoman.run_directory import RunDirectory
+from dragoman.translation.confidence import (
     Calibration,
     Evidence,
     Judged,
@@ -23,10 +26,7 @@ from dragoman.confidence import (
     right_words,
     risk_at,
 )
-from dragoman.errors import DataError
-from dragoman.rundir import RunDirectory
-from dragoman.translate import Translator
-from dragoman.words import Word, split_words, words_of
+from dragoman.translation.translator import Translator
 
 
 def test_the_regression_finds_the_probabilities_that_made_the_labels() -> None:

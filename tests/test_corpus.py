@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.config import CorpusConfig
-from dragoman.corpus import LONGEST_LINE, file_digest, raw_pairs, read_lines, read_pairs
+from dragoman.data.corpus import LONGEST_LINE, file_digest, raw_pairs, read_lines, read_pairs
 from dragoman.errors import DataError
 
 

@@ -11,11 +11,11 @@ import pytest
 from conftest import LEXICON, lexicon_pairs
 from serving import Running, running, service_of
 
-from dragoman.corrections.promotion import BEFORE, judge, promote
 from dragoman.errors import DataError, UsageError
-from dragoman.memory import Memory, likeness
 from dragoman.run import Run
-from dragoman.translate import Translator
+from dragoman.training.promotion import BEFORE, judge, promote
+from dragoman.translation.translation_memory import Memory, likeness
+from dragoman.translation.translator import Translator
 
 SENTENCE = "the old dog sees the red house"
 

@@ -15,21 +15,21 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dragoman.checkpoint import load_model, save_weights, weights_of
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
-from dragoman.engines import CannotServeError, batches_of_like_length, conversion
-from dragoman.engines.conversion import convert, position_table
-from dragoman.engines.converted import Threads, cores, remembered_threads
-from dragoman.engines.ctranslate2 import CTranslate2Engine, best_threads, thread_choices
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.beam_search import beam_search
+from dragoman.decoding.engines import CannotServeError, batches_of_like_length, ct2_convert
+from dragoman.decoding.engines.ct2_cache import Threads, cores, remembered_threads
+from dragoman.decoding.engines.ct2_convert import convert, position_table
+from dragoman.decoding.engines.ctranslate2 import CTranslate2Engine, best_threads, thread_choices
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.decoding.engines.vocabulary_map import VocabularyMap, write
+from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
 from dragoman.errors import DataError, UsageError
-from dragoman.hypotheses import Hypothesis, paper_length_penalty
-from dragoman.model import DecodingState, Transformer, sinusoids
-from dragoman.rundir import RunDirectory
-from dragoman.search import beam_search
-from dragoman.tokenizer import Tokenizer
-from dragoman.translate import Translator
-from dragoman.vocabulary_map import VocabularyMap, write
+from dragoman.model.checkpoint import load_model, save_weights, weights_of
+from dragoman.model.transformer import DecodingState, Transformer, sinusoids
+from dragoman.run_directory import RunDirectory
+from dragoman.translation.translator import Translator
 
 TEXT = [
     "Two dogs play in the snow.",
@@ -270,13 +270,13 @@ def test_several_who_need_it_at_once_convert_it_once(
     run: RunDirectory, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
-    original = conversion._specification
+    original = ct2_convert._specification
 
     def noted(*given: Any) -> Any:
         made.append(threading.current_thread().name)
         return original(*given)
 
-    monkeypatch.setattr(conversion, "_specification", noted)
+    monkeypatch.setattr(ct2_convert, "_specification", noted)
     with ThreadPoolExecutor(4) as pool:
         engines = [pool.submit(CTranslate2Engine, run, tokenizer, SEARCH) for _ in range(4)]
         assert [engine.result()._model.positions for engine in engines] == [512] * 4
@@ -421,7 +421,7 @@ def test_threads_are_measured_once_for_a_machine_and_only_when_the_input_is_larg
     run: RunDirectory, tokenizer: Tokenizer, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_cores(monkeypatch, 2)
-    monkeypatch.setattr("dragoman.engines.ctranslate2.LARGE", 70)
+    monkeypatch.setattr("dragoman.decoding.engines.ctranslate2.LARGE", 70)
     sources = sources[:40]
     engine = CTranslate2Engine(run, tokenizer, SEARCH)
     name = engine.name
@@ -495,7 +495,7 @@ def test_batches_hold_like_lengths_and_everything_once() -> None:
 
 def test_the_command_line_translates_without_torch(run: RunDirectory) -> None:
     program = (
-        "import sys; from dragoman import cli\n"
+        "import sys; from dragoman.cli import main as cli\n"
         "try: cli.main()\n"
         "finally: print('torch' in sys.modules, 'ctranslate2' in sys.modules, file=sys.stderr)"
     )

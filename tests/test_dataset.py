@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import sentencepiece
 
-import dragoman.dataset
+import dragoman.data.dataset
 from dragoman.config import CorpusConfig, DataConfig
-from dragoman.dataset import Dataset, Prepared, load_tokenizer, prepare
+from dragoman.data.dataset import Dataset, Prepared, load_tokenizer, prepare
+from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError
-from dragoman.tokenizer import Tokenizer
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
 
@@ -74,7 +74,7 @@ def encodings(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 def test_ids_decode_to_the_text_in_order(text: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dragoman.dataset, "_CHUNK", 64)  # several chunks, the last one short
+    monkeypatch.setattr(dragoman.data.dataset, "_CHUNK", 64)  # several chunks, the last one short
     prepared = run(text, tmp_path / "run")
     assert decoded(prepared.train, prepared.tokenizer) == pairs_of(*text.train)
     assert decoded(prepared.valid, prepared.tokenizer) == pairs_of(*text.valid) == prepared.valid_pairs
@@ -103,7 +103,7 @@ def test_unchanged_text_is_neither_cleaned_nor_encoded_again(
     first = run(text, tmp_path / "run")
     before = encodings()
     assert before > 0
-    monkeypatch.setattr(dragoman.dataset, "check_corpora", None)
+    monkeypatch.setattr(dragoman.data.dataset, "check_corpora", None)
     weighted = replaced(text, train=tuple(CorpusConfig(pairs=c.pairs, weight=0.5) for c in text.train))
     again = run(weighted, tmp_path / "run")
     assert encodings() == before
@@ -215,11 +215,11 @@ def test_an_interrupted_preparation_is_done_again(
         if moment == "learn":
             patch.setattr(Tokenizer, "learn", interrupted)
         elif moment == "encode_corpora":  # in the middle: the training half is written
-            original = dragoman.dataset.encode_corpora
+            original = dragoman.data.dataset.encode_corpora
             calls = iter([original, interrupted])
-            patch.setattr(dragoman.dataset, moment, lambda *a, **k: next(calls)(*a, **k))
+            patch.setattr(dragoman.data.dataset, moment, lambda *a, **k: next(calls)(*a, **k))
         else:
-            patch.setattr(dragoman.dataset, moment, interrupted)
+            patch.setattr(dragoman.data.dataset, moment, interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(text, tmp_path / "run")
     prepared = run(text, tmp_path / "run")
@@ -234,7 +234,7 @@ def test_text_that_changed_after_an_interruption_is_refused(
     text: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(dragoman.dataset, "encode_corpora", None)
+        patch.setattr(dragoman.data.dataset, "encode_corpora", None)
         with pytest.raises(TypeError):
             run(text, tmp_path / "run")
     write_pairs(tmp_path / "a.tsv", 310)
@@ -344,6 +344,6 @@ def test_the_vocabulary_is_learned_from_a_bounded_sample(
         return tokenizer
 
     monkeypatch.setattr(Tokenizer, "learn", classmethod(watched))
-    monkeypatch.setattr(dragoman.dataset, "_SAMPLE_PAIRS", 130)
+    monkeypatch.setattr(dragoman.data.dataset, "_SAMPLE_PAIRS", 130)
     run(text, tmp_path / "run")
     assert seen == [side for c in text.train for pair in pairs_of(c)[::4] for side in pair]

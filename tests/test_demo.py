@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-import dragoman.demo
-import dragoman.train
+import dragoman.quickstart.demo
+import dragoman.training.loop
 from dragoman.config import Layered, load
-from dragoman.demo import SENTENCES, run_demo
 from dragoman.errors import DragomanError
-from dragoman.rundir import RunDirectory
-from dragoman.tatoeba import DemoData, Summary
+from dragoman.quickstart.demo import SENTENCES, run_demo
+from dragoman.quickstart.tatoeba import DemoData, Summary
+from dragoman.run_directory import RunDirectory
 
 SMALL = {
     "model.vocab_size": 320,
@@ -49,8 +49,8 @@ def data(tiny_text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> De
     def small(recipe: str, overrides: Sequence[tuple[str, Any, str]]) -> Layered:
         return load(recipe, [*overrides, *((key, value, "test") for key, value in SMALL.items())])
 
-    monkeypatch.setattr(dragoman.demo, "prepare_demo", lambda _cache: found)
-    monkeypatch.setattr(dragoman.demo, "load", small)
+    monkeypatch.setattr(dragoman.quickstart.demo, "prepare_demo", lambda _cache: found)
+    monkeypatch.setattr(dragoman.quickstart.demo, "load", small)
     return found
 
 
@@ -89,10 +89,12 @@ def trained(data: DemoData, tiny_run: Path, tiny_text: Path, monkeypatch: pytest
         text = "".join(f"{pair[column]}\n" for pair in [*known, *unknown])
         (data.directory / name).write_text(text, encoding="utf-8")
     monkeypatch.setattr(
-        dragoman.train, "train", lambda _config, run, _again: shutil.copytree(tiny_run, run.path, dirs_exist_ok=True)
+        dragoman.training.loop,
+        "train",
+        lambda _config, run, _again: shutil.copytree(tiny_run, run.path, dirs_exist_ok=True),
     )
-    monkeypatch.setattr(dragoman.demo, "SENTENCES", ("the dog sees the cat",))
-    monkeypatch.setattr(dragoman.demo, "BEYOND", ("hgfe dcba",))
+    monkeypatch.setattr(dragoman.quickstart.demo, "SENTENCES", ("the dog sees the cat",))
+    monkeypatch.setattr(dragoman.quickstart.demo, "BEYOND", ("hgfe dcba",))
 
 
 @pytest.mark.usefixtures("trained")
@@ -115,7 +117,7 @@ def test_a_demo_that_does_not_verify_fails(
         shutil.copytree(tiny_run, run.path, dirs_exist_ok=True)
         shutil.copy(run.checkpoints()[0] / "model.safetensors", run.model_path)
 
-    monkeypatch.setattr(dragoman.train, "train", train_and_tamper)
+    monkeypatch.setattr(dragoman.training.loop, "train", train_and_tamper)
     ran = cli("demo", "--out", tmp_path / "run")
     assert (ran.code, "Now try" in ran.stdout, "Verified" in ran.stdout) == (3, True, False)
     assert re.search(r"model\.safetensors: not the \w+ of step", ran.stderr.splitlines()[-1])
@@ -126,7 +128,7 @@ def test_the_command_that_goes_on_is_the_one_that_was_given(
 ) -> None:
     assert data
     told = []
-    monkeypatch.setattr(dragoman.train, "train", lambda _config, _run, again: told.append(again) or exit_now())
+    monkeypatch.setattr(dragoman.training.loop, "train", lambda _config, _run, again: told.append(again) or exit_now())
 
     def exit_now() -> None:
         raise KeyboardInterrupt
@@ -146,7 +148,7 @@ def test_minutes_reach_the_training(data: DemoData, tmp_path: Path, monkeypatch:
         configs.append(config)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(dragoman.train, "train", record)
+    monkeypatch.setattr(dragoman.training.loop, "train", record)
     for minutes in (None, 3.0):
         with pytest.raises(KeyboardInterrupt):
             run_demo(tmp_path / "run", minutes, print)
@@ -158,7 +160,7 @@ def test_no_network_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     def unreachable(_cache: Path) -> DemoData:
         raise DragomanError("the sentence pairs cannot be fetched (no network)")
 
-    monkeypatch.setattr(dragoman.demo, "prepare_demo", unreachable)
+    monkeypatch.setattr(dragoman.quickstart.demo, "prepare_demo", unreachable)
     ran = cli("demo", "--out", tmp_path / "run")
     assert (ran.code, ran.stdout) == (1, "")
     assert ran.stderr.splitlines()[1:] == ["dragoman: the sentence pairs cannot be fetched (no network)"]

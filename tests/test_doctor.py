@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from dragoman.config import RunConfig, TrainConfig
-from dragoman.doctor import run as of_run
-from dragoman.doctor.causes import ranked
-from dragoman.doctor.environment import examine_environment
-from dragoman.doctor.outputs import examine_outputs, loops
-from dragoman.doctor.text import examine_text
+from dragoman.diagnosis import run_checks as of_run
+from dragoman.diagnosis.causes import ranked
+from dragoman.diagnosis.corpus_checks import examine_text
+from dragoman.diagnosis.machine_checks import examine_environment
+from dragoman.diagnosis.output_checks import examine_outputs, loops
 
 Pair = tuple[str, str]
 
@@ -226,7 +226,7 @@ def test_short_outputs_are_a_cause_only_where_longer_ones_would_score() -> None:
 
 
 def test_averaging_that_was_never_tried(tiny_run: Path, tmp_path: Path) -> None:
-    from dragoman.rundir import RunDirectory
+    from dragoman.run_directory import RunDirectory
 
     run = RunDirectory(shutil.copytree(tiny_run, tmp_path / "run"))
     config, events = run.read_config(), run.events()
@@ -244,8 +244,8 @@ def test_averaging_that_was_never_tried(tiny_run: Path, tmp_path: Path) -> None:
 
 def test_a_vocabulary_that_does_not_suit(tmp_path: Path) -> None:
     from dragoman.config import CorpusConfig, DataConfig, ModelConfig
-    from dragoman.dataset import prepare
-    from dragoman.rundir import RunDirectory
+    from dragoman.data.dataset import prepare
+    from dragoman.run_directory import RunDirectory
 
     path = tmp_path / "good.tsv"
     path.write_text("".join(f"{s}\t{t}\n" for s, t in GOOD), encoding="utf-8")
@@ -317,7 +317,7 @@ def test_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = {line.name: line for line in examine_environment()}
     assert list(lines) == ["versions", "threads", "disk", "one pass"]
     assert lines["one pass"].fault is None
-    import dragoman.doctor.environment as environment
+    import dragoman.diagnosis.machine_checks as environment
 
     monkeypatch.setattr(environment, "_LEAST_FREE_GB", 1e9)
     assert "GB free" in str({line.name: line for line in examine_environment()}["disk"].fault)

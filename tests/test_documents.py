@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from dragoman.cli import app
+from dragoman.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "bench").rglob("*.md"))]

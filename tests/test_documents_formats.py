@@ -22,8 +22,8 @@ from odf.style import Style, TextProperties
 
 from dragoman.documents.formats import Format, format_of, uncompressed_size
 from dragoman.documents.lexer import scan
+from dragoman.documents.pipeline import translate_bytes
 from dragoman.documents.report import Report
-from dragoman.documents.translating import translate_bytes
 from dragoman.errors import DataError, UsageError
 
 

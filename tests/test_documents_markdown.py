@@ -4,8 +4,8 @@ import mistune
 import pytest
 from interpreting import Scripted, careful
 
+from dragoman.documents.pipeline import translate_bytes
 from dragoman.documents.settings import FormatSettings
-from dragoman.documents.translating import translate_bytes
 
 
 def heard(document: str, interpreter: Scripted | None = None) -> tuple[str, list[str]]:

@@ -19,9 +19,9 @@ from odf.opendocument import load as load_odt
 from odf.style import FontFace, ParagraphProperties, Style, TextProperties
 
 from dragoman.documents.office_styles import is_code_style, is_fixed_width
+from dragoman.documents.pipeline import translate_bytes
 from dragoman.documents.report import Report
 from dragoman.documents.settings import DEFAULTS, FormatSettings
-from dragoman.documents.translating import translate_bytes
 
 
 def docx_of(document: Document) -> bytes:

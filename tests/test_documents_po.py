@@ -10,11 +10,11 @@ import polib
 import pytest
 from interpreting import Scripted, careful
 
+from dragoman.data.language_codes import same_language
 from dragoman.documents.accelerators import DOUBLED, Accelerator, accelerator_in, with_accelerator
+from dragoman.documents.pipeline import translate_bytes
 from dragoman.documents.settings import DEFAULTS, FormatSettings
-from dragoman.documents.translating import translate_bytes
 from dragoman.errors import DataError
-from dragoman.language_codes import same_language
 from dragoman.run import Run
 
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: {language}\\n"\n\n'

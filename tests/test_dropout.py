@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from dragoman.dropout import Dropout
+from dragoman.model.dropout import Dropout
 
 COUNT = 200_003  # not a multiple of the eight elements that one draw decides
 

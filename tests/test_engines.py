@@ -10,14 +10,14 @@ import torch
 from torch import nn
 
 from dragoman.config import ModelConfig, SearchConfig
-from dragoman.engines import Engine
-from dragoman.engines import reference as reference_module
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.beam_search import BeamStep, forced_prefix
+from dragoman.decoding.engines import Engine
+from dragoman.decoding.engines import torch_engine as reference_module
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
 from dragoman.errors import ConfigError
-from dragoman.hypotheses import Hypothesis, paper_length_penalty
-from dragoman.model import Intervention, Override, Probe, Site, Transformer
-from dragoman.search import BeamStep, forced_prefix
-from dragoman.tokenizer import Tokenizer
+from dragoman.model.transformer import Intervention, Override, Probe, Site, Transformer
 
 TEXT = [
     "Two dogs play in the snow.",

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from conftest import lexicon_pairs
 
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.decoding.hypothesis import paper_length_penalty
 from dragoman.errors import UsageError
-from dragoman.explain import AlignmentHeads, Explainer, links_of
-from dragoman.hypotheses import paper_length_penalty
-from dragoman.translate import Translator
+from dragoman.inspection.explain import AlignmentHeads, Explainer, links_of
+from dragoman.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

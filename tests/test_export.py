@@ -16,14 +16,14 @@ import pytest
 import torch
 from conftest import Ran, lexicon_pairs
 
-from dragoman.checkpoint import save_weights, weights_of
 from dragoman.config import ModelConfig, RunConfig
+from dragoman.data.tokenizer import load_tokenizer
 from dragoman.errors import DataError, UsageError
-from dragoman.export.writing import Form, export, import_marian
-from dragoman.model import Transformer
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import load_tokenizer
-from dragoman.translate import Translator
+from dragoman.export.formats import Form, export, import_marian
+from dragoman.model.checkpoint import save_weights, weights_of
+from dragoman.model.transformer import Transformer
+from dragoman.run_directory import RunDirectory
+from dragoman.translation.translator import Translator
 
 SENTENCES = [source for source, _ in lexicon_pairs(12, seed=11)]
 
@@ -155,7 +155,7 @@ def test_two_vocabularies_become_one_that_splits_as_the_source_does(tmp_path: Pa
 
     import sentencepiece
 
-    from dragoman.export.pieces import joined_tokenizer
+    from dragoman.export.marian_vocabulary import joined_tokenizer
 
     pairs = lexicon_pairs(300, seed=3)
     models = []
@@ -319,7 +319,7 @@ def test_argos_translate_installs_the_package_and_translates(tiny_run: Path, tmp
 def test_the_splitter_of_sentences_splits_where_they_end() -> None:
     import onnxruntime
 
-    from dragoman.export.sentences import splitter
+    from dragoman.export.argos_segmenter import splitter
 
     session = onnxruntime.InferenceSession(splitter("en"))
     about = json.loads(session.get_modelmeta().custom_metadata_map["vocab"])["_unit2id"]

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from dragoman.fallbacks import translate_protected
-from dragoman.glossary import Required
-from dragoman.protected_spans import difference, protected_spans
-from dragoman.sentences import segments
-from dragoman.translations import Candidate, Fault, SourceSentence, Translation
+from dragoman.data.glossary import Required
+from dragoman.data.protected_spans import difference, protected_spans
+from dragoman.data.segmentation import segments
+from dragoman.translation.fallbacks import translate_protected
+from dragoman.translation.result import Candidate, Fault, SourceSentence, Translation
 
 
 class Model:

@@ -9,9 +9,9 @@ import pytest
 from conftest import LEXICON, Ran, lexicon_pairs
 
 import dragoman
-from dragoman.checkpoint import read_tensors
 from dragoman.errors import DataError, UsageError
-from dragoman.rundir import RunDirectory, sha256
+from dragoman.model.checkpoint import read_tensors
+from dragoman.run_directory import RunDirectory, sha256
 
 # The new domain says the same words otherwise.
 JARGON = dict(zip(LEXICON, [*list(LEXICON.values())[1:], LEXICON["the"]], strict=True))
@@ -71,21 +71,21 @@ def test_nothing_that_measures_is_learned_from(tiny_text: Path, fine_tuned: Path
 def test_a_stopped_one_goes_on_to_the_same_bits(
     tiny_run: Path, new_pairs: Path, fine_tuned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dragoman import train
+    from dragoman.training import loop
 
     class StoppedError(Exception):
         pass
 
-    def stop_at_40(at_work: train.Training) -> None:
+    def stop_at_40(at_work: loop.Training) -> None:
         if at_work.progress.step == 40:
             raise StoppedError
         whole(at_work)
 
-    whole = train.validate_and_save
-    monkeypatch.setattr(train, "validate_and_save", stop_at_40)
+    whole = loop.validate_and_save
+    monkeypatch.setattr(loop, "validate_and_save", stop_at_40)
     with pytest.raises(StoppedError):
         dragoman.finetune(tiny_run, new_pairs, tmp_path / "run", overrides=SHORT)
-    monkeypatch.setattr(train, "validate_and_save", whole)
+    monkeypatch.setattr(loop, "validate_and_save", whole)
     dragoman.finetune(tiny_run, new_pairs, tmp_path / "run", overrides=SHORT)
     assert sha256(tmp_path / "run" / "model.safetensors") == sha256(fine_tuned / "model.safetensors")
 

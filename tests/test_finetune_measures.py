@@ -11,9 +11,9 @@ import pytest
 from conftest import lexicon_pairs
 
 import dragoman
-from dragoman.adapt import finetune as finetuning
 from dragoman.errors import DataError, DragomanError
-from dragoman.rundir import RunDirectory
+from dragoman.run_directory import RunDirectory
+from dragoman.training import finetune as finetuning
 
 ONE_STEP = [("train.steps", 1, "test")]
 
@@ -75,14 +75,14 @@ def test_old_text_that_is_gone_is_said_and_missed_only_where_it_is_mixed_in(
 
 KILLED_WHEN_ITS_PAIRS_ARE_WRITTEN = """
 import os, signal
-from dragoman import cli
-from dragoman.adapt import finetune
+from dragoman.cli import main
+from dragoman.training import finetune
 write = finetune._write_pairs
 def write_pairs(*arguments):
     write(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
 finetune._write_pairs = write_pairs
-cli.main()
+main.main()
 """
 
 

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from dragoman.data.glossary import Glossary, Required, all_required, kept_as_is, occurrences, requirements, unmet
+from dragoman.data.tokenizer import Tokenizer, load_tokenizer
+from dragoman.decoding.beam_search import beam_search
+from dragoman.decoding.hypothesis import paper_length_penalty
+from dragoman.decoding.phrase_automaton import Borders, Phrases
 from dragoman.errors import DataError, UsageError
-from dragoman.glossary import Glossary, Required, all_required, kept_as_is, occurrences, requirements, unmet
-from dragoman.hypotheses import paper_length_penalty
-from dragoman.phrases import Borders, Phrases
-from dragoman.search import beam_search
-from dragoman.tokenizer import Tokenizer, load_tokenizer
-from dragoman.translate import Translator
+from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
     from serving import Running

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.config import ModelConfig
+from dragoman.data.objectives import CHOSEN, EXCHANGED, HIDDEN, chosen_of, ends_of, hide
 from dragoman.errors import ConfigError, DataError, UsageError
-from dragoman.model import Intervention, Patches, Site, Transformer, grid_sinusoids, sinusoids
-from dragoman.objectives import CHOSEN, EXCHANGED, HIDDEN, chosen_of, ends_of, hide
-from dragoman.trace import trace
+from dragoman.inspection.attention_trace import trace
+from dragoman.model.transformer import Intervention, Patches, Site, Transformer, grid_sinusoids, sinusoids
 
 V, D, HEADS = 37, 16, 4
 SMALL = ModelConfig(vocab_size=V, encoder_layers=2, decoder_layers=2, d_model=D, d_ff=4 * D, num_heads=HEADS, dropout=0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from test_bench import load
 
-from dragoman.sentences import sentences
+from dragoman.data.segmentation import sentences
 
 hard = load("hard_lines")
 

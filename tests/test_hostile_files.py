@@ -16,12 +16,12 @@ import pytest
 from fuzz import TOKENS, Target, mutated
 from interpreting import Scripted, careful
 
+from dragoman.data.pair_formats import read_any
 from dragoman.documents import formats
 from dragoman.documents.formats import Format
-from dragoman.documents.translating import translate_bytes
+from dragoman.documents.pipeline import translate_bytes
 from dragoman.errors import DataError, DragomanError
-from dragoman.formats import read_any
-from dragoman.rundir import unpack
+from dragoman.run_directory import unpack
 
 Cli = Callable[..., Any]
 
@@ -213,7 +213,7 @@ def test_a_bundle_writes_nowhere_else(name: str, tmp_path: Path) -> None:
 
 
 def test_a_bundle_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.rundir.LARGE", 1 << 20)
+    monkeypatch.setattr("dragoman.run_directory.LARGE", 1 << 20)
     trap = bundle_of(tmp_path / "trap.zip", {"run/model.safetensors": bytes(4 << 20)}, {"model.safetensors": "0"})
     with pytest.raises(DataError, match=r"unpacks to 4,194,3\d\d bytes, far more than any run"):
         unpack(trap, tmp_path / "run")

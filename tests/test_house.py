@@ -1,9 +1,16 @@
-"""The house stays in order: who imports whom, what needs no torch, what is in the wheel."""
+"""The house stays in order: who imports whom, what needs no torch, what is in the wheel.
+
+HOUSE is the one place where the order stands. The tree in docs/architecture.md is made of it and of the first sentences
+of the docstrings; `python tests/test_house.py --write` writes it anew.
+"""
 
 import ast
+import graphlib
 import os
+import re
 import subprocess
 import sys
+import textwrap
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -13,184 +20,113 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "dragoman"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
-# The way of the data, docs/architecture.md. A module imports only from modules above it.
-ORDER = [
+# The way of the data. A module or package imports only from what stands above it, and a package from within itself.
+HOUSE = [
+    # the ground
     "errors",
-    "ranges",
+    "config_ranges",
     "config",
-    "telling",
-    # text -> tokens -> batches
-    "parallel",
-    "corpus",
-    "tables",
-    "formats",
-    "identify",
-    "cleaning",
-    "splitting",
-    "tokenizer",
-    "excerpts",
-    "augment",
-    "dataset",
-    "batching",
-    "objectives",
-    # the model
-    "dropout",
-    "decoding",
+    "progress",
+    "processes",
+    "run_directory",
+    # the stages of the data's way
+    "data",
     "model",
-    "recurrent",
-    "loss",
-    "schedule",
-    "optimizer",
-    "trace",
-    # what is kept
-    "rundir",
-    "language_codes",
-    "checkpoint",
-    "runlog",
-    "history",
-    "ranks",
-    # beam search -> text
-    "glossary",
-    "phrases",
-    "faults",
-    "code_spans",
-    "protected_spans",
-    "masking",
-    "words",
-    "confidence",
-    "confidence_plots",
-    "memory",
-    "translations",
-    "fallbacks",
-    "hypotheses",
-    "sharing",
-    "candidates",
-    "search",
-    "engines",
-    "abbreviations",
-    "sentences",
-    "line_translation",
-    "translate",
-    "explain",
-    "resumable",
-    "evaluate",
-    "calibrating",
-    "comparison",
-    "vocabulary_map",
-    "quantize",
-    "validation",
-    "safeguards",
-    "starting",
-    "train",
-    "verify",
-    # further uses of the same blocks
-    "options",
-    "terminal",
-    "measuring",
-    "adapt",
-    "corrections",
-    "parsing",
+    "decoding",
+    "translation",
+    "evaluation",
+    "training",
+    "web",
     "inspection",
-    "languages",
-    "vision",
     "documents",
-    "doctor",
-    "stress",
+    "parsing",
+    "descendants",
+    "diagnosis",
     "quickstart",
     "export",
-    # faces
     "lab",
     "serve",
-    "tatoeba",
-    "demo",
-    "run",
     "cli",
+    # all of it from Python
+    "run",
     "__init__",
     "__main__",
 ]
 NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "common", "manager", "base", "misc"}
+# Packages, all of whose modules can be imported without torch; then single modules of other packages, and of the root.
 WITHOUT_TORCH = [
+    "translation",
+    "evaluation",
+    "cli",
+    "web",
     "errors",
-    "ranges",
+    "config_ranges",
     "config",
-    "telling",
-    "parallel",
-    "corpus",
-    "tables",
-    "formats",
-    "identify",
-    "cleaning",
-    "splitting",
-    "tokenizer",
-    "excerpts",
-    "augment",
-    "dataset",
-    "rundir",
-    "glossary",
-    "phrases",
-    "faults",
-    "code_spans",
-    "protected_spans",
-    "masking",
-    "words",
-    "confidence",
-    "confidence_plots",
-    "memory",
-    "history",
-    "protected_spans",
-    "masking",
-    "translations",
-    "fallbacks",
-    "hypotheses",
-    "sharing",
-    "engines.conversion",
-    "engines.converted",
-    "engines.ctranslate2",
-    "engines.selection",
-    "sentences",
-    "line_translation",
-    "translate",
-    "resumable",
-    "evaluate",
-    "calibrating",
-    "comparison",
-    "vocabulary_map",
-    "quantize",
-    "options",
-    "terminal",
-    "measuring",
-    "adapt.cli",
-    "export.cli",
-    "export.writing",
-    "export.marian",
-    "export.onnx",
-    "export.bundle",
-    "language_codes",
-    "run",
+    "progress",
+    "processes",
+    "run_directory",
+    "data.corpus",
+    "data.tables",
+    "data.pair_formats",
+    "data.language_id",
+    "data.cleaning",
+    "data.splitting",
+    "data.tokenizer",
+    "data.phrase_pairs",
+    "data.augmentation",
+    "data.dataset",
+    "data.glossary",
+    "data.code_spans",
+    "data.protected_spans",
+    "data.words",
+    "data.segmentation",
+    "data.language_codes",
+    "decoding.phrase_automaton",
+    "decoding.hypothesis",
+    "decoding.constrained_beam",
+    "decoding.engines.ct2_convert",
+    "decoding.engines.ct2_cache",
+    "decoding.engines.ctranslate2",
+    "decoding.engines.select",
+    "decoding.engines.vocabulary_map",
+    "training.log_reader",
     "documents.formats",
-    "documents.journal",
+    "documents.resumable_file",
     "documents.markdown",
     "parsing.evalb",
     "parsing.draw",
     "parsing.vocabulary",
-    "serve.pairs",
+    "export.formats",
+    "export.marian",
+    "export.onnx",
+    "export.bundle",
     "lab.catalogue",
     "lab.report",
-    "cli",
+    "serve.pairs",
+    "run",
 ]
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-def room(path: Path) -> str:
-    """The entry of ORDER that a file belongs to: engines/reference.py is in engines."""
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return parts[0]
+def module_of(path: Path) -> str:
+    """dragoman.data for data/__init__.py, dragoman.data.corpus for data/corpus.py."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
-    """Each import of ours, wherever in the file it stands: in a function or for the type checker too."""
+MODULES = {module_of(path): path for path in FILES}
+
+
+def entry_of(module: str) -> str:
+    """The entry of HOUSE that a module belongs to: dragoman.decoding.engines.select is in decoding."""
+    return module.partition(".")[2].partition(".")[0] or "__init__"
+
+
+def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Each module of ours that a file imports, wherever it does: in a function or for the type checker too."""
     package = ("dragoman", *path.relative_to(PACKAGE).parent.parts)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names: list[str] = []
@@ -199,27 +135,90 @@ def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join([*above, *([node.module] if node.module else [])])
-            # `from dragoman import config` is the module config; `from dragoman.config import load` is too.
-            names = [f"dragoman.{alias.name}" for alias in node.names] if module == "dragoman" else [module]
-        else:
-            continue
+            # `from dragoman.data import corpus` is the module corpus; `from dragoman.data.corpus import read` is too.
+            names = [f"{module}.{alias.name}" for alias in node.names]
+            names = [name if name in MODULES else module for name in names]
         for name in names:
-            first, _, rest = name.partition(".")
-            if first == "dragoman":
-                inner = rest.partition(".")[0]
-                yield node.lineno, inner if inner in ORDER else "__init__"
+            if name.partition(".")[0] == "dragoman":
+                yield node.lineno, name
+
+
+def imported_from_outside(path: Path) -> set[str]:
+    """The other packages that a file imports anywhere in it: torch, typer."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add((node.module or "").partition(".")[0])
+    return found
+
+
+def first_sentence(path: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    paragraph = " ".join(docstring.partition("\n\n")[0].split())
+    found = re.match(r".+?(?<!\bal)[.!?](?=\s|$)", paragraph)
+    return found[0] if found else paragraph
+
+
+def described(name: str, path: Path, depth: int) -> str:
+    head = f"{'  ' * depth}{name}"
+    return textwrap.fill(first_sentence(path), 120, initial_indent=f"{head:<29} ", subsequent_indent=" " * 30)
+
+
+def tree_of(folder: Path, depth: int) -> Iterator[str]:
+    """A line for each module and package in a folder, packages last."""
+    for path in sorted(folder.glob("*.py")):
+        if path.name != "__init__.py":
+            yield described(path.name, path, depth)
+    for path in sorted(folder.glob("*/__init__.py")):
+        yield described(f"{path.parent.name}/", path, depth)
+        yield from tree_of(path.parent, depth + 1)
+
+
+def picture() -> str:
+    """The tree of docs/architecture.md."""
+    lines = ["src/dragoman/"]
+    for entry in HOUSE:
+        package = PACKAGE / entry / "__init__.py"
+        if package.exists():
+            lines.append(described(f"{entry}/", package, 1))
+            lines += tree_of(package.parent, 2)
+        else:
+            lines.append(described(f"{entry}.py", PACKAGE / f"{entry}.py", 1))
+    return "\n".join(lines)
+
+
+def with_picture(text: str) -> str:
+    """The text of docs/architecture.md with the tree as it should be."""
+    return re.sub(
+        r"(<!-- tree: .*? -->\n```\n).*?(\n```\n)", lambda found: found[1] + picture() + found[2], text, flags=re.DOTALL
+    )
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_module_imports_only_from_above(path: Path) -> None:
-    own = room(path)
-    assert own in ORDER, f"{own} has no place in the house yet: give it one here and in docs/architecture.md"
+    own = entry_of(module_of(path))
+    assert own in HOUSE, f"{own} has no place in the house yet: give it one in HOUSE"
     upwards = [
-        f"line {line}: {other} is below {own}"
-        for line, other in imported_rooms(path)
-        if other != own and ORDER.index(other) > ORDER.index(own)
+        f"line {line}: {module} is below {own}"
+        for line, module in imports_of(path)
+        if entry_of(module) != own and HOUSE.index(entry_of(module)) > HOUSE.index(own)
     ]
     assert not upwards
+
+
+@pytest.mark.parametrize("entry", HOUSE)
+def test_the_modules_of_a_package_import_each_other_in_no_circle(entry: str) -> None:
+    own = {module: path for module, path in MODULES.items() if entry_of(module) == entry}
+    imported = {module: {name for _, name in imports_of(path)} & own.keys() - {module} for module, path in own.items()}
+    assert set(graphlib.TopologicalSorter(imported).static_order()) == own.keys()  # a circle raises CycleError
+
+
+def test_every_entry_of_the_house_is_there_and_says_what_it_is() -> None:
+    assert [module for module in MODULES if entry_of(module) not in HOUSE] == []
+    assert [entry for entry in HOUSE if entry not in {entry_of(module) for module in MODULES}] == []
+    assert [str(path) for path in FILES if not first_sentence(path)] == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -228,22 +227,36 @@ def test_a_module_is_named_after_what_it_does(path: Path) -> None:
     assert not NAMES_THAT_SAY_NOTHING & {name.strip("_") for name in names}
 
 
-def test_the_picture_of_the_house_shows_every_room() -> None:
-    picture = ROOT / "docs" / "architecture.md"
-    text = picture.read_text(encoding="utf-8")
-    shown = {path: f"{room(path)}{'/' if path.parent != PACKAGE else '.py'}" for path in FILES}
-    assert [name for name in sorted(set(shown.values())) if name not in text] == []
+def test_the_picture_of_the_house_is_made_of_the_list() -> None:
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    assert picture() in text, "run: python tests/test_house.py --write"
+    assert with_picture(text) == text
+
+
+def test_only_the_command_line_knows_typer() -> None:
+    assert {entry_of(name) for name, path in MODULES.items() if "typer" in imported_from_outside(path)} == {"cli"}
+
+
+def test_translation_has_no_torch_anywhere() -> None:
+    inside = {name: path for name, path in MODULES.items() if entry_of(name) == "translation"}
+    assert inside
+    assert [name for name, path in inside.items() if "torch" in imported_from_outside(path)] == []
 
 
 def exists(module: str) -> bool:
-    path = PACKAGE.joinpath(*module.split("."))
-    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+    return f"dragoman.{module}" in MODULES
 
 
-@pytest.mark.parametrize("module", ["", *filter(exists, WITHOUT_TORCH)], ids=lambda module: module or "dragoman")
+def modules_without_torch() -> list[str]:
+    named = {f"dragoman.{name}" for name in WITHOUT_TORCH}
+    packages = {name for name in named if (PACKAGE.parent.joinpath(*name.split(".")) / "__init__.py").exists()}
+    inside = {module for module in MODULES if any(module.startswith(f"{name}.") for name in packages)}
+    return sorted({"dragoman"} | named | inside)
+
+
+@pytest.mark.parametrize("module", modules_without_torch())
 def test_what_needs_no_torch_does_not_import_it(module: str) -> None:
-    name = f"dragoman.{module}".rstrip(".")
-    program = f"import sys, {name}; print('torch' in sys.modules)"
+    program = f"import sys, {module}; print('torch' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ran.stdout.strip(), ran.stderr) == ("False", "")
 
@@ -252,7 +265,7 @@ def test_a_first_translation_waits_for_no_heavy_import(tiny_run: Path) -> None:
     """With a run that was converted before: the way from the shell to the first line."""
     translate = ["translate", str(tiny_run), "--engine", "ctranslate2"]
     program = (
-        "import sys; from dragoman.cli import main\ntry:\n    main()\nfinally:\n    print(*sys.modules, sep='\\n')"
+        "import sys; from dragoman.cli.main import main\ntry:\n    main()\nfinally:\n    print(*sys.modules, sep='\\n')"
     )
     for _ in range(2):  # the first may convert
         ran = subprocess.run(
@@ -262,7 +275,17 @@ def test_a_first_translation_waits_for_no_heavy_import(tiny_run: Path) -> None:
     imported = set(ran.stdout.split("\n"))
     assert "ctranslate2" in imported
     heavy = {"torch", "numpy", "safetensors", "rich", "sacrebleu", "transformers", "ctranslate2.specs"}
-    ours = {f"dragoman.{name}" for name in ("model", "dataset", "evaluate", "train", "search", "engines.conversion")}
+    ours = {
+        f"dragoman.{name}"
+        for name in (
+            "model.transformer",
+            "data.dataset",
+            "evaluation.metrics",
+            "training.loop",
+            "decoding.beam_search",
+            "decoding.engines.ct2_convert",
+        )
+    }
     assert imported & (heavy | ours) == set()
 
 
@@ -288,9 +311,6 @@ def test_the_public_names_are_listed_once_and_found() -> None:
         dragoman.Trainer  # noqa: B018
 
 
-# What a user installs.
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("wheel")
@@ -308,7 +328,11 @@ def test_the_wheel_holds_every_module_the_recipes_the_types_and_the_licence(whee
         names = set(archive.namelist())
     modules = {f"dragoman/{path.relative_to(PACKAGE).as_posix()}" for path in FILES}
     recipes = {f"dragoman/recipes/{path.name}" for path in (ROOT / "recipes").glob("*.toml")}
-    page = {f"dragoman/{path.relative_to(PACKAGE).as_posix()}" for path in PACKAGE.rglob("web/**/*") if path.is_file()}
+    page = {
+        f"dragoman/{path.relative_to(PACKAGE).as_posix()}"
+        for path in (PACKAGE / "web" / "static").rglob("*")
+        if path.is_file()
+    }
     assert recipes
     assert page
     assert modules | recipes | page | {"dragoman/py.typed"} <= names
@@ -329,3 +353,9 @@ def test_the_wheel_runs_in_an_empty_environment(wheel: Path, tmp_path: Path) -> 
     shown = subprocess.run(command, cwd=tmp_path, env=outside, capture_output=True, text=True, check=False)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "model.d_k" in shown.stdout
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        raise SystemExit("usage: python tests/test_house.py --write")
+    ARCHITECTURE.write_text(with_picture(ARCHITECTURE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -10,11 +10,11 @@ from browsing import AXE, Visit, open_page, patient_context
 from playwright.sync_api import Browser, expect
 from serving import Running, running, service_of
 
+from dragoman.inspection.heatmaps import shown as shown_piece
+from dragoman.inspection.html_page import page_of
 from dragoman.inspection.inspector import Inspection, Inspector
-from dragoman.inspection.page import page_of
-from dragoman.inspection.pictures import shown as shown_piece
-from dragoman.model import Site
-from dragoman.translate import Translator
+from dragoman.model.transformer import Site
+from dragoman.translation.translator import Translator
 
 SENTENCE = "the old dog sees the red house"
 TYPED = "the small cat hears a river"

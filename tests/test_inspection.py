@@ -13,16 +13,16 @@ import torch
 from torch import nn
 
 from dragoman.config import ModelConfig, SearchConfig
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.data.tokenizer import Tokenizer, load_tokenizer
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.errors import UsageError
-from dragoman.explain import Explainer
-from dragoman.inspection.changes import Change
+from dragoman.inspection.explain import Explainer
+from dragoman.inspection.head_statistics import diagonal_of, head_statistics
+from dragoman.inspection.heatmaps import Picture, as_text, picture_of
 from dragoman.inspection.inspector import Inspector
-from dragoman.inspection.packed import pack, unpack
-from dragoman.inspection.pictures import Picture, as_text, picture_of
-from dragoman.inspection.statistics import diagonal_of, head_statistics
-from dragoman.model import Probe, Site, Transformer, sinusoids
-from dragoman.tokenizer import Tokenizer, load_tokenizer
+from dragoman.inspection.interventions import Change
+from dragoman.inspection.uint16_codec import pack, unpack
+from dragoman.model.transformer import Probe, Site, Transformer, sinusoids
 
 SENTENCE = "the old dog sees the red house"
 

@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from dragoman.cli.lab import parse_duration
 from dragoman.config import flatten
 from dragoman.lab import figures, rules
 from dragoman.lab.catalogue import NAMES, about, chosen, load, path_of
-from dragoman.lab.cli import parse_duration
 from dragoman.lab.queue import Arm, Kept, OutOfBudget, Queue, Settings
 from dragoman.lab.report import write_report
 from dragoman.lab.result import Figure, Finding, Result

@@ -10,13 +10,13 @@ import pytest
 import torch
 from conftest import LEXICON, lexicon_pairs, run_in_process
 
-from dragoman.checkpoint import load_model, read_tensors
-from dragoman.languages.continuing import LanguageModel
-from dragoman.languages.restoring import Classifier, MaskedModel
-from dragoman.languages.tasks import task_pairs
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import load_tokenizer
-from dragoman.trace import trace
+from dragoman.data.tokenizer import load_tokenizer
+from dragoman.descendants.language_model import LanguageModel
+from dragoman.descendants.masked_model import Classifier, MaskedModel
+from dragoman.descendants.prefix_tasks import task_pairs
+from dragoman.inspection.attention_trace import trace
+from dragoman.model.checkpoint import load_model, read_tensors
+from dragoman.run_directory import RunDirectory
 
 Cli = Callable[..., Any]
 

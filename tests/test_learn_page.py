@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, Locator, expect
 from serving import Running
 
 from dragoman.inspection.inspector import Inspection, Inspector
-from dragoman.model import Site
-from dragoman.translate import Translator
+from dragoman.model.transformer import Site
+from dragoman.translation.translator import Translator
 
 SENTENCE = "the old dog sees the red house"
 ENCODER = Site("encoder", 0)

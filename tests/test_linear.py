@@ -18,19 +18,19 @@ from pathlib import Path
 import pytest
 from interpreting import Scripted, careful
 
-from dragoman.code_spans import code_spans
+from dragoman.data.code_spans import code_spans
+from dragoman.data.glossary import Glossary, all_required, kept_as_is
+from dragoman.data.protected_spans import difference, has_words, protected_spans
+from dragoman.data.segmentation import segments
 from dragoman.documents.flow import sentences_of
 from dragoman.documents.formats import Format
 from dragoman.documents.html import html_pieces
-from dragoman.documents.tags import place_marks, without_alignment
-from dragoman.documents.translating import translate_bytes
-from dragoman.fallbacks import stretches
-from dragoman.glossary import Glossary, all_required, kept_as_is
-from dragoman.masking import masked
-from dragoman.memory import Memory
-from dragoman.protected_spans import difference, has_words, protected_spans
-from dragoman.sentences import segments
-from dragoman.translations import SourceSentence
+from dragoman.documents.pipeline import translate_bytes
+from dragoman.documents.tag_placement import place_marks, without_alignment
+from dragoman.translation.fallbacks import stretches
+from dragoman.translation.masking import masked
+from dragoman.translation.result import SourceSentence
+from dragoman.translation.translation_memory import Memory
 
 LONGEST_WAIT = 60  # seconds of the processor, where a hundredth of it is enough
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from dragoman import loss as loss_module
-from dragoman.loss import smoothed_cross_entropy
+from dragoman.model import loss as loss_module
+from dragoman.model.loss import smoothed_cross_entropy
 
 EXACT = {"rtol": 1e-11, "atol": 1e-13}  # everything here is float64
 

@@ -6,8 +6,8 @@ import torch
 from scipy.optimize import linprog
 
 from dragoman.config import ConfigError, ModelConfig, TrainConfig
-from dragoman.model import Transformer
-from dragoman.optimizer import ROUNDS, make_optimizer, orthogonal
+from dragoman.model.transformer import Transformer
+from dragoman.training.optimizer import ROUNDS, make_optimizer, orthogonal
 
 
 def small(**changes: bool) -> Transformer:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.config import ModelConfig
-from dragoman.hypotheses import Hypothesis
-from dragoman.model import (
+from dragoman.decoding.beam_search import beam_search, greedy_search
+from dragoman.decoding.hypothesis import Hypothesis
+from dragoman.model.transformer import (
     AddAndNorm,
     DecoderLayer,
     DecodingState,
@@ -22,7 +23,6 @@ from dragoman.model import (
     Transformer,
     sinusoids,
 )
-from dragoman.search import beam_search, greedy_search
 
 if TYPE_CHECKING:
     from transformers import MarianMTModel

@@ -10,7 +10,7 @@ from browsing import AXE, Visit, copied, open_page
 from playwright.sync_api import Browser, expect
 from serving import Running, running
 
-from dragoman.parsing.looking import Node, SeenParse, look
+from dragoman.parsing.bracket_attention import Node, SeenParse, look
 from dragoman.parsing.parser import Parser
 from dragoman.serve.pairs import Pair
 from dragoman.serve.service import Service

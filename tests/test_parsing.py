@@ -13,15 +13,18 @@ import torch
 from torch import Tensor
 
 from dragoman.config import ModelConfig, SearchConfig
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.beam_search import beam_search, sample
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.decoding.hypothesis import paper_length_penalty
 from dragoman.errors import DataError, UsageError
-from dragoman.hypotheses import paper_length_penalty
-from dragoman.model import Site, Transformer
+from dragoman.inspection.attention_trace import trace
+from dragoman.model.transformer import Site, Transformer
+from dragoman.parsing.bracket_attention import Node, SeenParse, look
 from dragoman.parsing.constraint import Symbols, well_formed
 from dragoman.parsing.draw import draw_svg, draw_text, place
 from dragoman.parsing.evalb import Summary, score_lines
 from dragoman.parsing.linearise import fault, linearise, read_symbol, rebuild
-from dragoman.parsing.looking import Node, SeenParse, look
 from dragoman.parsing.parser import Parser
 from dragoman.parsing.trees import (
     Leaf,
@@ -35,9 +38,6 @@ from dragoman.parsing.trees import (
 )
 from dragoman.parsing.vocabulary import Vocabulary, is_of_trees, learn_vocabulary, target_text, word_classes
 from dragoman.parsing.words import split_words
-from dragoman.search import beam_search, sample
-from dragoman.tokenizer import Tokenizer
-from dragoman.trace import trace
 
 SENTENCE = "(TOP (S (NP (DT the) (NN dog)) (VP (VBZ runs) (ADVP (RB away))) (. .)))"
 

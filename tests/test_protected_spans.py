@@ -3,9 +3,9 @@
 import pytest
 from interpreting import Scripted, Searching
 
-from dragoman.fallbacks import translate_protected
-from dragoman.protected_spans import difference, has_words, protected_spans
-from dragoman.translations import SourceSentence
+from dragoman.data.protected_spans import difference, has_words, protected_spans
+from dragoman.translation.fallbacks import translate_protected
+from dragoman.translation.result import SourceSentence
 
 
 @pytest.mark.parametrize(

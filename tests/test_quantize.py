@@ -10,18 +10,18 @@ import pytest
 import torch
 from conftest import lexicon_pairs
 
-from dragoman import cli
-from dragoman.checkpoint import save_weights, weights_of
+from dragoman.cli import main
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
-from dragoman.engines.converted import remembered_threads
-from dragoman.engines.ctranslate2 import CTranslate2Engine
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines.ct2_cache import remembered_threads
+from dragoman.decoding.engines.ctranslate2 import CTranslate2Engine
 from dragoman.errors import DataError, UsageError
-from dragoman.evaluate import References, Score
-from dragoman.model import Transformer
-from dragoman.quantize import Measured, Verdict, quantize
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import Tokenizer
-from dragoman.translate import Translator
+from dragoman.evaluation.metrics import References, Score
+from dragoman.evaluation.quantize import Measured, Verdict, quantize
+from dragoman.model.checkpoint import save_weights, weights_of
+from dragoman.model.transformer import Transformer
+from dragoman.run_directory import RunDirectory
+from dragoman.translation.translator import Translator
 
 SOURCES = ["Two dogs play in the snow.", "A man in a red jacket is climbing a rock.", "Children sit at a table."]
 
@@ -56,7 +56,7 @@ def loses(points: float, monkeypatch: pytest.MonkeyPatch) -> None:
         assert language is None
         return Score("BLEU", next(values), "a signature")
 
-    monkeypatch.setattr("dragoman.quantize.bleu", bleu)
+    monkeypatch.setattr("dragoman.evaluation.quantize.bleu", bleu)
 
 
 def test_good_enough_is_kept_until_the_weights_change(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_too_much_lost_is_refused_and_nothing_kept(
         arguments = ["quantize", str(run.path), "--source", str(text), "--reference", str(text), "--rounds", "1"]
         monkeypatch.setattr(sys, "argv", ["dragoman", *arguments, *more])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main.main()
         return ended.value.code, *capsys.readouterr()  # type: ignore[return-value]
 
     loses(0.25, monkeypatch)
@@ -156,10 +156,10 @@ def test_a_map_is_learned_from_the_runs_own_text_and_goes_with_its_numbers(
     shutil.copytree(tiny_run, copy)
     sources = [source for source, _ in lexicon_pairs(30, seed=5)]
     values = iter([30.0, 30.0, 30.0 - costs])
-    monkeypatch.setattr("dragoman.quantize.bleu", lambda *_: Score("BLEU", next(values), "a signature"))
+    monkeypatch.setattr("dragoman.evaluation.quantize.bleu", lambda *_: Score("BLEU", next(values), "a signature"))
     # The map is to be the quicker one here, whatever the machine does meanwhile.
     clock = iter([0.0, 3.0, 0.0, 2.0, 0.0, 1.0])
-    monkeypatch.setattr("dragoman.quantize.time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr("dragoman.evaluation.quantize.time", SimpleNamespace(perf_counter=lambda: next(clock)))
     verdict = quantize(copy, sources, [[line] for line in sources], rounds=1)
     assert verdict.with_map is not None
     assert verdict.with_map.sentences_per_second == 3 * verdict.before.sentences_per_second

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from conftest import lexicon_pairs
 
+from dragoman.data.splitting import identity_of
 from dragoman.quickstart import sizing
 from dragoman.quickstart.report import Code, Curve, Table, markdown, page
-from dragoman.splitting import identity_of
 
 SMALL = [
     part
@@ -96,10 +96,10 @@ def test_the_report_is_one_page_in_two_forms(started: tuple[Path, Any]) -> None:
 def test_the_length_penalty_is_chosen_by_bleu_where_that_tells_anything(
     scores: tuple[float, ...], chosen: float, started: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dragoman.evaluate import Score
+    from dragoman.evaluation.metrics import Score
     from dragoman.quickstart import scoring
     from dragoman.quickstart.text import Data
-    from dragoman.rundir import RunDirectory
+    from dragoman.run_directory import RunDirectory
 
     run = RunDirectory(shutil.copytree(started[0], tmp_path / "run"))
     values = iter(scores)
@@ -122,7 +122,7 @@ def test_a_finished_command_does_nothing_twice(
     started: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch, cli: Callable[..., Any]
 ) -> None:
     run, (first, command) = started
-    monkeypatch.setattr("dragoman.quickstart.run.finish", lambda *_: pytest.fail("it is measured again"))
+    monkeypatch.setattr("dragoman.quickstart.pipeline.finish", lambda *_: pytest.fail("it is measured again"))
     before = {path: path.stat().st_mtime_ns for path in run.rglob("*") if path.is_file()}
     ran = cli(*command)
     assert (ran.code, ran.stdout) == (0, first.stdout), ran.stderr
@@ -181,7 +181,7 @@ def test_more_minutes_go_on_from_where_it_is(tmp_path: Path, cli: Callable[..., 
 def test_a_new_file_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:
     from dragoman.errors import DataError
     from dragoman.quickstart.text import prepare_data
-    from dragoman.rundir import RunDirectory
+    from dragoman.run_directory import RunDirectory
 
     folder = tmp_path / "texts"
     folder.mkdir()

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from dragoman.confidence import Judged
 from dragoman.config import TrainConfig
+from dragoman.progress import waiting
 from dragoman.quickstart import sizing
 from dragoman.quickstart.budget import Afterwards, Clock, after_training, share_out
 from dragoman.quickstart.verdict import Facts, Sure, judge, threshold, worth_measuring
-from dragoman.terminal import waiting
+from dragoman.translation.confidence import Judged
 
 GOOD_ONE = Facts(bleu=40.0, copied=2.0, good=0.7, sentences=1000, words=14.0, seen=20.0, sure=Sure(0.5, 0.8, 0.85))
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dragoman import config
-from dragoman.model import Transformer, count_parameters
+from dragoman.model.transformer import Transformer, count_parameters
 
 OTHERS = {"base", "big", "base-en-fr", "big-en-fr", "multi30k-tiny", "demo", "small", "parsing", "parsing-small"}
 OTHERS |= {"lm", "mlm", "classify", "vit"}

@@ -19,15 +19,15 @@ from chaos import command, state, write_pairs
 from safetensors.torch import load_file
 from torch import Tensor
 
-import dragoman.train as training_module
-from dragoman.checkpoint import Progress, optimizer_state_of, save_checkpoint, weights_of
+import dragoman.training.loop as training_module
 from dragoman.config import ModelConfig, Optimizer, RunConfig, TrainConfig
 from dragoman.errors import DragomanError
-from dragoman.loss import smoothed_cross_entropy
-from dragoman.optimizer import make_optimizer
-from dragoman.recurrent import make_model
-from dragoman.rundir import RunDirectory
-from dragoman.starting import go_back
+from dragoman.model.checkpoint import Progress, optimizer_state_of, save_checkpoint, weights_of
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.lstm import make_model
+from dragoman.run_directory import RunDirectory
+from dragoman.training.optimizer import make_optimizer
+from dragoman.training.setup import go_back
 
 STEPS = 20
 
@@ -402,8 +402,8 @@ def torchrun(
 # By itself: whoever kills from outside may come when the training is over.
 A_RANK_IS_KILLED_ONCE = """
 import os, signal
-import dragoman.train as train
-from dragoman import cli
+import dragoman.training.loop as train
+from dragoman.cli import main
 compute, calls = train.smoothed_cross_entropy, []
 def killed_once(*given):
     calls.append(1)
@@ -411,14 +411,14 @@ def killed_once(*given):
         os.kill(os.getpid(), signal.SIGKILL)
     return compute(*given)
 train.smoothed_cross_entropy = killed_once
-cli.main()
+main.main()
 """
 
 
 SHORT_OF_MEMORY_ONCE = """
 import os
-import dragoman.train as train
-from dragoman import cli
+import dragoman.training.loop as train
+from dragoman.cli import main
 compute, calls = train.smoothed_cross_entropy, []
 def short_once(*given):
     calls.append(1)
@@ -426,7 +426,7 @@ def short_once(*given):
         raise MemoryError
     return compute(*given)
 train.smoothed_cross_entropy = short_once
-cli.main()
+main.main()
 """
 
 
@@ -446,13 +446,12 @@ def test_torchrun_restarts_a_group_that_lost_a_rank(pairs: Path, tmp_path: Path)
 
 # By itself, at a place that all ranks come to: nothing depends on how fast anyone is.
 A_RANK_HANGS = """
-import importlib, os, signal, sys
+import os, pkgutil, signal, sys
 from pathlib import Path
-from dragoman import cli
+from dragoman.cli import main as cli
 rank, place, times = {hangs!r}
-*module, owner, name = place.split(".")
-owner = getattr(importlib.import_module("dragoman." + module[0]), owner) if module else importlib.import_module(
-    "dragoman." + owner)
+owner, _, name = place.rpartition(".")
+owner = pkgutil.resolve_name("dragoman." + owner)
 original, calls = getattr(owner, name), []
 def hangs(*given, **named):
     calls.append(1)
@@ -471,12 +470,16 @@ DIVIDED = {"train__shard": "true", "train__optimizer": "adam"}
 @pytest.mark.parametrize(
     ("rank", "place", "times", "more"),
     [
-        pytest.param("1", "ranks.Ranks.sum", 3, {}, id="in a step"),
-        pytest.param("0", "ranks.Ranks.sum", 3, {}, id="the first rank"),
-        pytest.param("1", "train.validate", 1, {"train__valid_steps": 2}, id="in validation"),
+        pytest.param("1", "training.distributed.Ranks.sum", 3, {}, id="in a step"),
+        pytest.param("0", "training.distributed.Ranks.sum", 3, {}, id="the first rank"),
+        pytest.param("1", "training.loop.validate", 1, {"train__valid_steps": 2}, id="in validation"),
         *(
             pytest.param("1", place, 3, DIVIDED, id=f"divided: {place}", marks=pytest.mark.full)
-            for place in ("train.smoothed_cross_entropy", "ranks.ShardedGradients.norm", "train.weights_of")
+            for place in (
+                "training.loop.smoothed_cross_entropy",
+                "training.distributed.ShardedGradients.norm",
+                "training.loop.weights_of",
+            )
         ),
     ],
 )
@@ -519,7 +522,7 @@ def test_a_split_on_any_rank_is_in_the_log_and_is_done_again(
 def test_the_largest_batch_is_the_one_with_the_longest_pairs() -> None:
     import numpy as np
 
-    from dragoman.safeguards import largest_batch, passes, smaller_passes
+    from dragoman.training.recovery import largest_batch, passes, smaller_passes
 
     class Lengths:
         source_lengths = np.array([3, 9, 4, 30, 2])

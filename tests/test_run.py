@@ -13,7 +13,7 @@ from conftest import lexicon_pairs
 
 from dragoman import CorpusConfig, DragomanError, Run
 from dragoman.errors import UsageError
-from dragoman.telling import telling, to_stderr
+from dragoman.progress import telling, to_stderr
 
 SMALL = {
     "model.vocab_size": 400,
@@ -150,7 +150,7 @@ def test_a_quickstart_makes_a_run(tmp_path: Path, tiny_text: Path, monkeypatch: 
         arguments[-1]("a line")
         return "the outcome"
 
-    monkeypatch.setattr("dragoman.quickstart.run.quickstart", quickstart)
+    monkeypatch.setattr("dragoman.quickstart.pipeline.quickstart", quickstart)
     said: list[str] = []
     pairs, out = tiny_text / "train.tsv", tmp_path / "out"
     with pytest.raises(DragomanError, match="out: no such run directory"):  # as nothing was made

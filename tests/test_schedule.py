@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.schedule import learning_rate, linear_rate
+from dragoman.training.schedule import learning_rate, linear_rate
 
 
 @pytest.mark.parametrize(("step", "rate"), [(1, 1 / 512), (4, 1 / 128), (16, 1 / 32), (64, 1 / 64), (256, 1 / 128)])

@@ -18,7 +18,7 @@ import pytest
 from serving import Running, running, service_of
 
 from dragoman.serve.service import Kind, Service
-from dragoman.translate import Translation
+from dragoman.translation.translator import Translation
 
 ROOT = Path(__file__).parents[1]
 GOOD = {"q": "a dog", "source": "en", "target": "eo"}

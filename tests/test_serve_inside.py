@@ -8,9 +8,9 @@ import pytest
 from serving import Running, running, service_of
 
 from dragoman.inspection.inspector import Inspector
-from dragoman.inspection.packed import unpack
-from dragoman.model import Site
-from dragoman.translate import Translator
+from dragoman.inspection.uint16_codec import unpack
+from dragoman.model.transformer import Site
+from dragoman.translation.translator import Translator
 
 SENTENCE = "the old dog sees the red house"
 ASKED = {"text": SENTENCE, "source": "en", "target": "eo"}

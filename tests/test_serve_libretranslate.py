@@ -16,7 +16,7 @@ from serving import Running, running, service_of
 from dragoman.serve.pairs import Pair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translator
+from dragoman.translation.translator import Translator
 
 SENTENCES = ["the old dog sees the red house", "a cat", "the child hears the river near the tree"]
 

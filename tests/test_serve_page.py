@@ -15,12 +15,12 @@ from browsing import AXE, Visit, copied, open_page
 from playwright.sync_api import Browser, expect
 from serving import Running, running, service_of
 
-from dragoman.explain import Explainer, Explanation
-from dragoman.serve.pages import WEB
+from dragoman.inspection.explain import Explainer, Explanation
 from dragoman.serve.pairs import Pair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translator
+from dragoman.translation.translator import Translator
+from dragoman.web import WEB
 
 SENTENCE = "the old dog sees the red house"
 

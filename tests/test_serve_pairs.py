@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from dragoman.data.language_codes import languages_of
+from dragoman.data.language_id import LanguageDetector
 from dragoman.errors import DataError, UsageError
-from dragoman.identify import LanguageDetector
-from dragoman.language_codes import languages_of
-from dragoman.rundir import RunDirectory
+from dragoman.run_directory import RunDirectory
 from dragoman.serve.pairs import Pair, pair_of, pairs_to_serve
 from dragoman.serve.settings import RANGES, Settings, read_keys
 

@@ -9,12 +9,12 @@ import numpy
 import pytest
 from serving import Running, running
 
-from dragoman.inspection.packed import unpack
-from dragoman.parsing.looking import Node, look
+from dragoman.inspection.uint16_codec import unpack
+from dragoman.parsing.bracket_attention import Node, look
 from dragoman.parsing.parser import Parser
 from dragoman.serve.app import _in_words
 from dragoman.serve.pairs import Pair, is_parser
-from dragoman.serve.parsing import DEEPEST, _tree
+from dragoman.serve.routes.parsing import DEEPEST, _tree
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from serving import Running, running
 
-from dragoman.history import read_history
 from dragoman.inspection.inspector import Inspector
-from dragoman.inspection.packed import unpack
-from dragoman.model import Site
-from dragoman.rundir import RunDirectory
+from dragoman.inspection.uint16_codec import unpack
+from dragoman.model.transformer import Site
+from dragoman.run_directory import RunDirectory
 from dragoman.serve.pairs import Pair
 from dragoman.serve.results import read_results
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translator
+from dragoman.training.log_reader import read_history
+from dragoman.translation.translator import Translator
 
 SENTENCE = "the old dog sees the red house"
 
@@ -219,7 +219,7 @@ def test_a_key_is_asked_for_where_one_is_needed(served_run: Path) -> None:
 
 
 def test_a_comparison_that_nobody_waits_for_stops(served_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.comparison.AT_A_TIME", 1)
+    monkeypatch.setattr("dragoman.evaluation.compare.AT_A_TIME", 1)
     started, go_on, heard = threading.Event(), threading.Event(), []
     service = service_of(served_run)
     plain = service.translator_of

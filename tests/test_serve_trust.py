@@ -11,10 +11,10 @@ from conftest import lexicon_pairs
 from playwright.sync_api import Browser, expect
 from serving import Running, running, service_of
 
-from dragoman.confidence import calibrate
-from dragoman.engines.converted import digest_of
-from dragoman.rundir import RunDirectory
-from dragoman.translate import Translator
+from dragoman.decoding.engines.ct2_cache import digest_of
+from dragoman.run_directory import RunDirectory
+from dragoman.translation.confidence import calibrate
+from dragoman.translation.translator import Translator
 
 SENTENCE = "the old dog sees the red house"
 

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from serving import Answer, Running, running, service_of
 
-from dragoman.identify import LanguageDetector
-from dragoman.memory import Memory
-from dragoman.serve import documents, libretranslate, service
-from dragoman.tokenizer import Tokenizer
+from dragoman.data.language_id import LanguageDetector
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.serve import documents, service
+from dragoman.serve.routes import libretranslate
+from dragoman.translation.translation_memory import Memory
 
 QUESTION = {"source": "en", "target": "eo"}
 LONGEST_WAIT = 60.0  # seconds, where an answer needs hundredths of one

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.splitting import split_pairs
+from dragoman.data.splitting import split_pairs
 
 # Few words in many dresses, so that sentences meet often: some are equal, some equal but for the dress.
 PLAIN = ["go", "run", "i go", "we run", "ou", "la", "ete", "va", "l ete", "3", "coeur"]
@@ -76,7 +76,7 @@ def test_split_gives_all_references_and_depends_on_the_seed_alone() -> None:
         assert targets == [target for other, target in pairs if other == source]
     assert set(split_pairs(pairs, 5, 10, seed=2).test) != set(split.test)
     code = (
-        "from dragoman.splitting import split_pairs\n"
+        "from dragoman.data.splitting import split_pairs\n"
         f"print(list(split_pairs({pairs!r}, 5, 10, 1).test) == {list(split.test)!r})"
     )
     for hash_seed in ("1", "2"):

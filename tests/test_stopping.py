@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from chaos import command, write_pairs
 
-from dragoman.rundir import RunDirectory, step_of
+from dragoman.run_directory import RunDirectory, step_of
 
 LONG = 100_000  # steps: none of these trainings is to come to its end
 SECONDS = 60.0  # for what takes two to five on an idle machine, and took ten minutes
@@ -114,8 +114,8 @@ def test_two_signals_in_the_same_moment_are_one_request(pairs: Path, tmp_path: P
 
 TWO_SIGNALS = """
 import os, signal
-import dragoman.train as train
-from dragoman import cli
+import dragoman.training.loop as train
+from dragoman.cli import main
 compute, calls = train.smoothed_cross_entropy, []
 def signalled(*given):
     calls.append(1)
@@ -124,14 +124,14 @@ def signalled(*given):
         os.kill(os.getpid(), signal.SIGTERM)
     return compute(*given)
 train.smoothed_cross_entropy = signalled
-cli.main()
+main.main()
 """
 
 # Of the first rank, which then tarries: the others hear of it while they wait for the first.
 THE_LAUNCHER_IS_STOPPED = """
 import os, signal, time
 import dragoman.{module} as module
-from dragoman import cli
+from dragoman.cli import main as cli
 original = module.{name}
 def stopped(*given):
     if os.environ["RANK"] == "0":
@@ -147,8 +147,8 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     ("module", "name", "number", "finished"),
     [
-        pytest.param("starting", "prepare", "SIGINT", False, id="Ctrl-C while text is prepared"),
-        pytest.param("train", "finish", "SIGTERM", True, id="at the very end"),
+        pytest.param("training.setup", "prepare", "SIGINT", False, id="Ctrl-C while text is prepared"),
+        pytest.param("training.loop", "finish", "SIGTERM", True, id="at the very end"),
     ],
 )
 def test_whenever_the_launcher_alone_is_asked_all_stop(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import LEXICON
 
-from dragoman.stress.suite import EMOJI, LEAST, Report, Row, stress
+from dragoman.diagnosis.stress import EMOJI, LEAST, Report, Row, stress
 
 WORDS = {**LEXICON, "not": "ne", "Tom": "Tom"}
 

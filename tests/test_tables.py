@@ -7,9 +7,9 @@ from pathlib import Path
 import openpyxl
 import pytest
 
+from dragoman.data.pair_formats import has_lines, read_any
+from dragoman.data.tables import Layout, is_heading, layout_of
 from dragoman.errors import DataError
-from dragoman.formats import has_lines, read_any
-from dragoman.tables import Layout, is_heading, layout_of
 
 PAIRS = [("The dog sleeps.", "Der Hund schläft."), ("Good morning", "Guten Morgen"), ("Yes", "Ja")]
 

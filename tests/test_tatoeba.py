@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from dragoman import tatoeba
 from dragoman.errors import DataError, DragomanError
-from dragoman.evaluate import read_references
-from dragoman.rundir import default_cache
+from dragoman.evaluation.metrics import read_references
+from dragoman.quickstart import tatoeba
+from dragoman.run_directory import default_cache
 
 
 def test_clean() -> None:

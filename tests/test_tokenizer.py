@@ -9,8 +9,8 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman.data.tokenizer import Tokenizer, choose_vocab_size
 from dragoman.errors import DataError
-from dragoman.tokenizer import Tokenizer, choose_vocab_size
 
 WORDS = ["the", "a", "dog", "cat", "runs", "big", "der", "die", "Hund", "Katze", "läuft", "große", "<s>", "▁", "1984"]
 SENTENCES = [f"{a} {b} {c}, {d}." for a in WORDS for b in WORDS for c in WORDS[:4] for d in WORDS[:6]]

@@ -13,17 +13,17 @@ from browsing import AXE, Visit, nothing_is_wider_than, open_page
 from playwright.sync_api import Browser, expect
 from serving import running
 
-from dragoman import evaluate
-from dragoman.comparison import shared_validation_set
-from dragoman.history import read_history
+from dragoman.evaluation import metrics
+from dragoman.evaluation.compare import shared_validation_set
 from dragoman.inspection.inspector import Inspector
 from dragoman.lab.result import Figure, Finding, Result
-from dragoman.model import Site
-from dragoman.rundir import RunDirectory
+from dragoman.model.transformer import Site
+from dragoman.run_directory import RunDirectory
 from dragoman.serve.pairs import Pair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translator
+from dragoman.training.log_reader import read_history
+from dragoman.translation.translator import Translator
 
 SENTENCE = "the old dog sees the red house"
 EXPERIMENT = Result(
@@ -195,13 +195,13 @@ def test_two_runs_side_by_side(compared: Visit, two: tuple[Path, Path]) -> None:
     page.get_by_role("button", name="Measure").click()
     test = shared_validation_set(*map(RunDirectory, two), most=300)
     said = [Translator.load(run).translate(test.sources) for run in two]
-    expected = evaluate.compare(*said, test.references)
+    expected = metrics.compare(*said, test.references)
     expect(shown(compared, "BLEU a")).to_have_text(f"{expected.bleu.a:.2f}")
     expect(shown(compared, "BLEU b")).to_have_text(f"{expected.bleu.b:.2f}")
     expect(shown(compared, "BLEU p")).to_have_text(f"{expected.bleu.p_value:.4f}")
     expect(page.get_by_role("region", name="Scores")).to_contain_text(f"± {expected.bleu.interval_a.half_width:.2f}")
 
-    chrf = [evaluate.sentence_chrf(outputs, test.references) for outputs in said]
+    chrf = [metrics.sentence_chrf(outputs, test.references) for outputs in said]
     differences = [b - a for a, b in zip(*chrf, strict=True)]
     sources = page.locator(".sentences dd:nth-of-type(1)")
     for order, best in (("a", min(differences)), ("b", max(differences))):

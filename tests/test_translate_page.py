@@ -9,7 +9,7 @@ from browsing import AXE, Visit, open_page
 from playwright.sync_api import Browser, Route, expect
 from serving import Running
 
-from dragoman.translate import Translator
+from dragoman.translation.translator import Translator
 
 SENTENCE = "the old dog sees the red house"
 STREAM = "**/api/v1/translate/stream"

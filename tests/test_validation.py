@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.validation import Validation
+from dragoman.training.validation import Validation
 
 
 def of(score: float, nll: float, measure: str = "BLEU (greedy)") -> Validation:

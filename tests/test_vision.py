@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from conftest import run_in_process
 
-from dragoman.languages.restoring import Classifier
-from dragoman.vision.digits import LEVELS, Digits, load_digits, pixel_tokenizer
-from dragoman.vision.draw import look_at
+from dragoman.descendants.digits import LEVELS, Digits, load_digits, pixel_tokenizer
+from dragoman.descendants.masked_model import Classifier
+from dragoman.descendants.patch_attention import look_at
 
 Cli = Callable[..., Any]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman import vocabulary_map
-from dragoman.dataset import Dataset
+from dragoman.data.dataset import Dataset
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines import vocabulary_map
+from dragoman.decoding.engines.vocabulary_map import VocabularyMap, learn, training_pairs, write
 from dragoman.errors import DataError
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import Tokenizer
-from dragoman.vocabulary_map import VocabularyMap, learn, training_pairs, write
+from dragoman.run_directory import RunDirectory
 
 VOCABULARY = 60
 

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.batching import make_batch, plan_epoch
-from dragoman.dataset import Prepared
+from dragoman.data.batching import make_batch, plan_epoch
+from dragoman.data.dataset import Prepared
 
 Step = Sequence[np.ndarray]  # micro-batches, each the rows of its pairs
 

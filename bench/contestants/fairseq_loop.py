@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import torch
 
 from contestants.batches import Step, padded_batch
-from dragoman.dataset import Prepared
+from dragoman.data.dataset import Prepared
 from shapes import Shape
 
 _dataclass = dataclasses.dataclass

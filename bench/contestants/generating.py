@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from contestants.hugging_face import converted
-from dragoman.batching import pad
-from dragoman.checkpoint import load_model
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import Tokenizer
+from dragoman.data.batching import pad
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.model.checkpoint import load_model
+from dragoman.run_directory import RunDirectory
 
 
 @functools.cache

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from transformers import M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
 
-from dragoman.model import DecoderLayer, EncoderLayer, Transformer, sinusoids
-from dragoman.tokenizer import Tokenizer
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.model.transformer import DecoderLayer, EncoderLayer, Transformer, sinusoids
 
 POSITIONS = 512
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from transformers import MarianConfig, MarianMTModel
 
 from contestants.batches import Step, padded_batch
-from dragoman.dataset import Prepared
+from dragoman.data.dataset import Prepared
 from shapes import Shape
 
 

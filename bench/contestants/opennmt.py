@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import torch
 
 from contestants.batches import Step, padded_batch
-from dragoman.dataset import Prepared
+from dragoman.data.dataset import Prepared
 from shapes import Shape
 
 warnings.filterwarnings("ignore", category=FutureWarning)  # it imports names that torch has renamed since

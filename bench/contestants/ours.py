@@ -1,18 +1,18 @@
-"""Dragoman: the body of the loop of train.py, made of the same functions."""
+"""Dragoman: the body of the loop of training/loop.py, made of the same functions."""
 
 from collections.abc import Iterable
 
 import torch
 
 from contestants.batches import Step
-from dragoman.batching import make_batch
 from dragoman.config import TrainConfig
-from dragoman.dataset import Prepared
-from dragoman.loss import smoothed_cross_entropy
-from dragoman.model import Transformer
-from dragoman.optimizer import make_optimizer
-from dragoman.ranks import Gradients, Ranks
-from dragoman.train import seed_of
+from dragoman.data.batching import make_batch
+from dragoman.data.dataset import Prepared
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.transformer import Transformer
+from dragoman.training.distributed import Gradients, Ranks
+from dragoman.training.loop import seed_of
+from dragoman.training.optimizer import make_optimizer
 from shapes import Shape
 
 

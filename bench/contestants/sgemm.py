@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import torch
 
 from contestants.batches import Step
-from dragoman.dataset import Prepared
+from dragoman.data.dataset import Prepared
 from shapes import Shape
 
 SIZE, REPEATS = 2048, 10

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from contestants.batches import Step, padded_batch
-from dragoman.dataset import Prepared
-from dragoman.model import sinusoids
+from dragoman.data.dataset import Prepared
+from dragoman.model.transformer import sinusoids
 from shapes import Shape
 
 

@@ -7,17 +7,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dragoman.adapt.backtranslate import BackTranslated, backtranslate
-    from dragoman.adapt.finetune import FineTuned, finetune
     from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
+    from dragoman.data.glossary import Glossary, Required
+    from dragoman.data.tokenizer import Tokenizer
     from dragoman.errors import DragomanError
     from dragoman.export.bundle import About
     from dragoman.export.reproduce import Reproduced, reproduce
-    from dragoman.glossary import Glossary, Required
-    from dragoman.model import Transformer
+    from dragoman.model.transformer import Transformer
     from dragoman.run import Run
-    from dragoman.tokenizer import Tokenizer
-    from dragoman.translate import Translator
+    from dragoman.training.backtranslate import BackTranslated, backtranslate
+    from dragoman.training.finetune import FineTuned, finetune
+    from dragoman.translation.translator import Translator
 
     __version__: str
 
@@ -47,24 +47,24 @@ __all__ = [
 
 _HOME = {
     "About": "dragoman.export.bundle",
-    "BackTranslated": "dragoman.adapt.backtranslate",
+    "BackTranslated": "dragoman.training.backtranslate",
     "CorpusConfig": "dragoman.config",
     "DataConfig": "dragoman.config",
     "DragomanError": "dragoman.errors",
-    "Glossary": "dragoman.glossary",
-    "FineTuned": "dragoman.adapt.finetune",
+    "Glossary": "dragoman.data.glossary",
+    "FineTuned": "dragoman.training.finetune",
     "ModelConfig": "dragoman.config",
     "Reproduced": "dragoman.export.reproduce",
-    "Required": "dragoman.glossary",
+    "Required": "dragoman.data.glossary",
     "Run": "dragoman.run",
     "RunConfig": "dragoman.config",
     "SearchConfig": "dragoman.config",
-    "Tokenizer": "dragoman.tokenizer",
+    "Tokenizer": "dragoman.data.tokenizer",
     "TrainConfig": "dragoman.config",
-    "Transformer": "dragoman.model",
-    "Translator": "dragoman.translate",
-    "backtranslate": "dragoman.adapt.backtranslate",
-    "finetune": "dragoman.adapt.finetune",
+    "Transformer": "dragoman.model.transformer",
+    "Translator": "dragoman.translation.translator",
+    "backtranslate": "dragoman.training.backtranslate",
+    "finetune": "dragoman.training.finetune",
     "reproduce": "dragoman.export.reproduce",
 }
 

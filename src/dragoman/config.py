@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from dragoman import ranges
+from dragoman import config_ranges
+from dragoman.config_ranges import Range
 from dragoman.errors import ConfigError
-from dragoman.ranges import Range
 
 Architecture = Literal["transformer", "lstm"]
 NormOrder = Literal["post", "pre"]
@@ -57,11 +57,11 @@ class ModelConfig:
     embedding_norm: bool = False  # normalise what goes into the first layer, as BERT does
     classes: tuple[str, ...] = ()  # what an encoder alone tells apart, in place of the vocabulary
     patch: int = 0  # the source is a square picture, in patches of so many pixels a side; 0: it is text
-    architecture: Architecture = "transformer"  # lstm: the baseline of recurrent.py, which has no heads or norms
+    architecture: Architecture = "transformer"  # lstm: the baseline of model/lstm.py, which has no heads or norms
     recurrent_attention: RecurrentAttention = "multiplicative"  # how an lstm asks its memory; none: one vector is all
 
     def __post_init__(self) -> None:
-        _require_ranges(self, "model", ranges.MODEL)
+        _require_ranges(self, "model", config_ranges.MODEL)
         for name, other in (("encoder_layers", "decoder_layers"), ("decoder_layers", "encoder_layers")):
             halves = self.architecture == "transformer" and getattr(self, other) >= 1
             limit = "at least 0" if halves else "at least 1"
@@ -132,7 +132,7 @@ class CorpusConfig:
                 f"data: a corpus is either pairs = a TSV file, or source = and target = two aligned files; "
                 f"found pairs={self.pairs!r}, source={self.source!r}, target={self.target!r}"
             )
-        _require_ranges(self, "data", ranges.CORPUS)
+        _require_ranges(self, "data", config_ranges.CORPUS)
 
 
 def language_tag(language: str) -> str:
@@ -160,7 +160,7 @@ class DataConfig:
     typos: float = 0.0  # this share of the pairs, in the source
 
     def __post_init__(self) -> None:
-        _require_ranges(self, "data", ranges.DATA)
+        _require_ranges(self, "data", config_ranges.DATA)
         changes = [name for name in ("bpe_dropout", *TEXT_CHANGES) if getattr(self, name)]
         if bool(changes) != (self.views > 1):
             what = (
@@ -217,7 +217,7 @@ class TrainConfig:
     answer_seconds: float = 600.0  # a process that lets the others wait longer is taken for hung, and named
 
     def __post_init__(self) -> None:
-        _require_ranges(self, "train", ranges.TRAIN)
+        _require_ranges(self, "train", config_ranges.TRAIN)
         if self.shard and self.optimizer == "muon":
             raise ConfigError(
                 "train.optimizer = muon with train.shard; Muon needs whole matrices: use adam, or no shard"
@@ -247,7 +247,7 @@ class SearchConfig:
     top_p: float = 1.0  # sample among the fewest most probable tokens that together have this probability
 
     def __post_init__(self) -> None:
-        _require_ranges(self, "search", ranges.SEARCH)
+        _require_ranges(self, "search", config_ranges.SEARCH)
         _require(self.stop in typing.get_args(Stop), "search", "stop", self.stop, " or ".join(typing.get_args(Stop)))
 
 
@@ -418,7 +418,12 @@ def _check_value(key: str, value: Any, origin: str) -> None:
     section, name = key.split(".")
     kinds = {f.name: f.type for f in dataclasses.fields(typing.cast(type, type(getattr(RunConfig(), section))))}
     found = _convert(value, kinds[name], origin, key, origin)
-    allowed = {"model": ranges.MODEL, "data": ranges.DATA, "train": ranges.TRAIN, "search": ranges.SEARCH}[section]
+    allowed = {
+        "model": config_ranges.MODEL,
+        "data": config_ranges.DATA,
+        "train": config_ranges.TRAIN,
+        "search": config_ranges.SEARCH,
+    }[section]
     if name in allowed and found is not None and found not in allowed[name]:
         raise ConfigError(f"{origin}: {key} = {_quoted(found)}; must be {allowed[name]}")
 

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from dragoman import config as configuration
 from dragoman.config import CorpusConfig, RunConfig, language_tag
-from dragoman.corpus import read_lines
+from dragoman.data.corpus import read_lines
 from dragoman.errors import DataError, DragomanError, UsageError
-from dragoman.rundir import RunDirectory
-from dragoman.telling import Say, Told, telling, to_stderr
+from dragoman.progress import Say, Told, telling, to_stderr
+from dragoman.run_directory import RunDirectory
 
 if TYPE_CHECKING:
-    from dragoman import confidence as confidence_of
-    from dragoman.adapt.finetune import FineTuned
+    from dragoman.data.glossary import Glossary
+    from dragoman.decoding.engines import ComputeType, EngineName
     from dragoman.documents.formats import Format
     from dragoman.documents.report import Report
-    from dragoman.engines import ComputeType, EngineName
-    from dragoman.evaluate import Scores
+    from dragoman.evaluation.metrics import Scores
+    from dragoman.evaluation.quantize import Verdict
     from dragoman.export.bundle import About
-    from dragoman.export.writing import Form
-    from dragoman.glossary import Glossary
-    from dragoman.quantize import Verdict
-    from dragoman.quickstart.run import Ended
-    from dragoman.translate import Translator
-    from dragoman.translations import Translation
+    from dragoman.export.formats import Form
+    from dragoman.quickstart.pipeline import Ended
+    from dragoman.training.finetune import FineTuned
+    from dragoman.translation import confidence as confidence_of
+    from dragoman.translation.result import Translation
+    from dragoman.translation.translator import Translator
 
 Text = str | Path | CorpusConfig  # a TSV file of pairs, or a corpus of two files
 Lines = Sequence[str] | Path  # sentences, or a file with one a line
@@ -83,7 +83,7 @@ class Run:
         """
         import dataclasses
 
-        from dragoman.train import train
+        from dragoman.training.loop import train
 
         def corpora(text: Text | None) -> list[dict[str, Any]] | None:
             if text is None:
@@ -126,8 +126,8 @@ class Run:
 
         `paths`: a file of pairs in any format that `dragoman quickstart` reads, two aligned files, or a folder.
         """
-        from dragoman.language_codes import checked_code
-        from dragoman.quickstart.run import quickstart
+        from dragoman.data.language_codes import checked_code
+        from dragoman.quickstart.pipeline import quickstart
 
         several = [paths] if isinstance(paths, str | Path) else paths
         files = [_path(path, "a file of pairs") for path in _sequence(several, "files of pairs")]
@@ -234,7 +234,7 @@ class Run:
         **search: float,
     ) -> "Scores":
         """Translate and score: BLEU with its signature, chrF, TER, each with its 95 % interval by so many resamples."""
-        from dragoman.evaluate import evaluate
+        from dragoman.evaluation.metrics import evaluate
 
         right = [[line] for line in _lines(references)]
         outputs = self.translate(list(_lines(sources)), to=to, **search)
@@ -247,14 +247,14 @@ class Run:
 
         From then on `candidates` and all other ways to translate say how probably a sentence is good.
         """
-        from dragoman.calibrating import calibrate_run
+        from dragoman.evaluation.calibration import calibrate_run
 
         self._translators.clear()
         return calibrate_run(self.path, _lines(sources), [[line] for line in _lines(references)], good, to)
 
     def finetune(self, pairs: Text, out: str | Path, *, say: Say | None = to_stderr, **options: Any) -> "FineTuned":
         """Teach it new text; options as of `dragoman.finetune`. `say` is given the lines of progress; None: nobody."""
-        from dragoman.adapt.finetune import finetune
+        from dragoman.training.finetune import finetune
 
         text = pairs if isinstance(pairs, CorpusConfig) else _path(pairs, "a file of pairs")
         with _progress(say) as told:
@@ -262,14 +262,14 @@ class Run:
 
     def quantize(self, sources: Lines, references: Lines, to: "ComputeType" = "int8", limit: float = 0.2) -> "Verdict":
         """Translate with smaller numbers from now on, if no more BLEU is lost than the limit."""
-        from dragoman.quantize import quantize
+        from dragoman.evaluation.quantize import quantize
 
         self._translators.clear()
         return quantize(self.path, list(_lines(sources)), [[line] for line in _lines(references)], to, limit)
 
     def export(self, to: "Form", out: str | Path | None = None, **options: Any) -> Path:
         """For another program: ctranslate2, argos, marian-hf or onnx; the path of what was written."""
-        from dragoman.export.writing import export
+        from dragoman.export.formats import export
 
         return export(self.path, to, out, **options)
 
@@ -282,20 +282,20 @@ class Run:
     @classmethod
     def from_marian(cls, directory: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Self:
         """A run from a Hugging Face Marian directory."""
-        from dragoman.export.writing import import_marian
+        from dragoman.export.formats import import_marian
 
         return cls(import_marian(directory, out, languages))
 
     def translator(self, to: str | None = None, **search: float) -> "Translator":
         """What translates, loaded once for each language and settings."""
-        from dragoman.translate import Translator
+        from dragoman.translation.translator import Translator
 
         key = (to, *sorted(search.items()))
         if key not in self._translators:
             load: Callable[..., Translator] = Translator.load
             translator = load(self.path, to=to, **search)
             if self._corrections is not None:
-                from dragoman.corrections.using import corrections_for
+                from dragoman.translation.corrections import corrections_for
 
                 translator = translator.with_corrections(*corrections_for(self.path, self._corrections, to))
             self._translators[key] = translator

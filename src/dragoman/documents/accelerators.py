@@ -5,8 +5,8 @@ source has, on a letter of its own.
 import re
 from typing import NamedTuple
 
-from dragoman.glossary import is_spaceless
-from dragoman.protected_spans import protected_spans
+from dragoman.data.glossary import is_spaceless
+from dragoman.data.protected_spans import protected_spans
 
 MARKS = "&_~"
 _SINGLE = {mark: re.compile(rf"(?<!{mark}){mark}(?!{mark})(?=[^\W_])") for mark in MARKS}

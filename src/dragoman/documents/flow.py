@@ -11,8 +11,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dragoman.protected_spans import has_words
-from dragoman.sentences import Fits, Wrap, fitting_sentences, wrapped
+from dragoman.data.protected_spans import has_words
+from dragoman.data.segmentation import Fits, Wrap, fitting_sentences, wrapped
 
 # What a sentence becomes: text, and marks by their number in the flow.
 Item = str | int

@@ -3,18 +3,18 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dragoman.corrections.using import corrections_for
+from dragoman.data.glossary import Glossary, requirements
+from dragoman.data.language_codes import languages_of
+from dragoman.decoding.engines import ComputeType, EngineName
 from dragoman.documents.formats import Format, format_of
-from dragoman.documents.interpreter import RunInterpreter
-from dragoman.documents.journal import translate_document
 from dragoman.documents.report import Report
+from dragoman.documents.resumable_file import translate_document
+from dragoman.documents.sentence_translator import RunInterpreter
 from dragoman.documents.settings import FormatSettings
-from dragoman.engines import ComputeType, EngineName
 from dragoman.errors import UsageError
-from dragoman.glossary import Glossary, requirements
-from dragoman.language_codes import languages_of
-from dragoman.resumable import identity_of
-from dragoman.rundir import RunDirectory
+from dragoman.run_directory import RunDirectory
+from dragoman.translation.corrections import corrections_for
+from dragoman.translation.file import identity_of
 
 
 def translate_with(

@@ -16,12 +16,12 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 
+from dragoman.data.segmentation import Wrap
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.html import COPIED, LONGESTCOPIED, html_pieces, stays
 from dragoman.documents.lexer import VOID
 from dragoman.documents.markdown_rules import with_notes_and_formulas
 from dragoman.documents.settings import FormatSettings
-from dragoman.sentences import Wrap
 
 CHUNK = 1 << 15  # characters parsed at a time
 _DEFINITION = re.compile(r"^ {0,3}\[(?!\^)((?:[^\[\]\\]|\\.)+)\]:[ \t]*\S", re.MULTILINE)

@@ -13,7 +13,7 @@ from markdown_it.helpers import parseLinkLabel
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-from dragoman.code_spans import is_formula
+from dragoman.data.code_spans import is_formula
 
 LONGEST_BLOCK = 50  # lines of a formula: each line that looks like the first of one is read so far, and no further
 

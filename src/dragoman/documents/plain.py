@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from dragoman.data.segmentation import paragraphs
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.lexer import scan
-from dragoman.sentences import paragraphs
 
 # Up to the next empty line, and no more than some hundred lines: what is in memory at a time.
 BLOCK = re.compile(r"(?:[^\n]*\n){1,200}?(?:[ \t\r]*\n)+|(?:[^\n]*\n){200}|.+", re.DOTALL)

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from dragoman.data.language_codes import language_name, same_language
 from dragoman.documents.accelerators import DOUBLED, MARKS, accelerator_in, with_accelerator
 from dragoman.documents.flow import Flow, Mark
 from dragoman.documents.lexer import scan
 from dragoman.documents.plain import BLOCK, string_flow
 from dragoman.documents.settings import DEFAULTS, FormatSettings
 from dragoman.errors import DataError
-from dragoman.language_codes import language_name, same_language
 
 _FIELD = re.compile(
     r"^(?P<key>msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]+"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from dragoman.translations import How
+from dragoman.translation.result import How
 
 
 @dataclass(frozen=True)

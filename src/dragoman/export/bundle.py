@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.config import CorpusConfig, RunConfig
-from dragoman.corpus import file_digest
-from dragoman.engines.converted import processor
+from dragoman.data.corpus import file_digest
+from dragoman.data.language_codes import language_name, languages_of
+from dragoman.data.tokenizer import load_tokenizer
+from dragoman.decoding.engines.ct2_cache import processor
 from dragoman.errors import DataError, UsageError
-from dragoman.language_codes import language_name, languages_of
-from dragoman.rundir import RunDirectory, read_json, replacing, sha256
-from dragoman.tokenizer import load_tokenizer
+from dragoman.run_directory import RunDirectory, read_json, replacing, sha256
 
 FORMAT = 1
 NEEDED = ("config.json", "tokenizer.model", "model.safetensors")
@@ -47,7 +47,7 @@ def bundle(run: str | Path, out: str | Path, about: About | None = None, with_te
     for name in NEEDED:
         if not (directory.path / name).is_file():
             raise DataError(f"{directory.path}: {name} is missing; train the run to its end first")
-    from dragoman.checkpoint import load_model
+    from dragoman.model.checkpoint import load_model
 
     load_tokenizer(directory.path)  # who packs a damaged run hears of it, not who unpacks it
     load_model(directory)

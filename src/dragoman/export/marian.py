@@ -21,10 +21,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
-from dragoman.engines.conversion import Weights, position_table
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines.ct2_convert import Weights, position_table
 from dragoman.errors import DataError
-from dragoman.rundir import RunDirectory, read_json
-from dragoman.tokenizer import Tokenizer
+from dragoman.run_directory import RunDirectory, read_json
 
 POSITIONS = 1024  # rows of the table that goes with the weights
 
@@ -206,7 +206,7 @@ def read_marian(directory: Path) -> Imported:
         wanted = name.endswith(("q_proj.bias", "v_proj.bias", "out_proj.bias")) or name == "final_logits_bias"
         if wanted and np.any(bias != 0):
             raise DataError(f"{directory}: {name} is not zero, and this model has no such bias; it cannot be imported")
-    from dragoman.export.pieces import joined_tokenizer
+    from dragoman.export.marian_vocabulary import joined_tokenizer
 
     tokenizer = joined_tokenizer(directory, values, config.vocab_size)
     generation = directory / "generation_config.json"

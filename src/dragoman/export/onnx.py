@@ -6,8 +6,8 @@ decoder.onnx   input_ids (B,): one more token of each row; attention_mask (B, S)
                past_key_0 (B, H, P, d_k), past_value_0 (B, H, P, d_v), ...: empty (P = 0) at first
                -> logits (B, V), and present_key_0, present_value_0, ...: the past of the next step
 
-Letters as in model.py. Masks are 1 at tokens and 0 at padding. A source ends with the end symbol; a target begins with
-the start symbol. dragoman.json has their ids.
+Letters as in model/transformer.py. Masks are 1 at tokens and 0 at padding. A source ends with the end symbol; a target
+begins with the start symbol. dragoman.json has their ids.
 """
 
 import json
@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.config import ModelConfig
-from dragoman.engines.conversion import Weights, position_table, refusal
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines.ct2_convert import Weights, position_table, refusal
 from dragoman.errors import DataError, DragomanError
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import Tokenizer
+from dragoman.run_directory import RunDirectory
 
 OPSET = 17  # the first with LayerNormalization
 IR_VERSION = 8  # the one that belongs to it: runtimes of 2022 and later read it

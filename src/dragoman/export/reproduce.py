@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman import evaluate
 from dragoman.config import CorpusConfig, RunConfig
-from dragoman.corpus import file_digest
-from dragoman.dataset import validation_pairs
-from dragoman.engines.converted import processor
+from dragoman.data.corpus import file_digest
+from dragoman.data.dataset import validation_pairs
+from dragoman.decoding.engines.ct2_cache import processor
 from dragoman.errors import DataError, UsageError
-from dragoman.rundir import RunDirectory, replacing, sha256, unpack
-from dragoman.train import train
-from dragoman.translate import Translator
+from dragoman.evaluation import metrics
+from dragoman.run_directory import RunDirectory, replacing, sha256, unpack
+from dragoman.training.loop import train
+from dragoman.translation.translator import Translator
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Reproduced:
     differs: tuple[str, ...]  # what is otherwise here than where the bundle was made
     same_tokenizer: bool
     same_bits: bool
-    comparison: evaluate.Comparison | None  # where the bits are not the same
+    comparison: metrics.Comparison | None  # where the bits are not the same
 
     @property
     def holds(self) -> bool:
@@ -161,6 +161,6 @@ def _compared(
         say("the bits differ: translating the validation text with both")
         sources, references = [source for source, _ in pairs], [[target] for _, target in pairs]
         outputs = [Translator.load(which.path, to="").translate(sources) for which in (original, run)]
-        comparison = evaluate.compare(outputs[0], outputs[1], references, language)
+        comparison = metrics.compare(outputs[0], outputs[1], references, language)
     same_tokenizer = sha256(original.tokenizer_path) == sha256(run.tokenizer_path)
     return Reproduced(run.path, not differs, tuple(differs), same_tokenizer, same_bits, comparison)

@@ -17,14 +17,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.errors import UsageError
-from dragoman.explain import Explainer
-from dragoman.hypotheses import Hypothesis
-from dragoman.inspection.changes import Change, interventions
-from dragoman.inspection.statistics import HeadStatistics, head_statistics
-from dragoman.model import Intervention, Kind, Probe, Site
-from dragoman.trace import Trace, trace
+from dragoman.inspection.attention_trace import Trace, trace
+from dragoman.inspection.explain import Explainer
+from dragoman.inspection.head_statistics import HeadStatistics, head_statistics
+from dragoman.inspection.interventions import Change, interventions
+from dragoman.model.transformer import Intervention, Kind, Probe, Site
 
 Side = Literal["source", "target"]
 # Numbers of passes that are kept for whoever asks for one sub-layer after the other; 64 MB of them.

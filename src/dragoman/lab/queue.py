@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.errors import DataError
-from dragoman.rundir import write_atomically
-from dragoman.runlog import clock
-from dragoman.telling import to_stderr
+from dragoman.progress import to_stderr
+from dragoman.run_directory import write_atomically
+from dragoman.training.log import clock
 
 Size = Literal["smoke", "small"]
 

@@ -11,8 +11,8 @@ from dragoman.lab.catalogue import NAMES, about, load
 from dragoman.lab.figures import draw, number
 from dragoman.lab.queue import Queue, Settings
 from dragoman.lab.result import Result
-from dragoman.rundir import write_atomically
-from dragoman.runlog import clock
+from dragoman.run_directory import write_atomically
+from dragoman.training.log import clock
 
 TITLE = "The lab: the paper's claims, measured"
 LEAD = (

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dragoman.model import Transformer
-from dragoman.schedule import linear_rate
+from dragoman.model.transformer import Transformer
+from dragoman.training.schedule import linear_rate
 
 # The ids that every task has; symbols come after them.
 PAD, START, END = 0, 1, 2

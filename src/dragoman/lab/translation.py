@@ -1,4 +1,4 @@
-"""Arms that train a translator with `dragoman.train`, and what is measured of it.
+"""Arms that train a translator with `dragoman.training.loop`, and what is measured of it.
 
 One rule makes a recipe of the paper's Table 3 small enough for one core: widths (d_model, d_ff, d_k, d_v) a
 quarter, layers a half, steps a hundredth. Probabilities (dropout, label smoothing) and the number of heads stay.
@@ -21,15 +21,15 @@ from typing import Any
 import torch
 
 from dragoman import config as configuration
-from dragoman import evaluate
 from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, TrainConfig
-from dragoman.corpus import read_lines
-from dragoman.dataset import Prepared, prepare
+from dragoman.data.corpus import read_lines
+from dragoman.data.dataset import Prepared, prepare
 from dragoman.errors import UsageError
+from dragoman.evaluation import metrics
 from dragoman.lab.queue import Arm, Kept, Measured, Settings, Size
 from dragoman.lab.tasks import one_thread
-from dragoman.model import count_parameters
-from dragoman.rundir import RunDirectory
+from dragoman.model.transformer import count_parameters
+from dragoman.run_directory import RunDirectory
 
 BASE_SEEDS = 5  # of the base row: their spread is the noise band of all others
 
@@ -156,7 +156,7 @@ def measure_translation(arm: Arm, settings: Settings) -> Measured:
 
 def trained(arm: Arm, settings: Settings) -> RunDirectory:
     """The run of an arm, trained now if it is not there; one that was stopped goes on."""
-    from dragoman.train import train
+    from dragoman.training.loop import train
 
     run = RunDirectory(settings.work / "runs" / arm.key)
     if run.model_card_path.exists() and "finished_at" in json.loads(run.model_card_path.read_text()):
@@ -216,14 +216,14 @@ def test_set(settings: Settings) -> tuple[list[str], list[str]]:
 
 def translations(run: RunDirectory, sources: Sequence[str], beam: int = 4, alpha: float = 0.6) -> list[str]:
     """By the quick engine where it can serve the model, else by the reference: they agree."""
-    from dragoman.translate import Translator
+    from dragoman.translation.translator import Translator
 
     with one_thread():
         return Translator.load(run.path, beam=beam, alpha=alpha).translate(sources, whole=True, protect=False)
 
 
 def bleu(outputs: Sequence[str], references: Sequence[str]) -> float:
-    return evaluate.bleu(outputs, [[reference] for reference in references]).value
+    return metrics.bleu(outputs, [[reference] for reference in references]).value
 
 
 LENGTHS = ((1, 8), (9, 12), (13, 17), (18, 999))  # words of the source
@@ -238,7 +238,7 @@ def bleu_by_length(sources: Sequence[str], outputs: Sequence[str], references: S
 
 
 def parameters_of(run: RunDirectory) -> int:
-    from dragoman.recurrent import make_model
+    from dragoman.model.lstm import make_model
 
     return count_parameters(make_model(run.read_config().model))
 

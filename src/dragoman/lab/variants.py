@@ -5,14 +5,14 @@ from typing import Any
 
 import torch
 
-from dragoman.batching import make_batch, plan_epoch
+from dragoman.data.batching import make_batch, plan_epoch
 from dragoman.lab.queue import Arm, Kept, Measured, Settings
 from dragoman.lab.result import Figure, Finding
 from dragoman.lab.rules import higher, mean, pooled_spread, shown, spread
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, config_of, measure_translation, prepared_text, translation_arm
-from dragoman.loss import smoothed_cross_entropy
-from dragoman.recurrent import make_model
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.lstm import make_model
 
 COLUMNS = ("bleu", "perplexity", "length_ratio", "parameters", "skipped_steps")
 

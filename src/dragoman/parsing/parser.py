@@ -6,18 +6,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Self
 
-from dragoman.checkpoint import load_model
 from dragoman.config import SearchConfig
-from dragoman.engines import batches_of_like_length
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines import batches_of_like_length
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.errors import DataError, UsageError
+from dragoman.model.checkpoint import load_model
 from dragoman.parsing.constraint import well_formed
 from dragoman.parsing.linearise import rebuild
 from dragoman.parsing.trees import Tree, escape_word
 from dragoman.parsing.vocabulary import Vocabulary
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import Tokenizer
-from dragoman.translate import with_changes
+from dragoman.run_directory import RunDirectory
+from dragoman.translation.translator import with_changes
 
 WINDOW = 500  # sentences sorted by length together
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from dragoman.corpus import read_lines
+from dragoman.data.corpus import read_lines
 from dragoman.errors import DataError
 
 TOP = "TOP"  # the label of every root: COLLINS.prm deletes this one and no other name of it

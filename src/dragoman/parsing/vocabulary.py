@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+from dragoman.data.tokenizer import Tokenizer, train_model
 from dragoman.errors import DataError
 from dragoman.parsing.constraint import Symbols
 from dragoman.parsing.linearise import PLACES, linearise, place_mark, read_symbol
 from dragoman.parsing.trees import Tree, escape_word
-from dragoman.tokenizer import Tokenizer, train_model
 
 Units = Literal["words", "subwords"]
 

@@ -1,1 +1,4 @@
-"""From any file of pairs to a translator, in one command and the time that there is."""
+"""Makes a translator from any file of sentence pairs, in one command and a given time. Takes the file and a number of
+minutes; gives a run and a report that says what it is good for. Also contains the demo, which does the same with
+sentences of the Tatoeba project. Touches the run's directory; the demo also downloads its sentences.
+"""

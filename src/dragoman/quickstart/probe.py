@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dragoman.config import RunConfig
 from dragoman.errors import DragomanError
-from dragoman.rundir import RunDirectory, scratch_of
+from dragoman.run_directory import RunDirectory, scratch_of
 
 STEPS = 10  # the log has a line for the first step, which is slow, and one for those up to here
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from dragoman.quickstart.probe import main; main(sys.argv[1])"
@@ -27,7 +27,7 @@ def measure(run: RunDirectory, config: RunConfig) -> float:
 
 def main(path: str) -> None:
     """In the other process: the configuration comes on stdin."""
-    from dragoman.train import Replay, train
+    from dragoman.training.loop import Replay, train
 
     config = RunConfig.from_json(sys.stdin.read(), "the probe's configuration")
     train(config, RunDirectory(path), "", Replay(STEPS, {}, {}))

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.config import RunConfig
-from dragoman.doctor.run import ENOUGH_SEEN, MANY_PAIRS
-from dragoman.evaluate import LEAST_TELLING_BLEU
-from dragoman.quantize import Verdict as Quantised
-from dragoman.rundir import RunDirectory, write_atomically
+from dragoman.diagnosis.run_checks import ENOUGH_SEEN, MANY_PAIRS
+from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
+from dragoman.evaluation.quantize import Verdict as Quantised
+from dragoman.run_directory import RunDirectory, write_atomically
 
 if TYPE_CHECKING:
     from dragoman.quickstart.scoring import Outcome

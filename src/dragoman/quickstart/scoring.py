@@ -7,21 +7,21 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman import confidence
-from dragoman.calibrating import calibrate_run
-from dragoman.doctor.run import times_seen
+from dragoman.decoding.engines.vocabulary_map import training_pairs
+from dragoman.diagnosis.run_checks import times_seen
 from dragoman.errors import DataError
-from dragoman.evaluate import LEAST_TELLING_BLEU, Scores, bleu, evaluate, sentence_chrf
-from dragoman.quantize import Verdict as Quantised
-from dragoman.quantize import quantize
+from dragoman.evaluation.calibration import calibrate_run
+from dragoman.evaluation.metrics import LEAST_TELLING_BLEU, Scores, bleu, evaluate, sentence_chrf
+from dragoman.evaluation.quantize import Verdict as Quantised
+from dragoman.evaluation.quantize import quantize
+from dragoman.progress import waiting
 from dragoman.quickstart import sizing
 from dragoman.quickstart.budget import Afterwards, Clock, share_out
 from dragoman.quickstart.text import Data
 from dragoman.quickstart.verdict import Facts, Verdict, judge, threshold, worth_measuring
-from dragoman.rundir import RunDirectory
-from dragoman.terminal import waiting
-from dragoman.translate import Translator
-from dragoman.vocabulary_map import training_pairs
+from dragoman.run_directory import RunDirectory
+from dragoman.translation import confidence
+from dragoman.translation.translator import Translator
 
 ALPHAS = (0.6, 1.0, 1.4)  # the paper's length penalty, and those that models trained briefly like better
 _TIMED = 20  # sentences, by which the time for the others is estimated

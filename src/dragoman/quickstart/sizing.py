@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dragoman.config import Optimizer, TrainConfig
-from dragoman.tokenizer import choose_vocab_size
+from dragoman.data.tokenizer import choose_vocab_size
 
 # Target tokens a second of the smallest model, for what is decided before the probe: usual, and more than can be had.
 ROUGH_SPEED, QUICKEST = 5_000, 30_000

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.cleaning import check_corpora
 from dragoman.config import CorpusConfig, DataConfig
-from dragoman.corpus import file_digest, read_lines
-from dragoman.doctor.text import examine_text
+from dragoman.data.cleaning import check_corpora
+from dragoman.data.corpus import file_digest, read_lines
+from dragoman.data.language_id import detect_pair
+from dragoman.data.pair_formats import Found, Wanted, files_of, read_any
+from dragoman.data.splitting import HeldOut, Pair, split_pairs
+from dragoman.diagnosis.corpus_checks import examine_text
 from dragoman.errors import DataError
-from dragoman.evaluate import read_references
-from dragoman.formats import Found, Wanted, files_of, read_any
-from dragoman.identify import detect_pair
+from dragoman.evaluation.metrics import read_references
+from dragoman.progress import waiting
 from dragoman.quickstart import sizing
-from dragoman.rundir import RunDirectory, made, read_json, write_atomically
-from dragoman.splitting import HeldOut, Pair, split_pairs
-from dragoman.terminal import waiting
+from dragoman.run_directory import RunDirectory, made, read_json, write_atomically
 
 LEAST_PAIRS = 200
 _FORMAT = 1  # of about.json

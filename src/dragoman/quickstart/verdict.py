@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from dragoman.confidence import GOOD, Judged
-from dragoman.evaluate import LEAST_TELLING_BLEU
+from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
+from dragoman.translation.confidence import GOOD, Judged
 
 ABOVE_COPY = 1.0  # BLEU by which translations must beat the source left as it is
 USABLE, POST_EDIT = 0.6, 0.3  # share of test sentences that are good

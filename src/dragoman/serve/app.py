@@ -12,10 +12,11 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import PlainTextResponse
 
 from dragoman.errors import DragomanError
-from dragoman.serve import api, inside, libretranslate, pages, parsing, runs_api
+from dragoman.serve import pages
 from dragoman.serve.answers import answer_errors
 from dragoman.serve.connection import Connection
 from dragoman.serve.metrics import CONTENT_TYPE
+from dragoman.serve.routes import inside, libretranslate, parsing, runs, translation
 from dragoman.serve.security import App, Guard, Keys, RateLimiter
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
@@ -42,10 +43,10 @@ def make_app(service: Service) -> App:
     )
     answer_errors(app)
     app.include_router(libretranslate.make_router(service, keys, limiter))
-    app.include_router(api.make_router(service, keys))
+    app.include_router(translation.make_router(service, keys))
     app.include_router(inside.make_router(service, keys))
     app.include_router(parsing.make_router(service, keys))
-    app.include_router(runs_api.make_router(service, keys))
+    app.include_router(runs.make_router(service, keys))
     app.include_router(pages.make_router(service.expect_explanations))
 
     @app.get("/metrics", include_in_schema=False)

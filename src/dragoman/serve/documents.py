@@ -9,16 +9,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dragoman.documents.formats import Format, pieces_of
+from dragoman.documents.pipeline import sentences_in, translate_bytes
 from dragoman.documents.report import Report
 from dragoman.documents.settings import FormatSettings
-from dragoman.documents.translating import sentences_in, translate_bytes
 from dragoman.errors import UsageError
 from dragoman.serve.pairs import Pair
 from dragoman.serve.service import Service
-from dragoman.translations import Candidate, SourceSentence, Translation
+from dragoman.translation.result import Candidate, SourceSentence, Translation
 
 if TYPE_CHECKING:
-    from dragoman.explain import Alignment
+    from dragoman.inspection.explain import Alignment
 
 T = TypeVar("T")
 

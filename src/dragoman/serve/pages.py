@@ -8,7 +8,8 @@ from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-WEB = Path(__file__).parent / "web"
+from dragoman.web import WEB
+
 _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",

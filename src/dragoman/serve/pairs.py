@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragoman.data.language_codes import checked_code, languages_of
+from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.errors import UsageError
-from dragoman.language_codes import checked_code, languages_of
 from dragoman.parsing.vocabulary import is_of_trees
-from dragoman.rundir import RunDirectory
-from dragoman.tokenizer import Tokenizer, load_tokenizer
+from dragoman.run_directory import RunDirectory
 
 
 @dataclass(frozen=True)

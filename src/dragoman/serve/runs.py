@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dragoman.comparison import RunComparison, TestSet, compare_runs, shared_validation_set
 from dragoman.errors import UsageError
-from dragoman.history import History, LogFollower, State, Update, kept_steps, read_history, state_of
-from dragoman.rundir import RunDirectory, step_of
+from dragoman.evaluation.compare import RunComparison, TestSet, compare_runs, shared_validation_set
+from dragoman.run_directory import RunDirectory, step_of
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import Pair
-from dragoman.translate import Translator
+from dragoman.training.log_reader import History, LogFollower, State, Update, kept_steps, read_history, state_of
+from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
     from dragoman.inspection.inspector import Inspection, Inspector
@@ -112,8 +112,8 @@ class Runs:
         written = weights.stat().st_mtime_ns if weights.exists() else 0
         key = (watched.name, step, written)
         if key not in self._loaded:
-            from dragoman.engines.reference import ReferenceEngine
-            from dragoman.explain import Explainer
+            from dragoman.decoding.engines.torch_engine import ReferenceEngine
+            from dragoman.inspection.explain import Explainer
             from dragoman.inspection.inspector import Inspector
 
             name = None if checkpoint is None else checkpoint.name

@@ -10,13 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from dragoman.comparison import TestSet
+from dragoman.data.glossary import Glossary, Kept, requirements
+from dragoman.data.language_id import Detected, LanguageDetector
+from dragoman.data.segmentation import Segment, join, segments
 from dragoman.errors import DragomanError, UsageError
-from dragoman.glossary import Glossary, Kept, requirements
-from dragoman.identify import Detected, LanguageDetector
-from dragoman.memory import Memory, Suggestion
-from dragoman.rundir import RunDirectory
-from dragoman.sentences import Segment, join, segments
+from dragoman.evaluation.compare import TestSet
+from dragoman.run_directory import RunDirectory
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
@@ -24,11 +23,12 @@ from dragoman.serve.pairs import Pair, parsing_pair, target_for
 from dragoman.serve.runs import Runs, Watched
 from dragoman.serve.security import RefusedError
 from dragoman.serve.settings import Settings
-from dragoman.translate import Translator
-from dragoman.translations import Candidate, SourceSentence, Translation
+from dragoman.translation.result import Candidate, SourceSentence, Translation
+from dragoman.translation.translation_memory import Memory, Suggestion
+from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
-    from dragoman.explain import Explainer
+    from dragoman.inspection.explain import Explainer
     from dragoman.parsing.parser import Parser
 
 T = TypeVar("T")
@@ -302,7 +302,7 @@ class Service:
 
     def _explainer(self, pair: Pair) -> "Explainer":
         if pair.name not in self._explainers:
-            from dragoman.documents.interpreter import explainer_of
+            from dragoman.documents.sentence_translator import explainer_of
 
             _use_one_thread()
             found = explainer_of(self.translators[pair.name], pair.run)

@@ -16,16 +16,16 @@ from typing import Any
 
 import torch
 
-from dragoman.checkpoint import average, load_model, weights_of
 from dragoman.config import SearchConfig
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.lab.catalogue import concluded
 from dragoman.lab.queue import Arm, Kept, Measured, Settings
 from dragoman.lab.result import Figure, Finding, Result
 from dragoman.lab.rules import higher, mean, shown, spread
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import bleu, prepared_text, scaled, test_set, trained, translation_arm
-from dragoman.translate import Translator
+from dragoman.model.checkpoint import average, load_model, weights_of
+from dragoman.translation.translator import Translator
 
 COUNTS = (1, 2, 3, 5, 10)
 

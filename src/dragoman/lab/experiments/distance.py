@@ -30,8 +30,8 @@ from dragoman.lab.queue import Arm, Kept, Measured, Settings, values_of
 from dragoman.lab.result import Figure, Finding, Result
 from dragoman.lab.rules import higher, mean, shown, spread, yes
 from dragoman.lab.tasks import END, FIRST, START, fit, generator, one_thread, thinned
-from dragoman.model import Transformer, count_parameters
-from dragoman.recurrent import make_model
+from dragoman.model.lstm import make_model
+from dragoman.model.transformer import Transformer, count_parameters
 
 SYMBOLS = 12
 NOISE_FROM = FIRST + SYMBOLS

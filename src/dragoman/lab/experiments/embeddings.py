@@ -17,14 +17,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from dragoman.checkpoint import load_model
 from dragoman.lab.catalogue import concluded
 from dragoman.lab.queue import Arm, Kept, Measured, Settings, values_of
 from dragoman.lab.result import Figure, Finding, Result
 from dragoman.lab.rules import higher, mean, shown
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, config_of, prepared_text, trained
-from dragoman.recurrent import make_model
+from dragoman.model.checkpoint import load_model
+from dragoman.model.lstm import make_model
 
 GROUPS = {
     "colours": "red blue green yellow black white brown pink orange purple gray",

@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dragoman.checkpoint import load_model
+from dragoman.inspection.attention_trace import trace
 from dragoman.lab.catalogue import concluded
 from dragoman.lab.queue import Arm, Kept, Measured, Settings, values_of
 from dragoman.lab.result import Figure, Finding, Result
@@ -28,8 +28,8 @@ from dragoman.lab.rules import higher, mean, shown, spread
 from dragoman.lab.tasks import fit, generator, one_thread, thinned
 from dragoman.lab.translation import measure_translation, prepared_text, test_set, trained, translation_arm
 from dragoman.lab.variants import of_variant, quality_figures
-from dragoman.model import FeedForward, MultiHeadAttention, Site, sinusoids
-from dragoman.trace import trace
+from dragoman.model.checkpoint import load_model
+from dragoman.model.transformer import FeedForward, MultiHeadAttention, Site, sinusoids
 
 OFFSETS, SYMBOLS, LENGTH = (-3, -1, 2, 5), 16, 24
 

@@ -20,18 +20,18 @@ from dataclasses import replace
 
 import torch
 
-from dragoman.batching import make_batch, plan_epoch
 from dragoman.config import SearchConfig
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.data.batching import make_batch, plan_epoch
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.lab.catalogue import concluded
 from dragoman.lab.queue import Arm, Kept, Measured, Settings
 from dragoman.lab.result import Figure, Finding, Result, Verdict
 from dragoman.lab.rules import yes
 from dragoman.lab.tasks import fit, one_thread, thinned
 from dragoman.lab.translation import bleu, prepared_text, scaled, test_set
-from dragoman.loss import smoothed_cross_entropy
-from dragoman.model import Intervention, Probe, Site, Transformer
-from dragoman.translate import Translator
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.transformer import Intervention, Probe, Site, Transformer
+from dragoman.translation.translator import Translator
 
 WAYS = ("masked and shifted", "no mask", "not shifted")
 

@@ -15,16 +15,16 @@ from collections.abc import Sequence
 
 import torch
 
-from dragoman.batching import make_batch, plan_epoch
-from dragoman.checkpoint import load_model
+from dragoman.data.batching import make_batch, plan_epoch
 from dragoman.lab.catalogue import concluded
 from dragoman.lab.queue import Arm, Kept, Measured, Settings
 from dragoman.lab.result import Finding, Result
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import prepared_text, trained
 from dragoman.lab.variants import COLUMNS, better, measure_any, quality_figures, variant_arms, with_base
-from dragoman.loss import smoothed_cross_entropy
-from dragoman.model import BatchNorm
+from dragoman.model.checkpoint import load_model
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.transformer import BatchNorm
 
 VARIANTS = {"batch norm": {"model__norm": "batch"}}
 

@@ -26,7 +26,7 @@ from dragoman.lab.queue import Arm, Kept, Measured, Settings, values_of
 from dragoman.lab.result import Figure, Finding, Result
 from dragoman.lab.rules import alike, higher, mean, shown, spread, yes
 from dragoman.lab.tasks import FIRST, Pairs, fit, generator, one_thread, sequence_loss, thinned, token_accuracy
-from dragoman.model import Transformer, sinusoids
+from dragoman.model.transformer import Transformer, sinusoids
 
 KINDS = ("sinusoidal", "learned", "index", "none")
 TASKS = ("copy", "reverse")

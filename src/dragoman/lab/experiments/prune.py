@@ -20,19 +20,19 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 
-from dragoman.batching import make_batch
-from dragoman.checkpoint import load_model
 from dragoman.config import SearchConfig
-from dragoman.engines.reference import ReferenceEngine
+from dragoman.data.batching import make_batch
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.inspection.attention_trace import trace
 from dragoman.lab.catalogue import concluded
 from dragoman.lab.queue import Arm, Kept, Measured, Settings
 from dragoman.lab.result import Figure, Finding, Result, Verdict
 from dragoman.lab.rules import higher, mean
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, bleu, prepared_text, test_set, trained
-from dragoman.loss import smoothed_cross_entropy
-from dragoman.model import Intervention, Probe, Site, Transformer
-from dragoman.trace import trace
+from dragoman.model.checkpoint import load_model
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.transformer import Intervention, Probe, Site, Transformer
 
 Head = tuple[Site, int]
 SHARES = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)

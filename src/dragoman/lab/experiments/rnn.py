@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from dragoman.batching import make_batch, plan_epoch
+from dragoman.data.batching import make_batch, plan_epoch
 from dragoman.lab.catalogue import concluded
 from dragoman.lab.queue import Arm, Kept, Measured, Settings
 from dragoman.lab.result import Figure, Finding, Result
@@ -38,8 +38,8 @@ from dragoman.lab.translation import (
     translation_arm,
 )
 from dragoman.lab.variants import COLUMNS, better, of_variant, quality_figures
-from dragoman.loss import smoothed_cross_entropy
-from dragoman.recurrent import make_model
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.lstm import make_model
 
 KINDS = {"none": "LSTM", "additive": "LSTM, additive", "multiplicative": "LSTM, multiplicative"}
 

@@ -30,7 +30,7 @@ from dragoman.lab.queue import Arm, Kept, Measured, Settings
 from dragoman.lab.result import Figure, Finding, Result, Verdict
 from dragoman.lab.rules import slope, yes
 from dragoman.lab.tasks import one_thread
-from dragoman.model import Intervention, MultiHeadAttention, Site, attention
+from dragoman.model.transformer import Intervention, MultiHeadAttention, Site, attention
 
 K, R, HEADS = 3, 64, 8
 # Predicted exponents of time in n and in d, of one layer.

@@ -30,7 +30,7 @@ from dragoman.lab.result import Figure, Finding, Result, Verdict
 from dragoman.lab.rules import yes
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, measure_translation
-from dragoman.model import FeedForward, MultiHeadAttention, Site, Transformer
+from dragoman.model.transformer import FeedForward, MultiHeadAttention, Site, Transformer
 
 PAPER = {"base": 3.3e18, "big": 2.3e19}
 HOURS = {"base": 12.0, "big": 3.5 * 24}

@@ -18,7 +18,7 @@ from dragoman.lab.queue import Arm, Kept, Settings
 from dragoman.lab.result import Finding, Result
 from dragoman.lab.translation import scaled
 from dragoman.lab.variants import COLUMNS, better, curve_figure, measured, quality_figures, variant_arms
-from dragoman.schedule import learning_rate
+from dragoman.training.schedule import learning_rate
 
 
 def arms(settings: Settings) -> list[Arm]:

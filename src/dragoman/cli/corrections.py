@@ -1,0 +1,101 @@
+"""`dragoman corrections`. Heavy imports inside, as in the command line that this is part of."""
+
+import dataclasses
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.options import AsJson, Changes, Language, Minutes, Seed, Steps, in_range, overrides_from
+from dragoman.cli.terminal import say, show, this_command
+from dragoman.errors import DragomanError, UsageError
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="What `dragoman serve --corrections FILE` keeps.")]
+PairName = Annotated[str, typer.Option("--pair", metavar="en-fr", help="Of these languages.")]
+
+
+corrections = typer.Typer(help="Corrections made on the page.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@corrections.command("list")
+def list_all(file: File, as_json: AsJson = False) -> None:
+    """All of them, oldest first: languages, source, correction, what was corrected."""
+    from dragoman.translation.translation_memory import Memory
+
+    for correction in Memory(file, must_exist=True):
+        columns = (correction.pair, correction.source, correction.target, correction.machine)
+        show(json.dumps(dataclasses.asdict(correction), ensure_ascii=False) if as_json else "\t".join(columns))
+
+
+@corrections.command()
+def export(file: File, pair: PairName) -> None:
+    """As sentence pairs, tab-separated, for `dragoman train` or `finetune`."""
+    from dragoman.training.promotion import of_pair
+    from dragoman.translation.translation_memory import Memory
+
+    for correction in of_pair(Memory(file, must_exist=True), pair):
+        show(f"{correction.source}\t{correction.target}")
+
+
+@corrections.command()
+def train(
+    file: File,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run that was corrected.")],
+    pair: PairName,
+    out: Annotated[Path, typer.Option(help="The new run's directory.")],
+    old: Annotated[
+        float, typer.Option(parser=in_range(0), help="Pairs of the old training mixed in for each correction.")
+    ] = 1.0,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    seed: Seed = None,
+    set_: Changes = None,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Teach a copy of the run the corrections.
+
+    Three in ten are held out to measure with. The same command goes on with a training that was stopped.
+    """
+    overrides = overrides_from(set_, steps, minutes, seed)
+    from dragoman.training.promotion import train_on
+    from dragoman.translation.translation_memory import Memory
+
+    again = this_command()
+    memory = Memory(file, must_exist=True)
+    result = train_on(memory, pair, run, out, old=old, overrides=overrides, language=language, again=again, say=say)
+    show(json.dumps(result.to_dict(), ensure_ascii=False) if as_json else "\n".join(result.lines()))
+    say(f"if it is better: dragoman corrections promote {shlex.quote(str(run))} {shlex.quote(str(out))}")
+
+
+@corrections.command()
+def promote(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run that was corrected.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="What `corrections train` made of it.")],
+    source: Annotated[Path | None, typer.Option(help="A test that must not get worse, one sentence a line.")] = None,
+    reference: Annotated[list[Path] | None, typer.Option(help="Its references.")] = None,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let the new model take the run's place, if it is better.
+
+    Significantly better on the corrections held out, and not significantly worse on what the run was validated
+    with, or on the test that is given. Else nothing changes, and the exit code is 1.
+    """
+    from dragoman.data.corpus import read_lines
+    from dragoman.evaluation.metrics import read_references
+    from dragoman.training.promotion import BEFORE
+    from dragoman.training.promotion import promote as put_in_place
+
+    if (source is None) != (not reference):
+        raise UsageError("corrections promote: --source and --reference go together; give both or none")
+    test = None if source is None else (list(read_lines(source)), read_references(reference or []))
+    verdict = put_in_place(run, new, test, language)
+    show(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.reasons))
+    if not verdict.promoted:
+        raise DragomanError(f"{new} is not promoted; {run} stays as it was")
+    say(f"{run} now translates with the weights of {new}; the old ones are in {run / BEFORE}")
+    if (run / "confidence.json").exists():
+        say(f"its confidences were of the old weights: dragoman calibrate {run} --source FILE --reference FILE")

@@ -1,0 +1,82 @@
+"""`dragoman doctor`."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.options import AsJson
+from dragoman.cli.terminal import say, show, write_file
+from dragoman.errors import UsageError
+
+
+def doctor(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN|FILE...]", help="A run, a file of pairs, or two aligned files.")
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="With a file: the test pairs, to look for them in the training text.")
+    ] = None,
+    environment: Annotated[
+        bool, typer.Option("--environment", help="Also the machine [default: with nothing else].")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="With files: write their pairs there as TSV, as they were read.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Why are the translations bad? Ranked causes with evidence, estimated cost and remedy.
+
+    Of a run: its training, its vocabulary, its text and what it writes. Of a file: the text. Of neither: the machine.
+    Exit code 1 where something was found.
+    """
+    from dragoman.diagnosis.causes import Cause
+    from dragoman.diagnosis.machine_checks import Line, examine_environment
+
+    causes: list[Cause] = []
+    machine: list[Line] = []
+    if paths:
+        is_run = len(paths) == 1 and (paths[0] / "config.json").is_file()
+        if is_run and test is not None:
+            raise UsageError("doctor: --test goes with a file; a run has its own validation text")
+        if is_run and out is not None:
+            raise UsageError("doctor: --out goes with files of pairs; a run has its text elsewhere")
+        if is_run:
+            from dragoman.diagnosis.run_checks import examine_run
+
+            causes = examine_run(paths[0])
+        else:
+            from dragoman.data.pair_formats import read_any
+            from dragoman.diagnosis.corpus_checks import examine_text
+
+            found = read_any(paths)
+            for remark in found.remarks():
+                say(remark)
+            if out is not None:
+                write_file(out, "".join(f"{source}\t{target}\n" for source, target in found.pairs).encode())
+            tested = None if test is None else read_any([test]).pairs
+            causes = examine_text(found.pairs, list(map(str, paths)), tested, found.is_lines_of(paths))
+    if environment or not paths:
+        machine = examine_environment()
+    if as_json:
+        values = {
+            "causes": [c.to_dict() for c in causes],
+            "environment": [dataclasses.asdict(line) for line in machine],
+        }
+        show(json.dumps(values, ensure_ascii=False))
+    else:
+        for number, cause in enumerate(causes, start=1):
+            show(f"{number}. {cause.name}: {cause.finding}")
+            show(f"   evidence  {cause.evidence}")
+            show(f"   cost      {cause.cost}")
+            show(f"   remedy    {cause.remedy}")
+        for line in machine:
+            show(f"{line.name:<9} {line.found}")
+            if line.fault:
+                show(f"          fault: {line.fault}")
+        if paths and not causes:
+            say("nothing found")
+    if causes or any(line.fault for line in machine):
+        raise typer.Exit(1)

@@ -1,0 +1,231 @@
+"""The commands that measure a run or its translations: evaluate, compare, score, quantize, calibrate."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dragoman.cli.options import (
+    Alpha,
+    AsJson,
+    Beam,
+    Checkpoint,
+    EngineChoice,
+    Into,
+    Language,
+    Numbers,
+    Protect,
+    References,
+    Run,
+    Runs,
+    WholeLines,
+    in_range,
+    whole,
+)
+from dragoman.cli.terminal import say, settle, show, write_file
+from dragoman.decoding.engines import ComputeType
+from dragoman.errors import DragomanError, UsageError
+
+
+def evaluate(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN...]", help="Run directory; several make an ensemble.")
+    ] = None,
+    reference: References = [],  # noqa: B006
+    source: Annotated[Path | None, typer.Option(help="What to translate, one sentence a line.")] = None,
+    hypotheses: Annotated[Path | None, typer.Option(help="Translations to score, in place of a run.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Other translations of the same: paired bootstrap against them.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Keep the translations here.")] = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    checkpoint: Checkpoint = None,
+    engine: EngineChoice = "auto",
+    compute_type: Numbers = None,
+    to: Into = None,
+    language: Language = None,
+    protect: Protect = True,
+    whole_lines: WholeLines = False,
+    as_json: AsJson = False,
+) -> None:
+    """Score translations against references.
+
+    A run translates as `dragoman translate` does: lines are cut into sentences, and what must come through does.
+    `--whole-lines --no-protect` is the bare model, as papers score it.
+    """
+    from dragoman.data.corpus import read_lines
+    from dragoman.evaluation import metrics as evaluation
+
+    if not reference:
+        raise UsageError("evaluate: --reference is missing; give the file of right translations")
+    references = evaluation.read_references(reference)
+    if bool(runs) == (hypotheses is not None) or (bool(runs) and source is None):
+        raise UsageError("evaluate: give RUN and --source to translate, or --hypotheses with translations")
+    if hypotheses is not None:
+        if any(value is not None for value in (source, beam, alpha, checkpoint)):
+            raise UsageError("evaluate: --source, --beam, --alpha and --checkpoint go with RUN; leave them out")
+        outputs = list(read_lines(hypotheses))
+    else:
+        from dragoman.translation.translator import Translator
+
+        sources = list(read_lines(source))  # type: ignore[arg-type]
+        given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
+        translator = Translator.load(
+            *(runs or ()),
+            checkpoint=checkpoint,
+            engine=engine,
+            compute_type=compute_type,
+            vocabulary_map=None,
+            to=to,
+            **given,
+        )
+        settle(translator)
+        stream = translator.translate_stream(sources, warn=say, scores=False, whole=whole_lines, protect=protect)
+        outputs = [translation.text for translation in stream]
+    if output is not None:
+        write_file(output, "".join(f"{line}\n" for line in outputs).encode())
+    result = evaluation.evaluate(outputs, references, language)
+    report: dict[str, Any] = result.to_dict()
+    lines = result.lines()
+    if baseline is not None:
+        comparison = evaluation.compare(outputs, list(read_lines(baseline)), references, language)
+        report["comparison"] = comparison.to_dict()
+        lines += comparison.lines()
+    show(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(lines))
+
+
+def compare(
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="Run directory.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
+    source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
+    reference: References = [],  # noqa: B006
+    sentences: Annotated[
+        int, typer.Option(parser=whole(1, 10**9), help="At most so many of the validation pairs.")
+    ] = 1000,
+    out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
+    samples: Annotated[int, typer.Option(parser=whole(100, 100_000), help="Resamples of the bootstrap.")] = 1000,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two runs: settings, scores with confidence, and sentence by sentence.
+
+    B - A and its p-value come from paired bootstrap resampling.
+    """
+    from dragoman.evaluation.compare import compare_runs, read_test_set, shared_validation_set
+    from dragoman.run_directory import RunDirectory
+    from dragoman.translation.translator import Translator
+
+    runs = RunDirectory.open(run_a), RunDirectory.open(run_b)
+    test = read_test_set("compare", source, reference) or shared_validation_set(*runs, sentences)
+    translators = Translator.load(run_a), Translator.load(run_b)
+    say(f"translating {test.name} with both")
+    report = compare_runs(runs, translators, test, language, samples)
+    content = json.dumps(report.to_dict(), ensure_ascii=False)
+    if out is not None:
+        write_file(out, (content + "\n").encode())
+    show(content if as_json else "\n".join(report.lines()))
+
+
+def score(
+    runs: Runs,
+    pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
+    checkpoint: Checkpoint = None,
+    engine: EngineChoice = "auto",
+    compute_type: Numbers = None,
+    to: Into = None,
+    as_json: AsJson = False,
+) -> None:
+    """Log-probability of given translations.
+
+    Each line: the total, the mean a token, the source, the translation.
+    """
+    from dragoman.data.corpus import read_pairs
+    from dragoman.translation.translator import Translator
+
+    given = list(read_pairs(pairs))
+    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, to=to)
+    for (source, target), log_probs in zip(given, translator.score(given), strict=True):
+        total = sum(log_probs)
+        if as_json:
+            values = {"source": source, "target": target, "log_probability": total, "tokens": log_probs}
+            show(json.dumps(values, ensure_ascii=False))
+        else:
+            show(f"{total:.4f}\t{total / len(log_probs):.4f}\t{source}\t{target}")
+
+
+def quantize(
+    run: Run,
+    source: Annotated[Path, typer.Option(help="What to measure with, one sentence a line.")],
+    reference: References,
+    to: Annotated[ComputeType, typer.Option(help="The smaller numbers.")] = "int8",
+    limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="So much BLEU may be lost.")] = 0.2,
+    rounds: Annotated[
+        int, typer.Option(parser=whole(1, 1000), help="Each speed is the median of so many measurements.")
+    ] = 3,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    language: Language = None,
+    as_json: AsJson = False,
+) -> None:
+    """Translate with smaller numbers and a vocabulary map, if they are good enough.
+
+    Prints BLEU and speed before and after. If no more BLEU is lost than the limit, the run translates with the
+    smaller numbers from then on; else it stays as it was. A vocabulary map (likely target words of each source word,
+    learned from the training text) is kept with them if it costs less than 0.1 BLEU. Also finds and remembers the
+    quickest number of workers and threads for this machine.
+    """
+    from dragoman.data.corpus import read_lines
+    from dragoman.evaluation import metrics as evaluation
+    from dragoman.evaluation.quantize import quantize as measure
+
+    references = evaluation.read_references(reference)
+    given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
+    verdict = measure(run, list(read_lines(source)), references, to, limit, rounds, language, False, **given)
+    show(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.lines()))
+    if not verdict.kept:
+        raise DragomanError(
+            f"{to} loses {verdict.lost:.2f} BLEU, more than the limit of {limit:g}; {run} stays with float32"
+        )
+    with_map = " and its vocabulary map" if verdict.map_kept else ""
+    if not verdict.quicker:
+        say(f"{to} is smaller and, on this machine, not quicker than float32")
+    say(f"{run} now translates with {to}{with_map}; --compute-type float32 undoes it for a command")
+
+
+def calibrate(
+    run: Run,
+    source: Annotated[Path, typer.Option(help="Sentences that the run was not trained on, one a line.")],
+    reference: References,
+    good: Annotated[
+        float, typer.Option(parser=in_range(0, 100), help="The chrF from which on a sentence counts as good.")
+    ] = 50.0,
+    plots: Annotated[Path | None, typer.Option(help="Draw reliability.svg and risk-coverage.svg there.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn how sure the run's translations are, from sentences with references.
+
+    From then on `translate --json`, the page and the API say of each sentence how probably it is good, and of each
+    word how probably it is right; `translate --min-confidence` leaves the source where that is too little. What is
+    printed was measured on parts of the sentences that the fit did not see.
+    """
+    from dragoman.data.corpus import read_lines
+    from dragoman.evaluation.calibration import calibrate_run
+    from dragoman.evaluation.confidence_plots import draw
+    from dragoman.evaluation.metrics import read_references
+    from dragoman.run_directory import RunDirectory
+
+    references = read_references(reference)
+    sources = list(read_lines(source))
+    if len(sources) != len(references):
+        raise UsageError(
+            f"calibrate: {len(sources)} lines in {source}, {len(references)} in {reference[0]}; both must be aligned"
+        )
+    report = calibrate_run(run, sources, references, good)
+    directory = RunDirectory.open(run)
+    if plots is not None:
+        for name, drawing in draw(report).items():
+            write_file(plots / name, drawing.encode())
+    show(json.dumps(report.to_dict()) if as_json else "\n".join(report.lines()))
+    say(f"{directory.confidence_path} is written; its translations now come with their confidence")

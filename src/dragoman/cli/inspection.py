@@ -1,0 +1,182 @@
+"""`dragoman inspect`. Heavy imports inside, as in the command line that this is part of."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import typer
+
+from dragoman.cli.options import Alpha, Beam, Checkpoint, Run, whole
+from dragoman.cli.terminal import say, show
+from dragoman.errors import UsageError
+
+if TYPE_CHECKING:
+    from dragoman.inspection.inspector import Inspection, Inspector
+
+Form = Literal["text", "html", "json", "pharaoh", "png"]
+_SUFFIXES: dict[str, Form] = {
+    ".html": "html", ".htm": "html", ".json": "json", ".jsonl": "json", ".png": "png", ".txt": "text",
+    ".pharaoh": "pharaoh", ".align": "pharaoh",
+}  # fmt: skip
+
+
+def inspect(
+    run: Run,
+    sentence: Annotated[
+        str | None, typer.Argument(metavar="[SENTENCE]", help="Left out: lines of stdin, for json and pharaoh.")
+    ] = None,
+    translation: Annotated[
+        str | None, typer.Option(help="Look into this translation [default: the run's own].")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write [default: stdout].")] = None,
+    form: Annotated[
+        Form | None, typer.Option("--format", help="[default: by the name of --out, else text: a heat map.]")
+    ] = None,
+    kind: Annotated[
+        Literal["encoder", "decoder", "cross"], typer.Option(help="Which attention text and png show.")
+    ] = "cross",
+    layer: Annotated[
+        int | None,
+        typer.Option(parser=whole(0, 1000), help="Of this layer, from 0 [default: the heads that align best]."),
+    ] = None,
+    head: Annotated[
+        int | None, typer.Option(parser=whole(0, 1000), help="Of this head, from 0 [default: the mean].")
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CHANGE", help="cross.0.3:off, cross.0.3:pin@4 or decoder.*:unmask; several times."),
+    ] = None,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="Also switch every head off alone, and rank them.")
+    ] = False,
+    checkpoint: Checkpoint = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+) -> None:
+    """Look inside a translation: every head's attention, and what happens without it.
+
+    A heat map in the terminal; with --out page.html one file for a browser, which needs no network. pharaoh has
+    word alignments (source-target, from 0), json everything. Lines of stdin may have a translation after a tab.
+    """
+    chosen = form or (_form_of(out) if out else "text")
+    if sentence is None and chosen not in ("json", "pharaoh"):
+        raise UsageError(f"inspect: SENTENCE is missing; only json and pharaoh read lines of stdin, not {chosen}")
+    if chosen in ("html", "png") and out is None:
+        raise UsageError(f"inspect: --format {chosen} needs --out FILE")
+    if chosen == "pharaoh" and change:
+        raise UsageError("inspect: pharaoh has the unchanged model's alignment; leave --change out, or use json")
+    from dragoman.inspection.inspector import Inspector
+    from dragoman.run_directory import write_atomically
+
+    search = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
+    inspector = Inspector.load(run, checkpoint, **search)
+    changes = change or []
+    if chosen == "html":
+        from dragoman.inspection.html_page import page_of
+
+        assert sentence is not None
+        state = {"kind": kind, "layer": str(layer or 0), "head": str(head or 0), "text": sentence}
+        content = page_of(inspector, sentence, translation, changes, state).encode()
+    elif chosen == "png":
+        from dragoman.inspection.heatmaps import as_png, picture_of
+
+        assert sentence is not None
+        seen = inspector.inspect(sentence, translation, changes)
+        content = as_png(picture_of(inspector, seen, kind, layer, head))
+    else:
+        given = iter([(sentence, translation)]) if sentence is not None else _lines()
+        lines = (
+            line
+            for text, said in given
+            for line in _written(inspector, text, said, changes, chosen, effects, kind, layer, head)
+        )
+        if out is None:
+            for line in lines:
+                show(line)
+            return
+        content = "".join(f"{line}\n" for line in lines).encode()
+    assert out is not None
+    write_atomically(out, content)
+    say(f"{out}: written")
+
+
+def _form_of(out: Path) -> Form:
+    if out.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"inspect: --out {out}; name it .html, .json, .png, .pharaoh or .txt, or give --format")
+    return _SUFFIXES[out.suffix.lower()]
+
+
+def _lines() -> Iterator[tuple[str, str | None]]:
+    from dragoman.data.corpus import read_lines
+
+    if sys.stdin is None:
+        raise UsageError("inspect: stdin is closed; give a SENTENCE")
+    for line in read_lines(sys.stdin.buffer):
+        text, tab, translation = line.partition("\t")
+        yield text, translation if tab else None
+
+
+def _written(
+    inspector: "Inspector",
+    text: str,
+    translation: str | None,
+    changes: list[str],
+    form: Form,
+    effects: bool,
+    kind: Any,
+    layer: int | None,
+    head: int | None,
+) -> Iterator[str]:
+    if form == "pharaoh" and not text.strip():
+        yield ""  # a line stays a line
+        return
+    seen = inspector.inspect(text, translation, changes)
+    match form:
+        case "pharaoh":
+            yield " ".join(f"{source}-{target}" for target, source in _links(inspector, text, seen))
+        case "json":
+            yield json.dumps(_everything(inspector, text, seen, effects), ensure_ascii=False)
+        case "text":
+            from dragoman.inspection.heatmaps import as_text, picture_of
+
+            # First: what cannot be shown is refused before anything is.
+            picture = picture_of(inspector, seen, kind, layer, head)
+            yield f"{seen.text}\n{seen.translation}\nlog P {seen.log_probability:.4f}\n"
+            if changes:
+                outcome = inspector.intervene(text, changes, seen.tokens)
+                yield f"changed: {', '.join(map(str, seen.changes))}; log P of this translation {outcome.change:+.4f}"
+                yield f"the changed model says: {outcome.translation}\n"
+            yield as_text(picture, shutil.get_terminal_size((100, 24)).columns)
+            if effects:
+                yield "\nlog P when a head is switched off\n"
+                for effect in inspector.effects(text, seen.tokens):
+                    yield f"{effect.change:+9.4f}  {effect.kind}.{effect.layer}.{effect.head}"
+        case _:
+            raise UsageError(f"inspect: --format {form}; allowed: {', '.join(get_args(Form))}")
+
+
+def _links(inspector: "Inspector", text: str, seen: "Inspection") -> list[tuple[int, int]]:
+    return sorted(inspector.explainer.explain(text, translation=seen.tokens).links, key=lambda link: (link[1], link[0]))
+
+
+def _everything(inspector: "Inspector", text: str, seen: "Inspection", effects: bool) -> dict[str, Any]:
+    from dragoman.inspection.to_json import describe, describe_outcome
+
+    found: dict[str, Any] = {
+        **describe(inspector, seen),
+        "links": _links(inspector, text, seen),
+        "attention": {
+            f"{site.kind}.{site.layer}": [
+                [[round(weight, 6) for weight in row] for row in one] for one in weights.tolist()
+            ]
+            for site, weights in seen.weights.items()
+        },
+    }
+    if seen.changes:
+        found["outcome"] = describe_outcome(inspector.intervene(text, seen.changes, seen.tokens))
+    if effects:
+        found["effects"] = [vars(effect) for effect in inspector.effects(text, seen.tokens)]
+    return found

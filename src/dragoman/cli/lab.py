@@ -1,0 +1,119 @@
+"""`dragoman lab`: list, run, report. Heavy imports inside, as in the command line that this is part of."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from dragoman.cli.options import AsJson, whole
+from dragoman.cli.terminal import say, show
+from dragoman.errors import DragomanError, UsageError
+
+SMOKE = "smoke"  # where in --out smoke runs are kept
+MULTI30K = Path("../shared/data/multi30k")  # where the recipes look, too
+
+Out = Annotated[Path, typer.Option(help="Measured arms, results and the report.")]
+Names = Annotated[list[str], typer.Argument(metavar="EXPERIMENT...", help="Names from `lab list`, or all.")]
+
+
+lab = typer.Typer(help="The paper's claims as experiments.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@lab.command("list")
+def list_(out: Out = Path("runs/lab"), as_json: AsJson = False) -> None:
+    """The experiments, and what was found."""
+    from dragoman.lab.catalogue import NAMES, about
+
+    found: list[dict[str, Any]] = [
+        {"experiment": name, "title": about(name).title, "verdict": _verdict(out, name)} for name in NAMES
+    ]
+    if as_json:
+        show(json.dumps(found, ensure_ascii=False))
+        return
+    for one in found:
+        show(f"{one['experiment']:<11} {one['verdict']:<19} {one['title']}")
+
+
+@lab.command()
+def run(
+    names: Names,
+    seeds: Annotated[
+        int | None, typer.Option(parser=whole(1, 1000), help="Seeds of every arm [default: each experiment's own].")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Stop before the arm that would not fit, for example 3h or 90m.")
+    ] = None,
+    size: Annotated[Literal["small", "smoke"], typer.Option(help="smoke: seconds, to see that it works.")] = "small",
+    data: Annotated[Path, typer.Option(help="The directory of Multi30k.")] = MULTI30K,
+    out: Out = Path("runs/lab"),
+    work: Annotated[Path | None, typer.Option(help="Trained models, large [default: models/ in --out].")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run experiments; the same command goes on after a stop.
+
+    What was measured is kept and never measured again, whichever experiment asks for it.
+    """
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else torch's profiler reports its every start and stop
+    from dragoman.lab.catalogue import chosen, load
+    from dragoman.lab.queue import OutOfBudget, Queue, Settings
+    from dragoman.run_directory import write_atomically
+
+    selected = chosen(names)
+    if size == "smoke":  # apart: its times say nothing of others', and its results are none
+        out = out / SMOKE
+        say(f"a smoke run: kept in {out}, and no verdict")
+    queue = Queue(out, None if budget is None else parse_duration(budget))
+    settings = Settings(queue, work or out / "models", data, size, seeds)
+    experiments = {name: load(name) for name in selected}
+    queue.plan([arm for experiment in experiments.values() for arm in experiment.arms(settings)])
+    say(queue.left())
+    for name, experiment in experiments.items():
+        try:
+            result = experiment.run(settings)
+        except OutOfBudget as reason:
+            # Others may still be whole: what they need may be there already, or be quicker to measure.
+            say(f"{name}: the budget is used up; {reason}")
+            continue
+        except KeyboardInterrupt:
+            say("stopped; what is measured is kept, the same command goes on")
+            raise
+        result = result.marked()
+        write_atomically(out / "results" / f"{name}.json", result.to_json().encode())
+        if as_json:
+            show(json.dumps({"experiment": name, "verdict": result.verdict}, ensure_ascii=False))
+        else:
+            show(f"{name}: {result.verdict}")
+            for finding in result.findings:
+                show(f"  {finding.verdict}: {finding.claim} {finding.because}")
+
+
+@lab.command()
+def report(out: Out = Path("runs/lab")) -> None:
+    """Write report.html and report.md from the results that are there."""
+    from dragoman.lab.report import write_report
+
+    for path in write_report(out):
+        show(str(path))
+
+
+def parse_duration(text: str) -> float:
+    """3h, 90m, 1h30m or 45s, in seconds."""
+    found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?", text)
+    if not text or found is None or len(text) > 30:
+        raise UsageError(f"lab run: --budget {text}; give hours, minutes or seconds, for example 3h, 90m or 1h30m")
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return 3600 * hours + 60 * minutes + seconds
+
+
+def _verdict(out: Path, name: str) -> str:
+    from dragoman.lab.result import Result
+
+    path = out / "results" / f"{name}.json"
+    unmeasured = "smoke run" if (out / SMOKE / "results" / path.name).exists() else "not run"
+    try:
+        return Result.read(path).verdict if path.exists() else unmeasured
+    except DragomanError:
+        return "damaged"

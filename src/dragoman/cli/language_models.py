@@ -1,0 +1,255 @@
+"""`dragoman lm`, `dragoman mlm` and `dragoman tasks`. Heavy imports inside, as in the command line they are part of."""
+
+import dataclasses
+import json
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman import config as configuration
+from dragoman.cli.options import (
+    AsJson,
+    Changes,
+    Checkpoint,
+    Minutes,
+    Out,
+    Run,
+    Runs,
+    Seed,
+    Steps,
+    Temperature,
+    TopK,
+    TopP,
+    overrides_from,
+    whole,
+)
+from dragoman.cli.terminal import lines_from, say, show, this_command
+from dragoman.config import RunConfig
+from dragoman.config_ranges import MOST_SEED
+from dragoman.errors import UsageError
+
+Texts = Annotated[list[Path], typer.Option("--text", help="Plain text, one sentence a line (.gz too).")]
+ValidText = Annotated[Path | None, typer.Option(help="Text to validate with [default: 1,000 lines held out].")]
+Tokenizer = Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")]
+Input = Annotated[Path | None, typer.Option("--input", help="One a line [default: stdin].")]
+Recipe = Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")]
+
+
+lm = typer.Typer(help="Language models: the decoder alone.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@lm.command("train")
+def train_lm(
+    text: Texts,
+    valid_text: ValidText = None,
+    recipe: Recipe = "lm",
+    tokenizer: Tokenizer = None,
+    out: Out = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    seed: Seed = None,
+    set_: Changes = None,
+) -> None:
+    """Train a language model. The same command goes on with a run that was stopped."""
+    from dragoman.descendants.plain_text import require_half, with_text
+
+    config = _config(recipe, set_, steps, minutes, seed, tokenizer)
+    require_half(config, recipe, "continue")
+    name = run_training(with_text(config, text, valid_text), recipe, out)
+    say(f'try it: dragoman lm generate {name} --prompt "I have"')
+
+
+@lm.command()
+def generate(
+    runs: Runs,
+    prompt: Annotated[str, typer.Option(help="How the text begins.")] = "",
+    count: Annotated[int, typer.Option("-n", "--count", parser=whole(1, 10_000), help="So many texts.")] = 1,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    greedy: Annotated[bool, typer.Option("--greedy", help="The most probable token each time.")] = False,
+    max_tokens: Annotated[
+        int | None, typer.Option(parser=whole(1, 100_000), help="At most so many after the prompt.")
+    ] = None,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Another seed, another text.")] = 0,
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write text, each token as it is drawn."""
+    from dragoman.descendants.language_model import LanguageModel
+
+    if greedy and (count > 1 or any(value is not None for value in (temperature, top_k, top_p))):
+        raise UsageError("lm generate: --greedy draws nothing; leave out -n, --temperature, --top-k and --top-p")
+    changes = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "max_extra_length": max_tokens}
+    given = {name: value for name, value in changes.items() if value is not None}
+    given |= {"beam": 1, "sampling": False} if greedy else {"sampling": True}
+    model = LanguageModel.load(*runs, checkpoint=checkpoint, **given)
+    if count == 1 and not as_json:
+        model.generate(prompt, 1, seed, lambda part: show(part, ""))
+        show("")
+        return
+    for written in model.generate(prompt, count, seed):
+        show(json.dumps(dataclasses.asdict(written), ensure_ascii=False) if as_json else written.text)
+
+
+@lm.command()
+def evaluate(
+    runs: Runs,
+    text: Annotated[Path, typer.Option(help="Plain text that was held out, one sentence a line.")],
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """Perplexity a token and bits per byte. Each line's end counts, as one token and one byte."""
+    from dragoman.data.corpus import read_lines
+    from dragoman.descendants.language_model import LanguageModel
+
+    model = LanguageModel.load(*runs, checkpoint=checkpoint)
+    fit = model.fit([line.strip() for line in read_lines(text) if line.strip()])
+    measured = {"perplexity": fit.perplexity, "bits_per_byte": fit.bits_per_byte}
+    if as_json:
+        show(json.dumps({**dataclasses.asdict(fit), **measured}))
+    else:
+        show(f"bits per byte {fit.bits_per_byte:.4f}  perplexity a token {fit.perplexity:.2f}  "
+              f"({fit.lines:,} lines, {fit.tokens:,} tokens, {fit.bytes:,} bytes)", "\n")  # fmt: skip
+
+
+mlm = typer.Typer(help="Masked models and classifiers: the encoder alone.", no_args_is_help=True,
+                  rich_markup_mode=None)  # fmt: skip
+
+
+@mlm.command("train")
+def train_mlm(
+    text: Annotated[list[Path] | None, typer.Option("--text", help="Plain text, to restore tokens of.")] = None,
+    labelled: Annotated[
+        Path | None, typer.Option(help="Sentence, tab, label on each line: classes are told apart.")
+    ] = None,
+    start_from: Annotated[Path | None, typer.Option(help="With --labelled: a masked model to begin with.")] = None,
+    valid_text: ValidText = None,
+    valid_labelled: Annotated[Path | None, typer.Option(help="As --labelled, to validate with.")] = None,
+    recipe: Annotated[
+        str | None, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name [mlm, or classify].")
+    ] = None,
+    tokenizer: Tokenizer = None,
+    out: Out = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    seed: Seed = None,
+    set_: Changes = None,
+) -> None:
+    """Train a masked model, or a classifier. The same command goes on with a run that was stopped."""
+    from dragoman.descendants.plain_text import continuing_from, require_half, with_labels, with_text
+
+    if bool(text) == (labelled is not None):
+        raise UsageError("mlm train: give --text for a masked model, or --labelled for a classifier")
+    if start_from is not None and (labelled is None or tokenizer is not None):
+        raise UsageError("mlm train: --start-from goes with --labelled, and brings its own tokenizer")
+    recipe = recipe or ("mlm" if text else "classify")
+    config = _config(recipe, set_, steps, minutes, seed, tokenizer)
+    require_half(config, recipe, "restore")
+    if labelled is None:
+        name = run_training(with_text(config, text or (), valid_text), recipe, out)
+        say(f'try it: echo "I ___ tea." | dragoman mlm fill {name}')
+    else:
+        out, config = out or Path("runs") / Path(recipe).stem, with_labels(config, labelled, valid_labelled)
+        if start_from is not None:
+            config = continuing_from(start_from, config, out)
+        name = run_training(config, recipe, out)
+        say(f'try it: echo "..." | dragoman mlm classify {name}')
+
+
+@mlm.command()
+def fill(
+    run: Run,
+    input_: Input = None,
+    best: Annotated[int, typer.Option(parser=whole(1, 100_000), help="So many fillings of each gap.")] = 5,
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fill the gaps of sentences, each written ___: one token, most often a word."""
+    from dragoman.descendants.masked_model import MaskedModel
+
+    model = MaskedModel.load(run, checkpoint)
+    for line in lines_from(input_, "mlm fill"):
+        filled = model.fill(line, best)
+        if as_json:
+            show(json.dumps({"source": line, **dataclasses.asdict(filled)}, ensure_ascii=False))
+            continue
+        show(filled.text)
+        for gap in filled.gaps:
+            say("  " + "  ".join(f"{one.piece.replace('▁', ' ').strip()} {one.probability:.1%}" for one in gap))
+
+
+@mlm.command()
+def classify(
+    run: Run,
+    input_: Input = None,
+    labelled: Annotated[Path | None, typer.Option(help="Sentence, tab, label: prints the accuracy.")] = None,
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """The class of each sentence, its probability and the sentence; or the accuracy on labelled ones."""
+    from dragoman.data.corpus import read_pairs
+    from dragoman.descendants.masked_model import Classifier
+
+    classifier = Classifier.load(run, checkpoint)
+    if labelled is not None:
+        pairs = list(read_pairs(labelled))
+        share = classifier.accuracy(pairs)
+        show(json.dumps({"accuracy": share, "lines": len(pairs)}) if as_json
+             else f"accuracy {share:.2%} of {len(pairs):,} lines")  # fmt: skip
+        return
+    lines = list(lines_from(input_, "mlm classify"))
+    for line, judged in zip(lines, classifier.classify(lines), strict=True):
+        if as_json:
+            classes = dict(zip(judged.classes, judged.probabilities, strict=True))
+            show(json.dumps({"source": line, "classes": classes}, ensure_ascii=False))
+        else:
+            show(f"{judged.label}\t{judged.probabilities[0]:.4f}\t{line}")
+
+
+def tasks(
+    pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated (.gz too).")],
+    source_name: Annotated[str, typer.Option(help="The name of the first column's language.")] = "English",
+    target_name: Annotated[str, typer.Option(help="The name of the second column's.")] = "French",
+    task: Annotated[
+        list[str] | None, typer.Option(help="forward, backward, spelling; several times for several [all three].")
+    ] = None,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Of the spelling errors.")] = 0,
+) -> None:
+    """Pairs for one model of several tasks.
+
+    From sentence pairs to pairs that begin with what is to be done: translate to one language, to the other,
+    restore the spelling. Train on them with `dragoman train --pairs`, and begin a line to translate likewise.
+    """
+    from dragoman.data.corpus import read_pairs
+    from dragoman.descendants.prefix_tasks import TASKS, task_pairs
+
+    chosen = [name for name in TASKS if name in (task or TASKS)]
+    if unknown := set(task or ()) - set(TASKS):
+        raise UsageError(f"tasks: --task {sorted(unknown)[0]}; known: {', '.join(TASKS)}")
+    for source, target in task_pairs(read_pairs(pairs), chosen, source_name, target_name, seed):
+        show(f"{source}\t{target}")
+
+
+def _config(
+    recipe: str,
+    changes: list[str] | None,
+    steps: int | None,
+    minutes: float | None,
+    seed: int | None,
+    tokenizer: Path | None,
+) -> RunConfig:
+    given = None if tokenizer is None else str(tokenizer)
+    return configuration.load(recipe, overrides_from(changes, steps, minutes, seed, data__tokenizer=given)).config
+
+
+def run_training(config: RunConfig, recipe: str, out: Path | None) -> str:
+    """Train; the run's directory as a shell reads it."""
+    from dragoman.run_directory import RunDirectory
+    from dragoman.training.loop import train
+
+    out = out or Path("runs") / Path(recipe).stem
+    train(config, RunDirectory(out), this_command())
+    return shlex.quote(str(out))

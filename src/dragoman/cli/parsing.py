@@ -1,0 +1,196 @@
+"""`dragoman parse`: train, run, evaluate. Heavy imports inside, as in the command line that this is part of."""
+
+import dataclasses
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from dragoman import config as configuration
+from dragoman.cli.options import (
+    Alpha,
+    AsJson,
+    Beam,
+    Changes,
+    Checkpoint,
+    Minutes,
+    Out,
+    Runs,
+    Seed,
+    Steps,
+    in_range,
+    overrides_from,
+    whole,
+)
+from dragoman.cli.terminal import lines_from, say, show, this_command
+from dragoman.errors import UsageError
+
+if TYPE_CHECKING:
+    from dragoman.parsing.parser import Parse
+    from dragoman.parsing.trees import Tree
+
+Form = Literal["line", "indented", "drawing", "json"]
+
+Unconstrained = Annotated[
+    bool, typer.Option("--unconstrained", help="Let the model write what it likes; what is no tree is left out.")
+]
+
+
+parse = typer.Typer(help="Constituency parsing (section 6.3).", no_args_is_help=True, rich_markup_mode=None)
+
+
+@parse.command()
+def train(
+    trees: Annotated[list[Path], typer.Option("--trees", help="Trees in Penn brackets (.gz too).")],
+    valid_trees: Annotated[Path, typer.Option(help="Trees to validate with.")],
+    recipe: Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")] = "parsing-small",
+    silver: Annotated[list[Path] | None, typer.Option(help="Trees that a parser made, by `parse run`.")] = None,
+    silver_weight: Annotated[
+        float, typer.Option(parser=in_range(0, 1000, above=True), help="How often a silver tree is seen in an epoch.")
+    ] = 1.0,
+    limit: Annotated[
+        int | None, typer.Option(parser=whole(1, 10**12), help="Train on so many of the trees, drawn at random.")
+    ] = None,
+    units: Annotated[
+        Literal["words", "subwords"], typer.Option(help="A token is a word, rare ones by class, or a part of it.")
+    ] = "words",
+    out: Out = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    seed: Seed = None,
+    set_: Changes = None,
+) -> None:
+    """Train a parser. The same command goes on with a run that was stopped."""
+    config = configuration.load(recipe, overrides_from(set_, steps, minutes, seed)).config
+    out = out or Path("runs") / Path(recipe).stem
+    from dragoman.parsing.training import Treebanks, prepare_run
+    from dragoman.run_directory import RunDirectory
+    from dragoman.training.loop import train as run_training
+
+    banks = Treebanks(trees, valid_trees, silver or (), silver_weight, limit)
+    config = prepare_run(banks, config, out, units)
+    run_training(config, RunDirectory(out), this_command())
+    named = shlex.quote(str(out))
+    say(f'try it: echo "..." | dragoman parse run {named} --raw')
+    say(f"its bracket F1: dragoman parse evaluate {named} --trees {shlex.quote(str(valid_trees))}")
+
+
+@parse.command()
+def run(
+    runs: Runs,
+    input_: Annotated[Path | None, typer.Option("--input", help="Sentences, one a line [default: stdin].")] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Split the text into words first; else they stand apart already.")
+    ] = False,
+    form: Annotated[Form, typer.Option(help="How trees are written.")] = "line",
+    svg: Annotated[Path | None, typer.Option(help="Draw each tree into this directory, 1.svg, 2.svg ...")] = None,
+    unconstrained: Unconstrained = False,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    checkpoint: Checkpoint = None,
+) -> None:
+    """Parse sentences.
+
+    The output has a tree for each line of the input, in its order; an empty line stays empty.
+    """
+    from dragoman.parsing.draw import draw_svg
+    from dragoman.parsing.parser import Parser
+    from dragoman.parsing.words import split_words
+    from dragoman.run_directory import write_atomically
+
+    parser = Parser.load(*runs, checkpoint=checkpoint, **_given(beam=beam, alpha=alpha))
+    lines = lines_from(input_, "parse run")
+    sentences = (split_words(line) if raw else line.split() for line in lines)
+    window = 1 if input_ is None and sys.stdin.isatty() else 500
+    for number, parse in enumerate(parser.parse_stream(sentences, not unconstrained, window), start=1):
+        for line in _written(parse, form):
+            show(line)
+        if svg is not None and parse.tree is not None:
+            write_atomically(svg / f"{number}.svg", draw_svg(parse.tree).encode())
+
+
+@parse.command()
+def evaluate(
+    trees: Annotated[Path, typer.Option("--trees", help="The right trees.")],
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="[RUN...]", help="As for `parse run`.")] = None,
+    hypotheses: Annotated[Path | None, typer.Option(help="Trees to score, one a line, in place of a run.")] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Also without the constraint, and the right-branching baseline.")
+    ] = False,
+    unconstrained: Unconstrained = False,
+    limit: Annotated[int | None, typer.Option(parser=whole(1, 10**12), help="Only the first so many trees.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Keep the parses here, one a line.")] = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    checkpoint: Checkpoint = None,
+    table: Annotated[bool, typer.Option("--table", help="Every sentence, as EVALB prints it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Labelled bracket F1, as EVALB computes it with COLLINS.prm."""
+    from dragoman.data.corpus import read_lines
+    from dragoman.parsing import evalb
+    from dragoman.parsing.trees import read_stripped, right_branching
+    from dragoman.run_directory import write_atomically
+
+    if bool(runs) == (hypotheses is not None):
+        raise UsageError("parse evaluate: give RUN to parse with, or --hypotheses with trees")
+    gold = read_stripped(trees)[:limit]
+    gold_lines = list(map(str, gold))
+    systems: dict[str, list[str]] = {}
+    if hypotheses is not None:
+        systems["hypotheses"] = list(read_lines(hypotheses))[:limit]
+    else:
+        from dragoman.parsing.parser import Parser
+
+        parser = Parser.load(*(runs or ()), checkpoint=checkpoint, **_given(beam=beam, alpha=alpha))
+        for constrained in (True, False) if compare else (not unconstrained,):
+            parses = parser.parse([tree.words() for tree in gold], constrained)
+            name = "constrained" if constrained else "unconstrained"
+            systems[name] = [evalb.NO_TREE if p.tree is None else str(p.tree) for p in parses]
+    if output is not None:
+        write_atomically(output, "".join(f"{line}\n" for line in next(iter(systems.values()))).encode())
+    if compare:
+        systems["right-branching"] = [str(right_branching(tree.leaves())) for tree in gold]
+    scored = {name: evalb.score_lines(gold_lines, lines) for name, lines in systems.items()}
+    if as_json:
+        show(json.dumps({name: dataclasses.asdict(evalb.Summary.of(found)) for name, found in scored.items()}))
+        return
+    for name, found in scored.items():
+        if table:
+            for line in evalb.report(found):
+                show(line)
+        else:
+            show(_summary_line(name, evalb.Summary.of(found)))
+
+
+def _given(**values: float | None) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _summary_line(name: str, summary: Any) -> str:
+    return (
+        f"{name}: F1 {summary.f1:.2f}  recall {summary.recall:.2f}  precision {summary.precision:.2f}  "
+        f"complete {summary.complete:.2f}  tags {summary.tagging:.2f}  sentences {summary.sentences}  "
+        f"errors {summary.errors}  skipped {summary.skipped}  F1 of all {summary.f1_of_all:.2f}"
+    )
+
+
+def _written(parse: "Parse", form: Form) -> Iterator[str]:
+    from dragoman.parsing.draw import draw_text
+    from dragoman.parsing.trees import write, write_indented
+
+    tree: Tree | None = parse.tree
+    match form:
+        case "json":
+            values = {"words": parse.words, "symbols": parse.symbols, "log_probability": parse.log_probability}
+            yield json.dumps({**values, "tree": None if tree is None else write(tree)}, ensure_ascii=False)
+        case "line":
+            yield "" if tree is None else write(tree)
+        case "indented":
+            yield "" if tree is None else write_indented(tree)
+        case "drawing":
+            yield "" if tree is None else draw_text(tree)

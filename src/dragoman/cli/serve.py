@@ -1,0 +1,107 @@
+"""`dragoman serve`. Heavy imports inside, as in the command line that this is part of."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.options import EngineChoice, Numbers, in_range
+from dragoman.errors import UsageError
+
+
+def serve(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN...]",
+            help="Run directories, a parser's too; of two for one language pair the first translates.",
+        ),
+    ] = None,
+    pair: Annotated[
+        list[str] | None, typer.Option(metavar="en-de=RUN", help="A run and its languages; several times for several.")
+    ] = None,
+    source_language: Annotated[str | None, typer.Option(help="Of a RUN that does not say: its code.")] = None,
+    target_language: Annotated[str | None, typer.Option(help="Likewise.")] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; others than this machine's need a key.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes any that is free.")] = 5000,
+    allowed_host: Annotated[list[str] | None, typer.Option(help="A further name the service is called by.")] = None,
+    api_key_file: Annotated[Path | None, typer.Option(help="A file of API keys, one a line.")] = None,
+    without_key: Annotated[bool, typer.Option("--without-key", help="Serve a network without a key.")] = False,
+    body_limit: Annotated[int, typer.Option(help="Bytes of a request.")] = 1 << 20,
+    character_limit: Annotated[int, typer.Option(help="Characters of a text.")] = 5000,
+    batch_limit: Annotated[int, typer.Option(help="Texts of a request.")] = 64,
+    sentence_limit: Annotated[int, typer.Option(help="Sentences of a request.")] = 20_000,
+    alternatives_limit: Annotated[int, typer.Option(help="Alternatives of a text.")] = 8,
+    rate_limit: Annotated[int, typer.Option(help="Texts a minute from one address; 0: any number.")] = 1200,
+    queue_limit: Annotated[int, typer.Option(help="Sentences that may wait; more are answered 503.")] = 1024,
+    workers: Annotated[int, typer.Option(help="Batches translated at the same time.")] = 2,
+    batch_tokens: Annotated[int, typer.Option(help="Source tokens translated together.")] = 2048,
+    batch_wait: Annotated[
+        float, typer.Option(parser=in_range(0, 60_000), help="Milliseconds that a sentence waits for company.")
+    ] = 2.0,
+    cache_characters: Annotated[int, typer.Option(help="Translations kept, in characters; 0: none.")] = 4_000_000,
+    results: Annotated[
+        list[Path] | None, typer.Option(help="A file or directory of results to open in Compare; several times.")
+    ] = None,
+    source: Annotated[Path | None, typer.Option(help="A test set for Compare, in place of validation pairs.")] = None,
+    reference: Annotated[list[Path] | None, typer.Option(help="Its right translations.")] = None,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Counts and times for Prometheus at /metrics.")] = False,
+    corrections: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep corrections made on the page here, and use them.")
+    ] = None,
+    engine: EngineChoice = "auto",
+    compute_type: Numbers = None,
+) -> None:
+    """Serve runs over HTTP: a page to translate and to parse on, and an API.
+
+    Speaks LibreTranslate's API, and its own under /api/v1. Nothing is loaded from the network.
+    """
+    missing = [
+        name for name in ("fastapi", "uvicorn", "multipart", "py3langid") if importlib.util.find_spec(name) is None
+    ]
+    if missing:
+        raise UsageError(f"serve: {', '.join(missing)} is not installed; pip install 'dragoman[serve]'")
+    from dragoman.serve.pairs import Pair, is_parser, pairs_to_serve, target_for
+    from dragoman.serve.results import check_results
+    from dragoman.serve.settings import Settings, read_keys
+
+    parsers = [run for run in dict.fromkeys(runs or ()) if is_parser(run)]
+    translating = [run for run in runs or () if run not in parsers]
+    # With a parser alone there is nothing to be said of languages.
+    asked = bool(translating or pair or source_language or target_language or not parsers)
+    pairs = pairs_to_serve(translating, pair or (), source_language, target_language) if asked else []
+    settings = Settings(
+        host=host,
+        port=port,
+        allowed_hosts=tuple(name.lower() for name in allowed_host or ()),
+        api_keys=read_keys(api_key_file),
+        without_key=without_key,
+        body_limit=body_limit,
+        character_limit=character_limit,
+        batch_limit=batch_limit,
+        sentence_limit=sentence_limit,
+        alternatives_limit=alternatives_limit,
+        rate_limit=rate_limit,
+        queue_limit=queue_limit,
+        workers=workers,
+        batch_tokens=batch_tokens,
+        batch_wait=batch_wait / 1000,
+        cache_characters=cache_characters,
+        metrics=metrics,
+        corrections=corrections,
+    )
+    check_results(results or ())
+    from dragoman.evaluation.compare import read_test_set
+    from dragoman.serve.app import run
+    from dragoman.serve.service import Service
+    from dragoman.translation.translator import Translator
+
+    def load(served: Pair) -> Translator:
+        return Translator.load(served.run, engine=engine, compute_type=compute_type, to=target_for(served))
+
+    test_set = read_test_set("serve", source, reference or ())
+    run(Service(pairs, settings, load, results or (), test_set, parsers), lambda line: print(line, file=sys.stderr))

@@ -1,0 +1,90 @@
+"""`dragoman stress`."""
+
+import difflib
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman.cli.options import AsJson, EngineChoice, Into, Run, whole
+from dragoman.cli.terminal import say, show
+from dragoman.config_ranges import MOST_SEED
+from dragoman.errors import DataError, UsageError
+
+
+def stress(
+    run: Run,
+    pairs: Annotated[
+        Path | None, typer.Option(help="Sentence pairs, of any format [default: its validation text].")
+    ] = None,
+    sentences: Annotated[int, typer.Option(parser=whole(3, 10**9), help="So many of them at most.")] = 200,
+    least: Annotated[
+        list[str] | None, typer.Option("--least", metavar="TEST=VALUE", help='Another limit: --least "typos=0.6".')
+    ] = None,
+    source_language: Annotated[
+        str | None, typer.Option(help="Its code, for negation [default: as the run says].")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option(help="Its code, for negation [default: as the run says].")
+    ] = None,
+    to: Into = None,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Of typos and numbers.")] = 1,
+    engine: EngineChoice = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Capitals, typos, single words, long text, numbers, negation, emoji, nothing: what does the run make of them?
+
+    Prints a table beside BLEU. Exit code 1 where a test is below its limit, so that it can guard a release.
+    """
+    from dragoman.data.dataset import validation_pairs
+    from dragoman.data.language_codes import languages_of
+    from dragoman.data.pair_formats import read_any
+    from dragoman.diagnosis.stress import LEAST
+    from dragoman.diagnosis.stress import stress as run_suite
+    from dragoman.run_directory import RunDirectory
+    from dragoman.translation.translator import Translator
+
+    limits = {**LEAST, **dict(_limit(text, list(LEAST)) for text in least or ())}
+    directory = RunDirectory.open(run)
+    translator = Translator.load(run, engine=engine, to=to)
+    text = validation_pairs(directory.path) if pairs is None else read_any([pairs]).pairs
+    if pairs is None and translator.tag:  # its sources carry the tags of several languages; the tests change plain text
+        text = [(s.removeprefix(translator.tag).strip(), t) for s, t in text if s.startswith(translator.tag)]
+    if pairs is not None and len(text) < 3:
+        raise DataError(f"{pairs}: {len(text)} pairs; at least 3 are needed to test with")
+    if len(text) < 3:
+        raise DataError(f"{run}: has no validation text (data/) to test with; give --pairs FILE")
+    if source_language and target_language:
+        languages: tuple[str, str] | None = (source_language, target_language)
+    else:
+        from dragoman.data.language_id import detect_pair
+
+        languages = languages_of(directory) or detect_pair(text)
+    every = max(1, len(text) // sentences)
+
+    def translate(lines: "list[str]") -> list[str]:
+        return [t.text for t in translator.translate_stream(lines, scores=False, warn=lambda _: None)]
+
+    report = run_suite(text[::every][:sentences], translate, languages, limits, seed)  # type: ignore[arg-type]
+    if as_json:
+        show(json.dumps({"run": str(run), "languages": languages, **report.to_dict()}, ensure_ascii=False))
+    else:
+        show("\n".join(report.lines()))
+    failed = [row.name for row in report.rows if not row.passed]
+    if failed:
+        say(f"below the limit: {', '.join(failed)}")
+        raise typer.Exit(1)
+
+
+def _limit(text: str, known: list[str]) -> tuple[str, float]:
+    name, equals, value = text.rpartition("=")
+    try:
+        limit = float(value)
+    except ValueError:
+        limit = -1.0
+    if not equals or name not in known or not 0 <= limit <= 1:
+        close = difflib.get_close_matches(name, known, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close and close[0] != name else ""
+        raise UsageError(f"stress: --least {text}; write it as typos=0.6, with one of: {', '.join(known)}{meant}")
+    return name, limit

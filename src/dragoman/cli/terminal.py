@@ -1,0 +1,134 @@
+"""What every command reads and writes: results go to stdout, all else to stderr, files are whole or not there."""
+
+import os
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from dragoman.errors import DragomanError, UsageError
+from dragoman.progress import to_stderr
+
+if TYPE_CHECKING:
+    from dragoman.translation.translator import Translator
+
+
+def show(line: str, end: str = "\n") -> None:
+    """A result. Whoever reads it may stop early, as `head` does: then the command ends, without a complaint."""
+    if sys.stdout is None:
+        raise DragomanError("stdout is closed; the result has nowhere to go")
+    try:
+        print(line, end=end, flush=True)
+    except OSError as error:
+        # What could not be written is not tried again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit from None
+        raise DragomanError(f"stdout: cannot be written ({error.strerror})") from None
+
+
+def say(line: str) -> None:
+    """Progress, hints, warnings. When whoever reads them leaves, that is a request to stop: exit code 130."""
+    to_stderr(line)
+
+
+class LongWork:
+    """Says on stderr how far a command is, whenever it has shown nothing for some seconds: on a terminal in a line that
+    moves, else in further lines at growing distances."""
+
+    FIRST, FIRST_ELSEWHERE = 2.0, 10.0  # seconds; where there is no terminal
+
+    def __init__(self) -> None:
+        self._stream = sys.stderr
+        self._moves = self._stream is not None and self._stream.isatty()
+        self._text = ""
+        self._shown = False  # a line that is to be taken away again
+        self._since = time.monotonic()
+        self._pause = self.FIRST if self._moves else self.FIRST_ELSEWHERE
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._teller = threading.Thread(target=self._tell, daemon=True)
+
+    def __enter__(self) -> "LongWork":
+        if self._stream is not None:
+            self._teller.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._stream is not None:
+            self._teller.join()
+        self.interrupt()
+
+    def at(self, text: str) -> None:
+        self._text = text
+
+    def interrupt(self) -> None:
+        """Something else is shown now: the line goes, and the seconds are counted anew."""
+        with self._lock:
+            self._since = time.monotonic()
+            if self._shown:
+                self._shown = False
+                self._write("\r\x1b[K")
+
+    def _tell(self) -> None:
+        began, pause = self._since, self._pause
+        while not self._ended.wait(min(1.0, pause)):
+            with self._lock:
+                waited = time.monotonic() - self._since
+                if waited < pause or not self._text:
+                    pause = self._pause if waited < self._pause else pause
+                    continue
+                seconds = int(time.monotonic() - began)
+                line = f"  translating: {self._text}, {seconds // 60}:{seconds % 60:02d}"
+                self._write(f"\r{line}\x1b[K" if self._moves else f"{line}\n")
+                self._shown = self._moves
+                pause = self._pause if self._moves else waited + min(30.0, max(1.0, waited))
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # nobody reads it any more: no reason to stop working
+            self._stream.write(text)
+            self._stream.flush()
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """A file is replaced when all of it is there; a pipe or a device is written to, and stays what it is."""
+    from dragoman.run_directory import write_atomically
+
+    if not path.exists() or path.is_file() or path.is_dir():
+        write_atomically(path, content)
+        return
+    try:
+        with path.open("wb") as stream:
+            stream.write(content)
+    except OSError as error:
+        raise DragomanError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def lines_from(path: Path | None, command: str) -> Iterator[str]:
+    """Of a file, or of stdin where none is named."""
+    from dragoman.data.corpus import read_lines
+
+    if path is None and sys.stdin is None:
+        raise UsageError(f"{command}: stdin is closed; give --input FILE")
+    return read_lines(sys.stdin.buffer if path is None else path)
+
+
+def this_command() -> str:
+    """As a shell would read it again."""
+    return shlex.join(["dragoman", *sys.argv[1:]])
+
+
+def settle(translator: "Translator") -> None:
+    """The reference engine takes and frees the same large blocks at every step; faulting them in anew is a fifth of its
+    time. The process is ours here, so its allocator may be told; in a user's own it may not."""
+    if translator.engine.name == "reference":
+        from dragoman.training.recovery import keep_freed_memory
+
+        keep_freed_memory()

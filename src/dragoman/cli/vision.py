@@ -1,0 +1,93 @@
+"""`dragoman vit`: train, evaluate, show. Heavy imports inside, as in the command line that this is part of."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from dragoman import config as configuration
+from dragoman.cli.options import AsJson, Changes, Checkpoint, Minutes, Out, Run, Seed, Steps, overrides_from, whole
+from dragoman.cli.terminal import say, show
+from dragoman.errors import UsageError
+
+vit = typer.Typer(
+    help="Pictures: patches in place of words, on scikit-learn's digits.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@vit.command()
+def train(
+    recipe: Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")] = "vit",
+    positions: Annotated[
+        Literal["sinusoidal", "sinusoidal-2d", "learned", "none"] | None,
+        typer.Option(help="How a patch knows its place: in a row, on a grid, learned, not at all."),
+    ] = None,
+    out: Out = None,
+    steps: Steps = None,
+    minutes: Minutes = None,
+    seed: Seed = None,
+    set_: Changes = None,
+) -> None:
+    """Train on four fifths of the digits. The same command goes on with a run that was stopped."""
+    from dragoman.cli.language_models import run_training
+    from dragoman.descendants.digits import load_digits, prepare_run
+
+    changes = [*(set_ or ()), *([] if positions is None else [f"model.positions={positions}"])]
+    config = configuration.load(recipe, overrides_from(changes, steps, minutes, seed)).config
+    out = out or Path("runs") / Path(recipe).stem
+    name = run_training(prepare_run(config, load_digits(), out), recipe, out)
+    say(f"try it: dragoman vit evaluate {name}; dragoman vit show {name} --number 0")
+
+
+@vit.command()
+def evaluate(
+    run: Run,
+    checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accuracy on the fifth that was held out, and which digits are taken for which."""
+    from dragoman.descendants.digits import load_digits
+    from dragoman.descendants.masked_model import Classifier
+
+    test = load_digits().test
+    judged = Classifier.load(run, checkpoint).classify([picture for picture, _ in test])
+    wrong = [
+        {"number": number, "is": label, "taken_for": one.label}
+        for number, (one, (_, label)) in enumerate(zip(judged, test, strict=True))
+        if one.label != label
+    ]
+    accuracy = 1 - len(wrong) / len(test)
+    if as_json:
+        show(json.dumps({"accuracy": accuracy, "pictures": len(test), "wrong": wrong}))
+        return
+    show(f"accuracy {accuracy:.2%} of {len(test)} pictures")
+    for one in wrong:
+        show(f"  number {one['number']}: a {one['is']}, taken for {one['taken_for']}")
+
+
+@vit.command(name="show")
+def show_one(
+    run: Run,
+    number: Annotated[int, typer.Option(parser=whole(0, 10**9), help="Which of the held-out pictures.")] = 0,
+    svg: Annotated[Path | None, typer.Option(help="Draw every head's attention into this file.")] = None,
+    checkpoint: Checkpoint = None,
+) -> None:
+    """A picture, what it is taken for, and where each layer looks to say so."""
+    from dragoman.descendants.digits import load_digits
+    from dragoman.descendants.masked_model import Classifier
+    from dragoman.descendants.patch_attention import draw_svg, draw_text, look_at
+    from dragoman.run_directory import write_atomically
+
+    test = load_digits().test
+    if number >= len(test):
+        raise UsageError(f"vit show: --number {number}; the held-out pictures are 0 to {len(test) - 1}")
+    picture, label = test[number]
+    look = look_at(Classifier.load(run, checkpoint), picture)
+    likely = zip(look.judged.classes[:3], look.judged.probabilities, strict=False)
+    show(draw_text(look))
+    show(f"a {label}; taken for " + ", ".join(f"{name} ({share:.1%})" for name, share in likely))
+    if svg is not None:
+        write_atomically(svg, draw_svg(look, f"digit {label}, number {number}").encode())

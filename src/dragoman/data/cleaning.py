@@ -1,0 +1,363 @@
+"""Decide on every line of a corpus: a fault drops the line and is counted, too many of one kind are an error.
+
+The rules for single lines run on all cores; their verdicts do not depend on how many. The rules that compare lines
+(duplicates, what is held out) need sixteen bytes a line: a hash of each side.
+"""
+
+import dataclasses
+import hashlib
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.config import CorpusConfig, DataConfig
+from dragoman.data.corpus import (
+    CHARACTERS_PER_TOKEN,
+    LONGEST_LINE,
+    CleaningReport,
+    Corpus,
+    RawPair,
+    Role,
+    Verdict,
+    corpus_name,
+    count_verdicts,
+    raw_pairs,
+)
+from dragoman.errors import DataError
+from dragoman.processes import map_on_all_cores
+
+_RATIO_FREE_CHARACTERS = 20  # a short sentence may well be many times as long as its translation ("Hi." - "Bonjour !")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # all but the tab
+_CHUNK_LINES = 10_000  # judged at a time
+_CHUNK_BYTES = 8_000_000
+
+# Swapped columns. Corpora are held against the largest of them; one whose sources say the language to write, against
+# itself. A word counts as evidence only where one side has it eight times as often as the other, and no word counts for
+# more than e^4; a line is swapped only where both of its sides say so.
+_PROFILE_LINES = 200_000
+_PROFILE_WORDS = 50_000
+_PROFILE_CHARACTERS = 120  # the beginning of a sentence says enough
+_LEAST_ODDS = math.log(8)
+_MOST_ODDS = 4.0
+_SWAP_EVIDENCE = 6.0  # nats on each side: at least two telling words on both
+_LANGUAGE_TAG = re.compile(r"(?:<\S+> )*(>>\S+<<) ")  # in the text itself, as fine-tuning writes it
+
+# Lines are compared in shares, by the first bits of their hashes, and looked through in parts: what that takes beyond
+# the hashes themselves is then little.
+_SHARES = 16
+_SHARE_BITS = np.uint64(60)
+_PART = 1_000_000
+Hashes = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Clean text, to be read as often as needed."""
+
+    train: list[Corpus]
+    valid: list[Corpus]  # of their own files, or held out from `train`
+
+    def report(self) -> CleaningReport:
+        """Of each file once: a held-out corpus is part of the training corpus's own report."""
+        own_files = [corpus for corpus in self.valid if corpus.role == "valid"]
+        return CleaningReport([corpus.report() for corpus in (*self.train, *own_files)])
+
+
+def check_corpora(config: DataConfig, seed: int, processes: int | None = None) -> Checked:
+    """Read all corpora once or twice, decide on every line, and hold out validation pairs where none are given.
+
+    Validation text is a measure and stays as it is given: only lines that cannot be used at all are dropped.
+    """
+    if not config.train:
+        raise DataError("no training text; give --pairs FILE, or --source FILE and --target FILE")
+    profiles = [_profile(corpus, config) for corpus in config.train]
+    untagged = [profile for profile in profiles if not profile.tagged]
+    largest = max(untagged or profiles, key=lambda profile: profile.lines)
+
+    def held_against(own: _Profile) -> _Profile:
+        return own if own.tagged or config.target_languages else largest
+
+    hashes = _Hashes(bytearray(), bytearray())
+    train = [
+        _scan(corpus, "train", config, held_against(profile), seed, hashes, processes)
+        for corpus, profile in zip(config.train, profiles, strict=True)
+    ]
+    valid = [
+        _scan(corpus, "valid", config, held_against(_profile(corpus, config)), seed, None, processes)
+        for corpus in config.valid
+    ]
+    hold_out = 0 if valid else config.hold_out
+    _compare_lines(train, hashes, config.drop_duplicates, hold_out)
+    checked = Checked(train, valid)
+    require_pairs(checked.train)
+    if valid:
+        require_pairs(valid)
+    elif hold_out:
+        checked.valid.extend(dataclasses.replace(corpus, selected=Verdict.HELD_OUT) for corpus in checked.train)
+    return checked
+
+
+def require_pairs(corpora: Sequence[Corpus]) -> None:
+    """Nothing left is an error that says what took the most."""
+    if any(len(corpus) for corpus in corpora):
+        return
+    verdicts = np.concatenate([corpus.verdicts for corpus in corpora])
+    counts = count_verdicts(verdicts)
+    counts[Verdict.KEPT] = counts[Verdict.HELD_OUT] = 0
+    worst = Verdict(counts.index(max(counts)))
+    first = next(corpus for corpus in corpora if worst in corpus.verdicts)
+    line = int(np.flatnonzero(first.verdicts == worst)[0]) + 1
+    rule = worst.name.lower().replace("_", " ")
+    raise DataError(
+        f"{first.files}: nothing is left of {len(verdicts):,} lines for {first.role}; {counts[worst]:,} were dropped "
+        f"as {rule}, the first at line {line:,}; correct the file or relax that rule"
+    )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Some lines after the rules for single lines. Bytes, which go from process to process as they are."""
+
+    verdicts: bytes
+    source_hashes: bytes
+    target_hashes: bytes
+    characters: int
+    straight: int  # lines whose languages stand as in the profile
+    swapped: int
+
+
+@dataclass(frozen=True)
+class _Hashes:
+    """What comparing the lines of all training corpora needs of them."""
+
+    sources: bytearray
+    targets: bytearray
+
+
+def _scan(
+    corpus: CorpusConfig,
+    role: Role,
+    config: DataConfig,
+    profile: "_Profile",
+    seed: int,
+    hashes: _Hashes | None,
+    processes: int | None,
+) -> Corpus:
+    verdicts = bytearray()
+    characters = straight = swapped = 0
+    judge = partial(_judge_chunk, role=role, config=config, profile=profile, salt=(seed % 2**64).to_bytes(8, "little"))
+    for judged in map_on_all_cores(judge, _chunks(raw_pairs(corpus)), processes):
+        verdicts += judged.verdicts
+        if hashes is not None:
+            hashes.sources.extend(judged.source_hashes)
+            hashes.targets.extend(judged.target_hashes)
+        characters += judged.characters
+        straight += judged.straight
+        swapped += judged.swapped
+    result = Corpus(corpus, role, np.frombuffer(verdicts, dtype=np.uint8), characters)
+    _require_format(result)
+    if swapped > max(straight, 2):
+        exchange = "its source and target files" if corpus.pairs is None else "its columns"
+        raise DataError(
+            f"{result.name}: in {swapped:,} of {len(verdicts):,} lines the languages stand the other way round than in "
+            f"{profile.name}, in {straight:,} the same way; exchange {exchange}"
+        )
+    return result
+
+
+def _chunks(pairs: Iterator[RawPair]) -> Iterator[list[RawPair]]:
+    """So many lines that a process has something to do, and no more bytes than a few processes may hold."""
+    chunk: list[RawPair] = []
+    size = 0
+    for pair in pairs:
+        chunk.append(pair)
+        size += sum(map(len, pair))
+        if len(chunk) >= _CHUNK_LINES or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _judge_chunk(chunk: Sequence[RawPair], role: Role, config: DataConfig, profile: "_Profile", salt: bytes) -> _Judged:
+    verdicts, source_hashes, target_hashes = bytearray(), bytearray(), bytearray()
+    characters = straight = swapped = 0
+    for raw in chunk:
+        verdict, source, target = _judge(raw, role, config)
+        if verdict == Verdict.KEPT:
+            characters += len(source) + len(target)
+            direction = profile.direction(source, target)
+            straight += direction > 0
+            swapped += direction < 0
+            if direction < 0 and role == "train":
+                verdict = Verdict.SWAPPED
+        verdicts.append(verdict)
+        source_hashes += hashlib.blake2b(source.encode(), digest_size=8, salt=salt).digest()
+        target_hashes += hashlib.blake2b(target.encode(), digest_size=8, salt=salt).digest()
+    return _Judged(bytes(verdicts), bytes(source_hashes), bytes(target_hashes), characters, straight, swapped)
+
+
+def _judge(raw: RawPair, role: Role, config: DataConfig) -> tuple[Verdict, str, str]:
+    """The rules for single lines, cheapest first."""
+    limit = CHARACTERS_PER_TOKEN * config.max_length
+    # A character has up to 4 bytes: such a line need not be decoded. One over LONGEST_LINE is not even whole.
+    if max(map(len, raw[:2])) > 4 * limit or sum(map(len, raw)) >= LONGEST_LINE:
+        return Verdict.TOO_LONG, "", ""
+    if len(raw) < 2:
+        return Verdict.COLUMNS, "", ""
+    try:
+        source, target = raw[0].decode().strip(), raw[1].decode().strip()
+    except UnicodeDecodeError:
+        return Verdict.NOT_UTF8, "", ""
+    if not source or not target:
+        return Verdict.EMPTY, "", ""
+    shorter, longer = sorted((len(source), len(target)))
+    if longer > limit:
+        return Verdict.TOO_LONG, "", ""
+    if role == "valid":
+        return Verdict.KEPT, source, target
+    if longer > _RATIO_FREE_CHARACTERS and longer > config.max_length_ratio * shorter:
+        return Verdict.LENGTH_RATIO, "", ""
+    # isprintable is false for more than control characters (odd spaces), but far faster where it is true.
+    if not (source.isprintable() and target.isprintable()) and (_CONTROL.search(source) or _CONTROL.search(target)):
+        return Verdict.CONTROL_CHARACTER, "", ""
+    return Verdict.KEPT, source, target
+
+
+def _require_format(corpus: Corpus) -> None:
+    """A few bad lines are dropped. More than one in a hundred, and the file is not what it was taken for."""
+    lines = len(corpus.verdicts)
+    if not lines:
+        raise DataError(f"{corpus.name}: no lines; give a file with a sentence, or a pair of them, on each line")
+    remedies = {
+        Verdict.NOT_UTF8: "are not UTF-8, {}; convert the text with: iconv -f ITS_ENCODING -t UTF-8",
+        Verdict.COLUMNS: "have no tab, {}; each line must be a source, a tab and a target",
+    }
+    for verdict, remedy in remedies.items():
+        bad = np.flatnonzero(corpus.verdicts == verdict)
+        if len(bad) > 0.01 * lines:
+            first = f"the first being line {bad[0] + 1:,}, where 1 % is tolerated"
+            raise DataError(f"{corpus.files}: {len(bad):,} of {lines:,} lines {remedy.format(first)}")
+
+
+@dataclass(frozen=True)
+class _Profile:
+    """What tells the two languages apart: log(P(word | source) / P(word | target)) of the words that do.
+
+    Where both sides are one language (copying, sorting, paraphrase) hardly any word does, and no line is called
+    swapped. Nor is one on the word of a single side: an untranslated line is not a swapped one.
+    """
+
+    name: str
+    lines: int
+    tagged: bool  # most of its lines say the language to write
+    odds: dict[str, float]
+
+    def direction(self, source: str, target: str) -> int:
+        """1 straight, -1 swapped, 0 not sure."""
+        sides = _words(source, target)
+        of_source, of_target = (sum(map(self.odds.get, words, itertools.repeat(0.0))) for words in sides)
+        if of_source > _SWAP_EVIDENCE and of_target < -_SWAP_EVIDENCE:
+            return 1
+        return -1 if of_source < -_SWAP_EVIDENCE and of_target > _SWAP_EVIDENCE else 0
+
+
+def _words(source: str, target: str) -> list[list[str]]:
+    """Of each side; with the language to write before every one, where the source says it: what is straight in one
+    direction is swapped in the other, and a file may hold both."""
+    tag = _LANGUAGE_TAG.match(source)
+    if tag is not None:
+        source = source[tag.end() :]
+    sides = [side[:_PROFILE_CHARACTERS].lower().split() for side in (source, target)]
+    return sides if tag is None else [[f"{tag[1]} {word}" for word in words] for words in sides]
+
+
+def _profile(corpus: CorpusConfig, config: DataConfig) -> _Profile:
+    """Add-one unigram odds from the beginning of a corpus."""
+    lines, tagged, counts = 0, 0, (Counter[str](), Counter[str]())
+    for raw in itertools.islice(raw_pairs(corpus), _PROFILE_LINES):
+        verdict, *sides = _judge(raw, "train", config)
+        if verdict == Verdict.KEPT:
+            lines += 1
+            tagged += _LANGUAGE_TAG.match(sides[0]) is not None
+            for count, words_of_side in zip(counts, _words(*sides), strict=True):
+                count.update(words_of_side)
+    source, target = counts
+    words = {word for count in counts for word, _ in count.most_common(_PROFILE_WORDS)}
+    scale = math.log(target.total() + len(words) + 1) - math.log(source.total() + len(words) + 1)
+    odds = {}
+    for word in words:
+        value = math.log(source[word] + 1) - math.log(target[word] + 1) + scale
+        if abs(value) >= _LEAST_ODDS:
+            odds[word] = max(-_MOST_ODDS, min(_MOST_ODDS, value))
+    return _Profile(corpus_name(corpus), lines, 2 * tagged > lines, odds)
+
+
+def _compare_lines(corpora: Sequence[Corpus], hashes: _Hashes, drop_duplicates: bool, hold_out: int) -> None:
+    """The rules that look at all lines of all corpora together: duplicates, and the pairs held out.
+
+    Held out are the pairs with the smallest seeded hashes of their source sentences, one pair a sentence and at most
+    a tenth of all: a sample that does not depend on the order of lines.
+    """
+    verdicts = np.concatenate([corpus.verdicts for corpus in corpora])
+    sources, targets = (np.frombuffer(side, dtype="<u8") for side in (hashes.sources, hashes.targets))
+    if drop_duplicates:
+        for lines, pairs in _shares(verdicts, lambda part: _pair_hashes(sources[part], targets[part])):
+            first = np.unique(pairs, return_index=True)[1]
+            verdicts[lines] = Verdict.DUPLICATE
+            verdicts[lines[first]] = Verdict.KEPT
+    kept = int(np.count_nonzero(verdicts == Verdict.KEPT))
+    wanted = min(hold_out, kept // 10)
+    held_out = np.zeros(0, dtype=np.int64)
+    for lines, of_lines in _shares(verdicts, lambda part: sources[part]):
+        if len(held_out) >= wanted:
+            break
+        # Of the pairs that share a source, the one with the smallest hash of both; or the first, where any may stay.
+        ties = _pair_hashes(of_lines, targets[lines]) if drop_duplicates else lines
+        order = np.lexsort((ties, of_lines))
+        first = order[np.unique(of_lines[order], return_index=True)[1]]
+        held_out = np.concatenate([held_out, lines[first[: wanted - len(held_out)]]])
+    if wanted:
+        for part in _parts(len(verdicts)):
+            twins = _among(sources[part], sources[held_out]) | _among(targets[part], targets[held_out])
+            verdicts[part][twins & (verdicts[part] == Verdict.KEPT)] = Verdict.HELD_OUT_TWIN
+        verdicts[held_out] = Verdict.HELD_OUT
+    ends = np.cumsum([len(corpus.verdicts) for corpus in corpora])
+    for corpus, own in zip(corpora, np.split(verdicts, ends[:-1]), strict=True):
+        corpus.verdicts[:] = own
+
+
+def _pair_hashes(sources: Hashes, targets: Hashes) -> Hashes:
+    return sources * np.uint64(0x9E3779B97F4A7C15) + targets  # not a plain sum: (a, b) and (b, a) are two pairs
+
+
+def _parts(lines: int) -> Iterator[slice]:
+    for start in range(0, lines, _PART):
+        yield slice(start, start + _PART)
+
+
+def _shares(
+    verdicts: npt.NDArray[np.uint8], hashes_of: Callable[[slice], Hashes]
+) -> Iterator[tuple[npt.NDArray[np.int64], Hashes]]:
+    """The kept lines and their hashes, a share of them at a time: the smallest hashes first, in the order of lines."""
+    for share in range(_SHARES):
+        lines, hashes = [], []
+        for part in _parts(len(verdicts)):
+            of_part = hashes_of(part)
+            inside = np.flatnonzero((of_part >> _SHARE_BITS == share) & (verdicts[part] == Verdict.KEPT))
+            lines.append(inside + part.start)
+            hashes.append(of_part[inside])
+        yield np.concatenate(lines), np.concatenate(hashes)
+
+
+def _among(hashes: Hashes, few: Hashes) -> npt.NDArray[np.bool_]:
+    ordered = np.sort(few)
+    found: npt.NDArray[np.bool_] = ordered[np.searchsorted(ordered, hashes).clip(max=len(ordered) - 1)] == hashes
+    return found

@@ -1,0 +1,396 @@
+"""Token ids on disk, memory-mapped; never the whole corpus in memory.
+
+`prepare` is the whole way from files of text to ids: clean, learn the vocabulary, encode. What it writes is keyed by
+content, so that a run started again opens it at once, and text that changed under a run is noticed.
+"""
+
+import contextlib
+import hashlib
+import itertools
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.config import TEXT_CHANGES, CorpusConfig, DataConfig
+from dragoman.data.augmentation import Chunk, encode_chunk, known_tags, require_bpe, split_tags
+from dragoman.data.cleaning import check_corpora, require_pairs
+from dragoman.data.corpus import CleaningReport, Corpus, Verdict, file_digest
+from dragoman.data.phrase_pairs import Lexicon, learn_lexicon
+from dragoman.data.tokenizer import Tokenizer, choose_vocab_size, load_tokenizer
+from dragoman.errors import DataError, DragomanError
+from dragoman.processes import map_on_all_cores
+
+FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew
+_CHUNK = 10_000  # pairs encoded at a time
+_ID_TYPES = ("uint16", "uint32")
+_SAMPLE_PAIRS = 500_000  # to learn the vocabulary from
+_SAMPLE_CHARACTERS = 150_000_000
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Pairs of token ids, without begin and end symbols. All but `corpus` stays on disk, for the system to page."""
+
+    source_ids: npt.NDArray[Any]
+    target_ids: npt.NDArray[Any]
+    source_lengths: npt.NDArray[np.int32]
+    target_lengths: npt.NDArray[np.int32]
+    source_offsets: npt.NDArray[np.uint64]  # pair i is ids[offsets[i] : offsets[i + 1]]
+    target_offsets: npt.NDArray[np.uint64]
+    corpus: npt.NDArray[np.uint16]  # which corpus each pair is from
+    weights: tuple[float, ...]  # of each corpus
+
+    def __len__(self) -> int:
+        return len(self.source_lengths)
+
+    def source(self, index: int) -> npt.NDArray[Any]:
+        return self.source_ids[self.source_offsets[index] : self.source_offsets[index + 1]]
+
+    def target(self, index: int) -> npt.NDArray[Any]:
+        return self.target_ids[self.target_offsets[index] : self.target_offsets[index + 1]]
+
+    @classmethod
+    def open(cls, directory: Path, weights: Sequence[float]) -> Self:
+        """What `encode_corpora` wrote."""
+        try:
+            about = json.loads((directory / "about.json").read_text(encoding="utf-8"))
+            dtype, counts = about["dtype"], about["counts"]
+            known = dtype in _ID_TYPES and len(counts) in (0, len(weights))  # none: there is no validation text
+            if not known or any(type(count) is not int or count < 0 for count in counts):
+                raise ValueError("about.json does not describe it")
+            pairs = sum(counts)
+            arrays: dict[str, Any] = {}
+            for side in ("source", "target"):
+                arrays[f"{side}_lengths"] = _mapped(directory / f"{side}.lengths", np.int32, pairs)
+                arrays[f"{side}_offsets"] = offsets = _mapped(directory / f"{side}.offsets", np.uint64, pairs + 1)
+                arrays[f"{side}_ids"] = _mapped(directory / f"{side}.ids", dtype, int(offsets[-1]))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise DataError(
+                f"{directory}: damaged ({error}); delete it and start again to encode the text anew"
+            ) from None
+        corpus = np.repeat(np.arange(len(counts), dtype=np.uint16), counts)
+        return cls(corpus=corpus, weights=tuple(weights), **arrays)
+
+
+def _mapped(path: Path, dtype: npt.DTypeLike, count: int) -> npt.NDArray[Any]:
+    expected, found = count * np.dtype(dtype).itemsize, path.stat().st_size
+    if found != expected:
+        raise ValueError(f"{path.name} has {found:,} bytes, not {expected:,}")
+    # As a plain array over the map: slices of np.memmap itself are much slower. An empty file has no map.
+    return np.asarray(np.memmap(path, dtype, mode="r", shape=count)) if count else np.zeros(0, dtype)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that training needs to know of its text."""
+
+    tokenizer: Tokenizer
+    train: Dataset
+    valid: Dataset
+    valid_pairs: list[tuple[str, str]]  # the text of `valid`, in its order
+    report: CleaningReport
+    further_views: tuple[Dataset, ...] = ()  # of `train`: the same pairs, row by row, written anew
+
+    def view(self, epoch: int) -> Dataset:
+        """What an epoch trains on: each the next view, from the plain text on."""
+        views = (self.train, *self.further_views)
+        return views[epoch % len(views)]
+
+
+def prepare(
+    config: DataConfig, vocab_size: int, seed: int, run_directory: Path, say: Callable[[str], None]
+) -> Prepared:
+    """Clean, learn a vocabulary and encode; or open what an earlier call left in the run's directory.
+
+    Writes tokenizer.model, cleaning.json and data/. With `vocab_size` 0 the size is chosen from the amount of text.
+    A tokenizer that is there already is used and never learned anew: checkpoints may depend on it.
+    """
+    tokenizer_path, record_path = run_directory / "tokenizer.model", run_directory / "cleaning.json"
+    inputs = _inputs(config, seed)
+    record = _read_record(record_path) if record_path.exists() else None
+    tokenizer = load_tokenizer(run_directory) if tokenizer_path.exists() else None
+    if tokenizer is not None and record is not None:
+        _require_same_inputs(record["inputs"], inputs, run_directory)
+        directory = _data_directory(run_directory, inputs, tokenizer)
+        if directory.is_dir():
+            say(f"the text is unchanged: reading {directory}")
+            return _open(directory, tokenizer, config, record["report"])
+
+    say(f"reading and cleaning {', '.join(dict.fromkeys(f['path'] for f in (*inputs['train'], *inputs['valid'])))}")
+    checked = check_corpora(config, seed)
+    if tokenizer is None:
+        if config.tokenizer is not None:
+            tokenizer = Tokenizer.load(config.tokenizer)
+        else:
+            size = vocab_size or choose_vocab_size(sum(corpus.characters for corpus in checked.train))
+            say(f"learning a vocabulary of {size:,} pieces")
+            tokenizer = Tokenizer.learn(_sample(checked.train), size, config.tags)
+
+    def write_record(report: CleaningReport) -> None:
+        _write_json(record_path, {"tokenizer": tokenizer.digest, "inputs": inputs, "report": report.to_dict()})
+
+    directory = _data_directory(run_directory, inputs, tokenizer)
+    unfinished = directory.with_name(directory.name + ".partial")
+    with _removed_unless_whole(unfinished):
+        run_directory.mkdir(parents=True, exist_ok=True)
+        # The record first: no tokenizer shall lie in a run's directory without a note of the text it belongs to.
+        write_record(checked.report())
+        tokenizer.save(tokenizer_path)
+        shutil.rmtree(directory.parent, ignore_errors=True)  # the data of an earlier state, or half of it
+        for name, corpora in (("train", checked.train), ("valid", checked.valid)):
+            say(f"encoding {sum(map(len, corpora)):,} pairs for {name}")
+            encode_corpora(corpora, tokenizer, unfinished / name, config.max_length, keep_text=name == "valid")
+        require_pairs(checked.train)
+        tags = known_tags(tokenizer, config)
+        if config.bpe_dropout:
+            some = [side for pair in itertools.islice(_pairs(checked.train), _CHUNK) for side in pair]
+            require_bpe(tokenizer, some, tags)
+        sentences = ((split_tags(source, tags)[1], target) for source, target in _pairs(checked.train))
+        lexicon = learn_lexicon(sentences) if config.short_phrases else {}
+        for view in range(1, config.views):
+            say(f"writing the training text anew: view {view + 1} of {config.views}")
+            encode_view(checked.train, tokenizer, lexicon, unfinished / _view_name(view), config, seed, view)
+        report = checked.report()
+        write_record(report)
+        unfinished.replace(directory)
+    for line in report.summary():
+        say(line)
+    return _open(directory, tokenizer, config, report)
+
+
+@contextlib.contextmanager
+def _removed_unless_whole(partial: Path) -> Iterator[None]:
+    """Text that was read without fault, but what is made of it finds no room."""
+    run_directory = partial.parent.parent
+    try:
+        yield
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            for file in run_directory.glob("*.partial"):
+                file.unlink()
+        raise DragomanError(
+            f"{run_directory}: cannot be written ({error.strerror or error}); free some disk, or give another --out"
+        ) from None
+    except DragomanError:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def encode_corpora(
+    corpora: Sequence[Corpus], tokenizer: Tokenizer, directory: Path, max_length: int, keep_text: bool = False
+) -> None:
+    """Write the ids of the selected pairs. Pairs with a side of more than `max_length` tokens are dropped there."""
+    directory.mkdir(parents=True)
+    dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
+    counts: list[int] = []
+    text: list[tuple[str, str]] = []
+    with _SideWriter(directory, "source", dtype) as source_side, _SideWriter(directory, "target", dtype) as target_side:
+        for corpus in corpora:
+            counts.append(0)
+            dropped: dict[Verdict, list[int]] = {Verdict.TOO_LONG: [], Verdict.EMPTY: []}
+            position = 0
+            for chunk in _chunks(corpus.pairs()):
+                encoded = tokenizer.encode_batch([side for pair in chunk for side in pair])
+                sources, targets = [], []
+                for pair, source, target in zip(chunk, encoded[::2], encoded[1::2], strict=True):
+                    if max(len(source), len(target)) > max_length:
+                        dropped[Verdict.TOO_LONG].append(position)
+                    elif not source or not target:  # a given tokenizer may normalise all of a side away
+                        dropped[Verdict.EMPTY].append(position)
+                    else:
+                        sources.append(source)
+                        targets.append(target)
+                        if keep_text:
+                            text.append(pair)
+                    position += 1
+                source_side.add(sources)
+                target_side.add(targets)
+                counts[-1] += len(sources)
+            corpus.drop(dropped)
+    if keep_text:
+        _write_json(directory / "text.json", text)
+    _write_json(directory / "about.json", {"dtype": dtype.name, "counts": counts})
+
+
+def encode_view(
+    corpora: Sequence[Corpus],
+    tokenizer: Tokenizer,
+    lexicon: Lexicon,
+    directory: Path,
+    config: DataConfig,
+    seed: int,
+    view: int,
+    processes: int | None = None,
+) -> None:
+    """The pairs that `encode_corpora` kept, row by row, as this view writes them."""
+    directory.mkdir(parents=True)
+    dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
+    chunks = (Chunk(number * _CHUNK, pairs) for number, pairs in enumerate(_chunks(_pairs(corpora))))
+    tags = known_tags(tokenizer, config)
+    encode = partial(encode_chunk, tokenizer=tokenizer, lexicon=lexicon, tags=tags, config=config, seed=seed, view=view)
+    with _SideWriter(directory, "source", dtype) as source_side, _SideWriter(directory, "target", dtype) as target_side:
+        for ids in map_on_all_cores(encode, chunks, processes):
+            source_side.add(ids[::2])
+            target_side.add(ids[1::2])
+    _write_json(directory / "about.json", {"dtype": dtype.name, "counts": [len(corpus) for corpus in corpora]})
+
+
+def _pairs(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
+    return itertools.chain.from_iterable(corpus.pairs() for corpus in corpora)
+
+
+def _view_name(view: int) -> str:
+    return f"train-view-{view}" if view else "train"
+
+
+class _SideWriter:
+    """The files of one side, written as the ids come."""
+
+    def __init__(self, directory: Path, side: str, dtype: np.dtype[Any]) -> None:
+        self._dtype = dtype
+        self._total = 0
+        self._ids, self._lengths, self._offsets = (
+            (directory / f"{side}.{kind}").open("wb") for kind in ("ids", "lengths", "offsets")
+        )
+        np.zeros(1, np.uint64).tofile(self._offsets)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in (self._ids, self._lengths, self._offsets):
+            file.close()
+
+    def add(self, sequences: Sequence[Sequence[int]]) -> None:
+        lengths = np.fromiter(map(len, sequences), np.int32, len(sequences))
+        ends = self._total + np.cumsum(lengths, dtype=np.uint64)
+        np.fromiter(itertools.chain.from_iterable(sequences), self._dtype, int(lengths.sum())).tofile(self._ids)
+        lengths.tofile(self._lengths)
+        ends.astype(np.uint64).tofile(self._offsets)
+        self._total = int(ends[-1]) if len(ends) else self._total
+
+
+def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    while chunk := list(itertools.islice(pairs, _CHUNK)):
+        yield chunk
+
+
+def _sample(corpora: Sequence[Corpus]) -> Iterator[str]:
+    """Sentences of both languages, every n-th pair: as many as a vocabulary needs and memory bears."""
+    pairs, characters = sum(map(len, corpora)), sum(corpus.characters for corpus in corpora)
+    step = max(1, math.ceil(pairs / _SAMPLE_PAIRS), math.ceil(characters / _SAMPLE_CHARACTERS))
+    for corpus in corpora:
+        yield from itertools.chain.from_iterable(itertools.islice(corpus.pairs(), 0, None, step))
+
+
+def _open(directory: Path, tokenizer: Tokenizer, config: DataConfig, report: CleaningReport) -> Prepared:
+    weights = [corpus.weight for corpus in config.train]
+    train, *further_views = (Dataset.open(directory / _view_name(view), weights) for view in range(config.views))
+    valid = Dataset.open(directory / "valid", [1.0] * len(config.valid or config.train))
+    text = read_text(directory)
+    if len(text) != len(valid):
+        raise DataError(
+            f"{directory}: damaged ({len(text):,} pairs of text for {len(valid):,} of ids); delete it and start again"
+        )
+    return Prepared(tokenizer, train, valid, text, report, tuple(further_views))
+
+
+def prepared_directory(run_directory: Path) -> Path | None:
+    """Where `prepare` left the data of a run, if it is still there: train/ and valid/."""
+    found = [path.parents[1] for path in run_directory.glob("data/*/train/about.json") if path.parents[1].suffix == ""]
+    return found[0] if len(found) == 1 else None
+
+
+def read_text(directory: Path) -> list[tuple[str, str]]:
+    """The validation pairs of prepared data, in the order of their ids."""
+    text_path = directory / "valid" / "text.json"
+    try:
+        return [(source, target) for source, target in json.loads(text_path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise DataError(f"{text_path}: damaged ({error}); delete {directory} and start again") from None
+
+
+def validation_pairs(run_directory: Path, most: int | None = None) -> list[tuple[str, str]]:
+    """The first of the pairs that a run was validated with; none if it was moved without its data."""
+    directory = prepared_directory(run_directory)
+    return [] if directory is None else read_text(directory)[:most]
+
+
+def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
+    """All that the prepared data depends on: settings by their full names, and the content of each file."""
+
+    def files(corpora: Sequence[CorpusConfig]) -> list[dict[str, str]]:
+        paths = [
+            path for corpus in corpora for path in (corpus.pairs, corpus.source, corpus.target) if path is not None
+        ]
+        return [{"path": path, "sha256": file_digest(path)} for path in paths]
+
+    settings: dict[str, Any] = {
+        "data.max_length": config.max_length,
+        "data.max_length_ratio": config.max_length_ratio,
+        "data.drop_duplicates": config.drop_duplicates,
+        "data.tokenizer": None if config.tokenizer is None else Tokenizer.load(config.tokenizer).digest,
+        "data.hold_out": 0 if config.valid else config.hold_out,
+        "train.seed": None if config.valid else seed,  # it chooses what is held out
+    }
+    if config.tags:  # named only where there are any: what was prepared without them stays valid
+        settings["data.tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.train]
+        settings["data.valid tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.valid]
+    if config.views > 1:  # said only then: plain data is what it was before there were views
+        settings |= {f"data.{name}": getattr(config, name) for name in ("views", "bpe_dropout", *TEXT_CHANGES)}
+        settings["train.seed"] = seed
+    return {"settings": settings, "train": files(config.train), "valid": files(config.valid)}
+
+
+def _data_directory(run_directory: Path, inputs: dict[str, Any], tokenizer: Tokenizer) -> Path:
+    digests = [[file["sha256"] for file in inputs[role]] for role in ("train", "valid")]
+    key = json.dumps([FORMAT, inputs["settings"], digests, tokenizer.digest])
+    return run_directory / "data" / hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def _require_same_inputs(before: dict[str, Any], now: dict[str, Any], run_directory: Path) -> None:
+    """A run keeps the training text it began with. Validation files may change: nothing was learned from them."""
+    remedy = "its tokenizer and checkpoints belong to the text it began with; give a new --out, or restore it"
+    for old, new in itertools.zip_longest(before["train"], now["train"]):
+        if new is None:
+            raise DataError(f"{run_directory}: was begun with {old['path']} too; {remedy}")
+        if old is None or old["sha256"] != new["sha256"]:
+            how = "was not part of this run" if old is None else "is not the file this run was begun with"
+            raise DataError(f"{run_directory}: {new['path']} {how}; {remedy}")
+    plain = {f"data.{name}": value for name, value in vars(DataConfig()).items()}
+    for name in now["settings"] | before["settings"]:
+        old, new = (settings["settings"].get(name, plain.get(name)) for settings in (before, now))
+        if old != new:
+            raise DataError(f"{run_directory}: {name} was {old} when this run began, is {new} now; {remedy}")
+
+
+def _read_record(path: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        files = [{"path": str(file["path"]), "sha256": file["sha256"]} for file in record["inputs"]["train"]]
+        return {
+            "inputs": {"train": files, "settings": dict(record["inputs"]["settings"])},
+            "report": CleaningReport.from_dict(record["report"]),
+            "tokenizer": record.get("tokenizer"),
+        }
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise DataError(f"{path}: damaged; restore it, or give a new --out") from None
+
+
+def _write_json(path: Path, value: Any) -> None:
+    """In one step: a reader finds the whole file or none."""
+    partial = path.with_name(path.name + ".partial")
+    # A path that is not UTF-8 has lone surrogates in it; a backslash and its number is how JSON writes those.
+    partial.write_bytes((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode(errors="backslashreplace"))
+    partial.replace(path)

@@ -1,0 +1,216 @@
+"""Words that a translation must hold: a glossary's terms, and what is copied as it is (placeholders, addresses).
+
+A glossary is a TSV file: the source term, a tab, the target term. Several allowed forms of the target are separated by
+|, and an empty target means "do not translate". Empty lines, and lines that begin with "# ", are passed over.
+
+A source term matches whole words. Written in lower case it matches any case; with a capital it matches as written, so
+that US is not us. Of terms that overlap, the one that begins first counts, and of those the longest. A target form
+stands in the output as written, or with a capital where a sentence begins. Nothing is inflected: a form that the
+grammar needs must be in the file.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from dragoman.data.corpus import read_lines
+from dragoman.errors import DataError, UsageError
+
+Kept = Literal["placeholders", "urls", "emails", "numbers"]
+
+
+@dataclass(frozen=True)
+class Required:
+    """One of the forms must be in the output, once for each time that this is asked for."""
+
+    forms: tuple[str, ...]
+
+
+LONGEST = 500  # characters of a term or of a form: a search steps through all of them
+
+# The required words of one line.
+Requirements = Callable[[str], Sequence[Required]]
+
+# Scripts without spaces between words: there a word's border is not to be seen.
+_SPACELESS = "぀-ヿ㐀-鿿豈-﫿฀-๿"
+_UNIT = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+|\S")
+_IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
+
+_ADDRESS = r"[^\s<>\"«»“”()]"  # brackets only in pairs, as in .../Mercury_(planet)
+KEPT_PATTERNS: dict[Kept, str] = {
+    "urls": rf"(?:https?://|ftp://|\bwww\.)(?:{_ADDRESS}|\({_ADDRESS}*\))*(?:(?![.,;:!?'’\]}}…]){_ADDRESS}|\({_ADDRESS}*\))",
+    "emails": r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    # {{ name }}, {% tag %}, ${name}, %{name}, {0}, %(name)s, %1$s, %s, %.2f, %H:%M, <x id="1"/>, &nbsp;
+    "placeholders": r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|[$%#]\{[^{}]*\}|\{[^{}\s]*\}"
+    r"|%\([\w.]+\)[-#0 +]*+\d*+(?:\.\d+)?[a-zA-Z]|%\d+\$[a-zA-Z@]"
+    r"|(?<![\d%])%[-#0+]*+\d*+(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z@](?![a-zA-Z])"
+    r"|</?[A-Za-z][^<>]*>|&(?:\w+|#\d+|#x[\da-fA-F]+);|\$\w+\$|(?<!\w)__\w+__",
+    "numbers": r"(?<![\w.,])\d+(?:[.,:/]\d+)*(?!\w)",
+}
+
+
+def kept_as_is(kinds: Sequence[str] = ("placeholders", "urls", "emails")) -> Requirements:
+    """What is the same in every language and must come through: each where it stands in the line, in its own form."""
+    if unknown := sorted(set(kinds) - set(get_args(Kept))):
+        raise UsageError(f"kept as it is: {unknown[0]!r}; known: {', '.join(get_args(Kept))}")
+    pattern = re.compile("|".join(f"(?:{KEPT_PATTERNS[kind]})" for kind in KEPT_PATTERNS if kind in kinds) or r"(?!)")
+    return lambda text: [Required((found[0],)) for found in pattern.finditer(text)]
+
+
+def requirements(glossary: "Glossary | None", keep: Sequence[str] = ()) -> Requirements | None:
+    """Both together; None where nothing is asked for."""
+    rules: list[Requirements] = [glossary.required] if glossary is not None and glossary.entries else []
+    rules += [kept_as_is(keep)] if keep else []
+    return all_required(*rules) if rules else None
+
+
+def all_required(*rules: Requirements) -> Requirements:
+    """What any of the rules asks for. What two ask for in the same words is asked for as often as the one says that
+    says it more often: a glossary may well list a name that is kept anyway."""
+
+    def required(text: str) -> list[Required]:
+        found: dict[Required, int] = {}
+        for rule in rules:
+            asked = Counter(rule(text))
+            found |= {term: max(found.get(term, 0), count) for term, count in asked.items()}
+        return [term for term, count in found.items() for _ in range(count)]
+
+    return required
+
+
+@dataclass(frozen=True)
+class Entry:
+    source: str
+    forms: tuple[str, ...]  # none: not translated
+
+    @property
+    def any_case(self) -> bool:
+        return self.source == self.source.lower()
+
+
+@dataclass(frozen=True)
+class Match:
+    entry: Entry
+    start: int
+    end: int
+    required: Required
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """Terms of any number: a line is looked up by its words, not by the terms."""
+
+    entries: tuple[Entry, ...]
+    # Of terms that begin with the same word, by their length, the longest first: each by its text.
+    _by_first_unit: dict[str, dict[int, dict[str, Entry]]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        index: dict[str, dict[int, dict[str, Entry]]] = {}
+        for entry in sorted(self.entries, key=lambda entry: -len(entry.source)):
+            lengths = index.setdefault(_UNIT.findall(entry.source.lower())[0], {})
+            lengths.setdefault(len(entry.source), {})[entry.source] = entry
+        object.__setattr__(self, "_by_first_unit", index)
+
+    @classmethod
+    def of(cls, terms: Sequence[tuple[str, str]]) -> "Glossary":
+        """From pairs of a source term and its forms, as the file has them."""
+        merged: dict[str, tuple[str, ...]] = {}
+        for number, (source, target) in enumerate(terms, start=1):
+            source = source.strip()
+            forms = tuple(form.strip() for form in target.split("|") if form.strip())
+            if not source:
+                raise DataError(f"term {number}: no source term; write source, tab, target")
+            if (most := max(map(len, (source, *forms)))) > LONGEST:
+                raise DataError(f"term {number}: {most:,} characters in {source[:20]!r}; a term has at most {LONGEST}")
+            if source in merged and bool(merged[source]) != bool(forms):
+                raise DataError(f"term {number}: {source!r} is both translated and not; keep one of them")
+            merged[source] = tuple(dict.fromkeys((*merged.get(source, ()), *forms)))
+        return cls(tuple(Entry(source, forms) for source, forms in merged.items()))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Glossary":
+        terms: list[tuple[str, str]] = []
+        for number, line in enumerate(read_lines(Path(path)), start=1):
+            if not line.strip() or line.startswith("# "):
+                continue
+            columns = line.split("\t")
+            if len(columns) > 2 or not columns[0].strip():
+                raise DataError(
+                    f"{path}: line {number}: {len(columns)} columns; write a source term, a tab and its target "
+                    f"(forms separated by |; none: not translated)"
+                )
+            terms.append((columns[0], columns[1] if len(columns) == 2 else ""))
+        try:
+            return cls.of(terms)
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
+
+    def matches(self, text: str) -> Iterator[Match]:
+        """Where terms stand in a line, from left to right, none overlapping another."""
+        free = 0
+        for unit in _UNIT.finditer(text):
+            start = unit.start()
+            if start < free:
+                continue
+            for length, entries in self._by_first_unit.get(unit[0].lower(), {}).items():
+                entry = _entry_at(text, start, length, entries)
+                if entry is not None:
+                    free = start + length
+                    yield Match(entry, start, free, Required(entry.forms or (text[start:free],)))
+                    break
+
+    def required(self, text: str) -> list[Required]:
+        return [match.required for match in self.matches(text)]
+
+
+def _entry_at(text: str, start: int, length: int, entries: dict[str, Entry]) -> Entry | None:
+    """The term of this length that stands here: as it is written, or else in any case."""
+    here = text[start : start + length]
+    entry = entries.get(here)
+    if entry is None and (lower := entries.get(here.lower())) is not None and lower.any_case:
+        entry = lower
+    if entry is None or inside_a_word(text, start) or inside_a_word(text, start + length):
+        return None
+    return entry
+
+
+def is_word_character(character: str) -> bool:
+    """A letter, a digit, a mark on one, or _; of a script that parts its words by spaces."""
+    is_one = character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"
+    return is_one and not is_spaceless(character)
+
+
+def is_spaceless(character: str) -> bool:
+    return _IS_SPACELESS.match(character) is not None
+
+
+def inside_a_word(text: str, place: int) -> bool:
+    """Whether the characters before and after this place belong to one word."""
+    return 0 < place < len(text) and is_word_character(text[place - 1]) and is_word_character(text[place])
+
+
+def occurrences(text: str, form: str) -> int:
+    """How often a form stands in a text as whole words; with a capital too, where a sentence may begin."""
+    count, place = 0, 0
+    either = re.compile("|".join(map(re.escape, {form, capitalised(form)})))
+    while found := either.search(text, place):
+        fits = not (inside_a_word(text, found.start()) or inside_a_word(text, found.end()))
+        count += fits
+        place = found.end() if fits else found.start() + 1
+    return count
+
+
+def capitalised(form: str) -> str:
+    return form[:1].upper() + form[1:] if len(form[:1].upper()) == 1 else form
+
+
+def unmet(text: str, required: Sequence[Required]) -> list[Required]:
+    """What is asked for more often than it is there."""
+    asked: dict[Required, int] = {}
+    for term in required:
+        asked[term] = asked.get(term, 0) + 1
+    return [term for term, count in asked.items() if sum(occurrences(text, form) for form in term.forms) < count]

@@ -1,0 +1,188 @@
+"""What must be the same in a translation: addresses, placeholders, numbers, emoji, code. Found, and compared as whole
+tokens with how often each of them stands there.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from dragoman.data.code_spans import code_spans
+from dragoman.data.glossary import KEPT_PATTERNS, inside_a_word, is_word_character
+
+Kind = Literal["url", "e-mail", "placeholder", "number", "symbol", "code"]
+
+_EXACT: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("url", re.compile(KEPT_PATTERNS["urls"])),
+    ("e-mail", re.compile(KEPT_PATTERNS["emails"])),
+    ("placeholder", re.compile(KEPT_PATTERNS["placeholders"])),
+    # What is written in a text as code: its tag's name says that it is none of the text's words.
+    ("code", re.compile(r"<(kbd|code|samp|var|tt)>[^<>]*</\1>")),
+)
+_SIGN = "[$¢£¤¥֏؋৲৳฿៛\u20a0-\u20cf]"  # of a currency
+_SIGNS = re.compile(_SIGN)
+_NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+| \d{3}(?!\d))*+")
+# Together: a price with its sign, on whichever side the language writes it; a date, a time, a telephone number.
+_NUMBERS = re.compile(
+    rf"\+?\d+(?:[ \-./]\d+){{3,}}+|(?:{_SIGN}\s?)?{_NUMBER.pattern}(?:[-–/:]{_NUMBER.pattern})*+(?:\s?{_SIGN})?"
+)
+_THOUSANDS = re.compile(r"\d{1,3}(?:[.,'’\s]\d{3})+")
+# Pictures, dingbats, arrows, flags and keycaps, with what joins or colours them; © ® ™ and the like stay letters.
+_PICTURE = "[\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]"
+_JOINED = "(?:\ufe0f|\u20e3|[\U0001f3fb-\U0001f3ff]|[\U000e0020-\U000e007f])"
+_FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
+SYMBOL = re.compile(f"{_FLAG}|{_PICTURE}{_JOINED}*(?:\u200d{_PICTURE}{_JOINED}*)*|[0-9#*]\ufe0f?\u20e3")
+# What markup and placeholders are made of. None of it comes into a text by being translated.
+_STRUCTURE = re.compile(r"[{}\[\]<>\\|]|(?<!\d)(?<!\d[ \u00a0\u202f])%")
+
+
+@dataclass(frozen=True)
+class ProtectedSpan:
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+    @property
+    def values(self) -> list[tuple[Kind, str]]:
+        """What has to be the same. Languages differ in how they write numbers: 9:05 is 9 h 05."""
+        if self.kind != "number":
+            return [(self.kind, self.text)]
+        return [(self.kind, number_value(number)) for number in _NUMBER.findall(self.text)]
+
+
+class Difference(NamedTuple):
+    """What a translation has not of its source, or not as often, and what it has that the source has not."""
+
+    lost: list[str]
+    added: list[str]
+    numbers_added: list[str]
+    signs_lost: list[str]  # of currencies: "$5" may have become "5 dollars"
+
+
+def protected_spans(text: str, also: Sequence[str] = (), source: str | None = None) -> list[ProtectedSpan]:
+    """In the order of the text, none inside another. `also`: stretches that the format says are to be copied.
+
+    `source`: what the text is a translation of; a stretch that stands by itself there does so here."""
+    found: list[ProtectedSpan] = []
+    free = list(text)
+
+    def take(kind: Kind, start: int, end: int) -> None:
+        if start < end and "\0" not in free[start:end]:
+            found.append(ProtectedSpan(kind, text[start:end], start, end))
+            free[start:end] = "\0" * (end - start)
+
+    if also:
+        original = text if source is None else source
+        here, there = _places(text, also), _places(original, also)
+        for stretch in sorted(here, key=len, reverse=True):
+            by_itself = any(not _goes_on(original, *place) for place in there.get(stretch, ()))
+            for place in here[stretch]:
+                if not (by_itself and _goes_on(text, *place)):
+                    take("code", *place)
+    # Of those that overlap, the one that begins first: a path in a tag is the tag's, {1} in a formula the formula's.
+    exact = [(*match.span(), kind) for kind, pattern in _EXACT for match in pattern.finditer(text)]
+    exact += [(start, end, "code") for start, end in code_spans(text)]
+    for start, end, kind in sorted(exact, key=lambda one: (one[0], -one[1])):
+        take(kind, start, end)
+    for match in SYMBOL.finditer(text):
+        take("symbol", match.start(), match.end())
+    for match in _NUMBERS.finditer("".join(free)):
+        take("number", match.start(), match.end())
+    return sorted(found, key=lambda span: span.start)
+
+
+def has_words(text: str, also: Sequence[str] = ()) -> bool:
+    """Whether there is a letter that need not be copied."""
+    if not any(map(str.isalpha, text)):
+        return False
+    position = 0
+    for span in protected_spans(text, also):
+        if any(map(str.isalpha, text[position : span.start])):
+            return True
+        position = span.end
+    return any(map(str.isalpha, text[position:]))
+
+
+def difference(source: str, target: str, also: Sequence[str] = ()) -> Difference:
+    """Compares what is protected in both as whole tokens, with their counts; and the marks that are left of markup."""
+    wanted, there = protected_spans(source, also), protected_spans(target, also, source)
+    wanted_values, values = (Counter(value for span in spans for value in span.values) for spans in (wanted, there))
+    extra = _beyond(there, values - wanted_values)
+    marks = Counter(_marks_outside(target, there)) - Counter(_marks_outside(source, wanted))
+    return Difference(
+        lost=[span.text for span in _beyond(wanted, wanted_values - values)],
+        added=[span.text for span in extra if span.kind != "number"] + list(marks.elements()),
+        numbers_added=[span.text for span in extra if span.kind == "number"],
+        signs_lost=list((_signs(wanted) - _signs(there)).elements()),
+    )
+
+
+def number_value(number: str) -> str:
+    """1,234.50 and 1.234,50 and 1 234,50 are one number, 4.5 and 45 are two: what parts thousands goes, what parts
+    decimals is one mark."""
+    plain = "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in number)
+    thousands = _THOUSANDS.match(plain)
+    if thousands:
+        whole, rest = thousands[0], plain[thousands.end() :]
+        if not rest or (rest[0] not in whole and re.fullmatch(r"\D\d+", rest)):
+            plain = re.sub(r"\D", "", whole) + rest
+    return re.sub(r"\D", ".", plain.lstrip("0") or "0")
+
+
+def _signs(spans: Sequence[ProtectedSpan]) -> Counter[str]:
+    return Counter(sign for span in spans if span.kind == "number" for sign in _SIGNS.findall(span.text))
+
+
+def _beyond(spans: Sequence[ProtectedSpan], excess: Counter[tuple[Kind, str]]) -> list[ProtectedSpan]:
+    """Those with the last so many of each value."""
+    left = Counter(excess)
+    found = []
+    for span in reversed(spans):
+        if any(left[value] > 0 for value in span.values):
+            left.subtract(span.values)
+            found.append(span)
+    return found[::-1]
+
+
+def _marks_outside(text: str, spans: Sequence[ProtectedSpan]) -> list[str]:
+    """What looks like markup outside of all that was found: a bracket that was copied in half."""
+    if _STRUCTURE.search(text) is None:
+        return []
+    rest, position = [], 0
+    for span in spans:
+        rest.append(text[position : span.start])
+        # A number stays to be seen: the sign after it is a percentage and no placeholder.
+        rest.append(span.text if span.kind == "number" else " ")
+        position = span.end
+    return _STRUCTURE.findall("".join([*rest, text[position:]]))
+
+
+def _places(text: str, stretches: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+    """Where each of the stretches stands, if anywhere, none of its places overlapping another. The text is read once
+    for all of them: they are looked up letter by letter in a tree."""
+    tree: dict[str, Any] = {}
+    for stretch in stretches:
+        node = tree
+        for character in stretch:
+            node = node.setdefault(character, {})
+        node[""] = stretch
+    found: dict[str, list[tuple[int, int]]] = {}
+    for start in range(len(text)):
+        node, end = tree, start
+        while end < len(text) and (below := node.get(text[end])) is not None:
+            node, end = below, end + 1
+            if "" in node and ((places := found.setdefault(node[""], [])) == [] or places[-1][1] <= start):
+                places.append((start, end))
+    return found
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Whether a word goes on before or after this span; after it, behind an apostrophe too: the C of "C'est" or "Cat"
+    is not the key C."""
+    after = end + 1 if text[end : end + 1] in ("'", "’") else end
+    return inside_a_word(text, start) or (
+        is_word_character(text[end - 1]) and after < len(text) and is_word_character(text[after])
+    )

@@ -1,0 +1,76 @@
+"""Words: what a reader sees where a model has tokens."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.data.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a text, and the tokens that spell it."""
+
+    text: str
+    start: int  # in characters of the sentence
+    end: int
+    first_token: int
+    last_token: int  # the last of it, not one further
+
+
+def words_of(ids: Sequence[int], tokenizer: Tokenizer) -> tuple[Word, ...]:
+    """Tokens merged to words: what a space, or a mark that ends a clause, sets apart."""
+    if not ids:
+        return ()
+    whole = tokenizer.decode(ids)
+    shown = tokenizer.decode_batch([ids[:count] for count in range(1, len(ids) + 1)])
+    # A token that is part of a character ends where that character begins.
+    ends = [_common_prefix(part, whole) for part in shown]
+    firsts = [
+        index
+        for index, (token, start, end) in enumerate(zip(ids, [0, *ends], ends, strict=False))
+        if index == 0 or _begins_a_word(tokenizer.piece(token), whole[start:end], whole[:start])
+    ]
+    words = []
+    for first, following in zip(firsts, [*firsts[1:], len(ids)], strict=True):
+        start, end = 0 if first == 0 else ends[first - 1], ends[following - 1]
+        text = whole[start:end]
+        start += len(text) - len(text.lstrip())
+        words.append(Word(text.strip(), start, start + len(text.strip()), first, following - 1))
+    return tuple(words)
+
+
+def split_words(text: str) -> list[str]:
+    """The same of a text without tokens, as near as it tells."""
+    found: list[str] = []
+    for part in text.split():
+        begun = ""
+        for character in part:
+            if begun and (_stands_alone(character) or _stands_alone(begun[-1])):
+                found.append(begun)
+                begun = ""
+            begun += character
+        found.append(begun)
+    return found
+
+
+def _begins_a_word(piece: str, text: str, before: str) -> bool:
+    if piece.startswith("▁"):
+        return True
+    if not text or not before or before[-1].isspace():  # part of a character, or of a word begun by its space
+        return False
+    return _stands_alone(text[0]) or _stands_alone(before[-1])
+
+
+def _stands_alone(character: str) -> bool:
+    """Marks between clauses, and letters of scripts that put no space between words."""
+    if character in "'’-‐‑_":
+        return False
+    return unicodedata.category(character)[0] in "PS" or bool(re.match(r"[぀-ヿ㐀-鿿豈-﫿฀-๿]", character))
+
+
+def _common_prefix(part: str, whole: str) -> int:
+    if whole.startswith(part):
+        return len(part)
+    return next(index for index, (a, b) in enumerate(zip(part, whole + "\0", strict=False)) if a != b)

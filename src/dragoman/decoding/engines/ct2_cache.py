@@ -1,0 +1,128 @@
+"""What a run keeps for CTranslate2: its converted models, and what was measured about them. Imports no torch, no numpy.
+
+ctranslate2/<number type>-<digest>/   a model as CTranslate2 reads it; the digest is of all that it was made from
+    vmap.txt                          likely target pieces of each source piece, where a map was learned
+ctranslate2/threads.json              how many workers and threads were quickest, machine by machine
+engine.json                           what `quantize` found good enough, for one digest
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+import platform
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines import CannotServeError, ComputeType
+from dragoman.errors import DragomanError
+from dragoman.run_directory import RunDirectory, read_json, write_atomically
+
+FORMAT = 1  # raised when the same run is to be converted otherwise than before
+VOCABULARY_MAP = "vmap.txt"  # CTranslate2's own name for it
+
+
+@dataclass(frozen=True)
+class Converted:
+    path: Path
+    positions: int  # rows of the position table: the longest sequence, its start or end symbol included
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a run translates with when nothing else is asked for."""
+
+    compute_type: ComputeType = "float32"
+    vocabulary_map: bool = False
+
+
+@dataclass(frozen=True)
+class Threads:
+    workers: int  # batches translated at the same time
+    each: int  # threads of each worker
+
+
+def digest_of(run: RunDirectory, tokenizer: Tokenizer) -> str:
+    """Of all that a conversion depends on."""
+    try:
+        with run.model_path.open("rb") as file:
+            weights = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        # A run without it may have checkpoints, and the reference engine says what is wrong if it has none.
+        raise CannotServeError(f"{run.model_path} is not there yet, and ctranslate2 translates with no other") from None
+    model = dataclasses.asdict(run.read_config().model)
+    everything = json.dumps([FORMAT, weights, tokenizer.digest, model], sort_keys=True)
+    return hashlib.sha256(everything.encode()).hexdigest()[:16]
+
+
+def converted_path(run: RunDirectory, compute_type: ComputeType, digest: str) -> Path:
+    return run.converted_path / f"{compute_type}-{digest}"
+
+
+def find_converted(path: Path) -> Converted | None:
+    """What was converted before; one that is damaged is none, and is converted again."""
+    try:
+        return Converted(path, int(read_json(path / "config.json")["positions"])) if path.is_dir() else None
+    except (DragomanError, KeyError, TypeError, ValueError):
+        return None
+
+
+def kept_choice(run: RunDirectory, digest: str) -> Kept:
+    """What `quantize` found good enough for these very weights; float32 for all others."""
+    kept = read_json(run.engine_path) if run.engine_path.is_file() else {}
+    if kept.get("digest") == digest and kept.get("compute_type") in typing.get_args(ComputeType):
+        return Kept(kept["compute_type"], kept.get("vocabulary_map") is True)
+    return Kept()
+
+
+def cores() -> int:
+    """That this process may use; OMP_NUM_THREADS may say fewer."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    return min(count, int(allowed)) if allowed.isdecimal() and int(allowed) > 0 else count
+
+
+def remembered_threads(run: RunDirectory, settings: str) -> Threads | None:
+    """What was quickest on a machine like this one with these settings of the engine; None: not measured yet."""
+    path = run.converted_path / "threads.json"
+    try:
+        found = read_json(path).get(_machine(settings)) if path.is_file() else None
+        return None if found is None else Threads(int(found["workers"]), int(found["each"]))
+    except (DragomanError, KeyError, TypeError, ValueError):  # it is measured again
+        return None
+
+
+def remember_threads(run: RunDirectory, settings: str, chosen: Threads, speeds: dict[Threads, float]) -> bool:
+    """False: the run's directory cannot be written, so the choice ends with the process."""
+    path = run.converted_path / "threads.json"
+    try:
+        known = read_json(path) if path.is_file() else {}
+    except DragomanError:
+        known = {}
+    known[_machine(settings)] = {
+        **dataclasses.asdict(chosen),
+        "sentences_per_second": {f"{threads.workers} x {threads.each}": round(s, 1) for threads, s in speeds.items()},
+    }
+    try:
+        write_atomically(path, (json.dumps(known, indent=2) + "\n").encode())
+    except DragomanError:
+        return False
+    return True
+
+
+def processor() -> str:
+    """Its name, and how much of it may be used."""
+    name = platform.processor()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return f"{name or platform.machine()}, {cores()} cores"
+
+
+def _machine(settings: str) -> str:
+    """The processor, and what it is used for."""
+    return f"{processor()}, {settings}"

@@ -1,0 +1,321 @@
+"""CTranslate2 as an engine: the fast one. Imports neither torch nor numpy: a first translation waits for neither.
+
+It searches by its own rules: an end counts only among the `beam` best continuations, and a sentence is done when `beam`
+of them have ended. (`decoding.beam_search.beam_search` with stop="first" is the same search; tests hold the two equal.)
+The n-best list is then ranked by the paper's length penalty. docs/decisions/005-ctranslate2.md says what that costs,
+and docs/decisions/009-vocabulary-map-and-threads.md how likely words and the number of threads are chosen.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from statistics import median
+from typing import Any, NamedTuple
+
+import ctranslate2
+
+from dragoman.config import SearchConfig
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines import CannotServeError, ComputeType, batches_of_like_length
+from dragoman.decoding.engines.ct2_cache import (
+    VOCABULARY_MAP,
+    Converted,
+    Threads,
+    converted_path,
+    cores,
+    digest_of,
+    find_converted,
+    kept_choice,
+    remember_threads,
+    remembered_threads,
+)
+from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.errors import DataError
+from dragoman.run_directory import RunDirectory
+
+# The input is large, and a measurement of threads small beside it, after so many sentences.
+LARGE = 10_000
+# Threads that share a batch wait for each other as soon as anything else runs, which a quiet measurement does not show.
+WORTH_SHARING = 1.2
+# A vocabulary map is the union of what a batch's sentences may need, so that a smaller batch has a smaller one.
+MAP_BATCH_TOKENS = 512
+
+
+def thread_choices(count: int) -> list[Threads]:
+    """Every way to use all of so many cores."""
+    return [Threads(count // each, each) for each in range(1, count + 1) if count % each == 0]
+
+
+def best_threads(speeds: Mapping[Threads, float]) -> Threads:
+    """The quickest, but a batch is shared among threads only where that is much quicker than a batch for each."""
+    quickest = max(speeds, key=speeds.__getitem__)
+    apart = max(speeds, key=lambda threads: threads.workers)
+    return quickest if speeds[quickest] > WORTH_SHARING * speeds[apart] else apart
+
+
+class CTranslate2Engine:
+    """One run's model; it searches and scores, and leaves sampling and all that looks inside to the reference."""
+
+    forms_batches = True
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        tokenizer: Tokenizer,
+        search: SearchConfig,
+        compute_type: ComputeType | None = None,
+        vocabulary_map: bool | None = None,
+    ) -> None:
+        """None, of either: what `quantize` kept. Its map goes with its numbers; with others there is none."""
+        if search.sampling:
+            raise CannotServeError("ctranslate2 does not sample as search.sampling says; use the reference engine")
+        self.run = run
+        self.tokenizer = tokenizer
+        self.digest = digest_of(run, tokenizer)
+        kept = kept_choice(run, self.digest)
+        self.compute_type = compute_type or kept.compute_type
+        self._names = [tokenizer.piece(index) for index in range(tokenizer.vocab_size)]
+        self._ids = {name: index for index, name in enumerate(self._names)}
+        self._loaded: dict[Threads, Any] = {}
+        self._seen = 0  # sentences translated so far
+        longest = search.max_source_length + search.max_extra_length + 1
+        self._model = self._converted(longest)
+        if vocabulary_map is None:
+            vocabulary_map = kept.vocabulary_map and self.compute_type == kept.compute_type
+        self.vocabulary_map = vocabulary_map and (self._model.path / VOCABULARY_MAP).is_file()
+        self.name = f"ctranslate2 {self.compute_type}" + (" with a vocabulary map" if self.vocabulary_map else "")
+        self._threads = remembered_threads(run, self.name)
+
+    def translate(
+        self,
+        sources: Sequence[Sequence[int]],
+        search: SearchConfig,
+        n_best: int = 1,
+        seed: int = 0,  # noqa: ARG002 the protocol's; nothing here is random
+        scores: bool = True,
+        no_repeat: int = 0,
+    ) -> list[list[Hypothesis]]:
+        if search.sampling:
+            raise CannotServeError("ctranslate2 does not sample as search.sampling says; use the reference engine")
+        if not all(sources):
+            raise CannotServeError("a source without tokens, which ctranslate2 answers without its model")
+        self._seen += len(sources)
+        if self._threads is None and self._seen > LARGE and len(sources) > 1 and cores() > 1:
+            self.measure_threads(sources, search)
+        many = self._threads or Threads(cores(), 1)
+        # One sentence: all cores on it. Many: at first a batch on each core, as cores that share one wait for each
+        # other; after a measurement, what was quickest.
+        threads = many if len(sources) > 1 else Threads(1, cores())
+        found = self._search(sources, search, n_best, threads, no_repeat)
+        if scores and (self.vocabulary_map or no_repeat):
+            found = self._true_scores(sources, found, search)
+        return found
+
+    def measure_threads(
+        self, sources: Sequence[Sequence[int]], search: SearchConfig, rounds: int = 3
+    ) -> dict[Threads, float]:
+        """Sentences a second with every way to use the cores; the best is used from now on, and remembered.
+
+        The batches are the same whichever it is, so that the translations are too.
+        """
+        choices = thread_choices(cores())
+        sample = sources[:: max(1, len(sources) // (64 * cores()))]
+        times: dict[Threads, list[float]] = {threads: [] for threads in choices}
+        for threads in choices:  # loads the model, which is no part of the speed
+            self._search(sample[:2], search, 1, threads)
+        for _ in range(rounds):
+            for threads in choices:
+                begin = time.perf_counter()
+                self._search(sample, search, 1, threads)
+                times[threads].append(time.perf_counter() - begin)
+            # Threads that wait for each other on a busy machine can take for ever: one round of that is enough.
+            best = min(map(median, times.values()))
+            choices = [threads for threads in choices if median(times[threads]) <= 2 * best]
+        speeds = {threads: len(sample) / median(taken) for threads, taken in times.items()}
+        self._threads = best_threads(speeds)
+        self._loaded = {threads: loaded for threads, loaded in self._loaded.items() if threads == self._threads}
+        remember_threads(self.run, self.name, self._threads, speeds)
+        return speeds
+
+    def _search(
+        self,
+        sources: Sequence[Sequence[int]],
+        search: SearchConfig,
+        n_best: int,
+        threads: Threads,
+        no_repeat: int = 0,
+    ) -> list[list[Hypothesis]]:
+        limits = [len(source) + search.max_extra_length for source in sources]
+        longest = max(map(len, sources), default=0) + 1
+        translator = self._translator(threads, longest, longest + search.max_extra_length)
+        tokens = [self._to_names(source) for source in sources]
+        beam = max(search.beam, n_best)
+        options: dict[str, Any] = {
+            "beam_size": beam,
+            # Without a penalty it stops as soon as nothing better can come.
+            "num_hypotheses": n_best if search.alpha == 0 else beam,
+            "length_penalty": search.alpha,
+            "min_decoding_length": 0,
+            "no_repeat_ngram_size": no_repeat,
+            "max_input_length": 0,  # any: the table of positions is the limit, and long enough
+            "use_vmap": self.vocabulary_map,
+            "return_scores": True,
+            "return_end_token": True,
+            "asynchronous": True,
+        }
+        batch_tokens = min(search.batch_tokens, MAP_BATCH_TOKENS) if self.vocabulary_map else search.batch_tokens
+        # Every core is to have a batch. Of all cores and not of these threads: other batches round otherwise.
+        share = -(-sum(len(source) + 1 for source in sources) // cores())
+        waiting = []
+        for batch in batches_of_like_length([len(source) for source in sources], min(batch_tokens, share)):
+            # One limit a call, and the batch's longest sentence comes first.
+            limit = limits[batch[0]]
+            results = translator.translate_batch([tokens[i] for i in batch], max_decoding_length=limit, **options)
+            waiting += [(index, limit, result) for index, result in zip(batch, results, strict=True)]
+        outputs: list[list[_Output]] = [[] for _ in sources]
+        for index, limit, result in waiting:
+            outputs[index] = self._outputs(self._wait(result), search.alpha)
+            if limit > limits[index] and any(output.length >= limits[index] for output in outputs[index]):
+                # It went on beyond its own limit, so it is searched again under that.
+                again = translator.translate_batch([tokens[index]], max_decoding_length=limits[index], **options)
+                outputs[index] = self._outputs(self._wait(again[0]), search.alpha)
+        self._end_what_was_cut(sources, outputs)
+        penalty = paper_length_penalty(search.alpha)
+
+        def score(output: _Output) -> float:
+            return output.log_probability / penalty(output.length + 1)
+
+        return [
+            [
+                Hypothesis(
+                    ids=self._to_ids(output.tokens),
+                    log_probability=output.log_probability,
+                    score=score(output),
+                    token_log_probabilities=None,
+                    finished=output.length < limit,
+                )
+                for output in sorted(some, key=score, reverse=True)[:n_best]
+            ]
+            for some, limit in zip(outputs, limits, strict=True)
+        ]
+
+    def _true_scores(
+        self, sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], search: SearchConfig
+    ) -> list[list[Hypothesis]]:
+        """With a map, or without repeats, probabilities are shares among the tokens left. These are among all."""
+        pairs = [(source, h) for source, some in zip(sources, found, strict=True) for h in some]
+        log_probs = self.score([source for source, _ in pairs], [h.ids for _, h in pairs])
+        penalty = paper_length_penalty(search.alpha)
+        scored = (
+            replace(h, log_probability=total, score=total / penalty(len(h.ids) + 1))
+            for (_, h), total in zip(pairs, map(sum, log_probs), strict=True)
+        )
+        return [sorted(islice(scored, len(some)), key=lambda h: -h.score) for some in found]
+
+    def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
+        lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+        threads = (self._threads or Threads(cores(), 1)) if len(sources) > 1 else Threads(1, cores())
+        translator = self._translator(threads, longest := max(lengths, default=0) + 1, longest)
+        share = -(-sum(length + 1 for length in lengths) // cores())
+        waiting = []
+        for batch in batches_of_like_length(lengths, min(SearchConfig.batch_tokens, share)):
+            results = translator.score_batch(
+                [self._to_names(sources[i]) for i in batch],
+                [self._to_names(targets[i]) for i in batch],
+                max_input_length=0,
+                asynchronous=True,
+            )
+            waiting += list(zip(batch, results, strict=True))
+        scores: list[list[float]] = [[] for _ in sources]
+        for index, result in waiting:
+            scores[index] = list(result.result().log_probs)
+        return scores
+
+    def _end_what_was_cut(self, sources: Sequence[Sequence[int]], outputs: "list[list[_Output]]") -> None:
+        """At its limit CTranslate2 stops in the middle. There our search forces the end, at its true probability."""
+        cut = [(i, j) for i, some in enumerate(outputs) for j, output in enumerate(some) if not output.ended]
+        ids = [self._to_ids(outputs[i][j].tokens) for i, j in cut]
+        scores = self.score([sources[i] for i, _ in cut], ids) if cut else []
+        for (i, j), log_probs in zip(cut, scores, strict=True):
+            outputs[i][j] = _Output(outputs[i][j].tokens, sum(log_probs), True)
+
+    def _translator(self, threads: Threads, needed: int, wanted: int) -> Any:
+        """With so many threads and positions; loaded when first needed, then kept.
+
+        Learned positions come to an end. Then `needed` must be there; `wanted` is what the search may never reach.
+        """
+        if wanted > self._model.positions:
+            found = self._converted(wanted)
+            if found != self._model:
+                self._model = found
+                self._loaded.clear()
+            if needed > found.positions:
+                raise self._too_long(needed)
+        if threads not in self._loaded:
+            # Where a processor has no such arithmetic (int16, on many), CTranslate2 would take int8 for it, which is
+            # less than was asked for; float32 loses nothing.
+            has_it = self.compute_type in ctranslate2.get_supported_compute_types("cpu")
+            try:
+                self._loaded[threads] = ctranslate2.Translator(
+                    str(self._model.path),
+                    device="cpu",
+                    compute_type=self.compute_type if has_it else "float32",
+                    inter_threads=threads.workers,
+                    intra_threads=threads.each,
+                    max_queued_batches=-1,
+                )
+            except (RuntimeError, ValueError) as error:
+                said = " ".join(str(error).split())
+                raise DataError(f"{self._model.path}: damaged ({said}); delete it: it is made anew") from None
+        return self._loaded[threads]
+
+    def _converted(self, positions: int) -> Converted:
+        found = find_converted(converted_path(self.run, self.compute_type, self.digest))
+        if found is not None and found.positions >= positions:
+            return found
+        from dragoman.decoding.engines.ct2_convert import convert
+
+        return convert(self.run, self.tokenizer, self.compute_type, self.digest, positions)
+
+    def _wait(self, job: Any) -> Any:
+        try:
+            return job.result()
+        except RuntimeError as error:
+            if "position encodings" in str(error):
+                raise self._too_long(self._model.positions + 1) from None
+            raise
+
+    def _too_long(self, tokens: int) -> DataError:
+        return DataError(
+            f"a sequence of {tokens} tokens; the model has {self._model.positions} learned positions; "
+            f"split the text or train with a larger model.max_positions"
+        )
+
+    def _outputs(self, result: Any, alpha: float) -> "list[_Output]":
+        end = self._names[self.tokenizer.eos_id]
+        outputs = []
+        for tokens, score in zip(result.hypotheses, result.scores, strict=True):
+            # Its score is the log-probability over length^alpha, where the end symbol counts if there is one.
+            log_probability = score * len(tokens) ** alpha
+            ended = bool(tokens) and tokens[-1] == end
+            outputs.append(_Output(tokens[:-1] if ended else tokens, log_probability, ended))
+        return outputs
+
+    def _to_names(self, ids: Sequence[int]) -> list[str]:
+        return list(map(self._names.__getitem__, ids))
+
+    def _to_ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
+        return tuple(map(self._ids.__getitem__, tokens))
+
+
+class _Output(NamedTuple):
+    """One of a beam, as CTranslate2 gives it: most of them are only ranked."""
+
+    tokens: list[str]
+    log_probability: float
+    ended: bool
+
+    @property
+    def length(self) -> int:
+        return len(self.tokens)

@@ -1,0 +1,264 @@
+"""The reference engine: our own search over our own model, in torch; one model or an ensemble of several."""
+
+import functools
+import math
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from dragoman.config import SearchConfig
+from dragoman.data.batching import pad
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.beam_search import Constrain, Recorder, all_of, beam_search, greedy_search, no_repeats, sample
+from dragoman.decoding.constrained_beam import Requirement
+from dragoman.decoding.engines import batches_of_like_length
+from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.errors import ConfigError, UsageError
+from dragoman.model.incremental import DecodingState
+from dragoman.model.transformer import Probe, Transformer
+from dragoman.processes import Crew
+
+# Rows of a sentence with required words: 8 take half the time and lose a point of chrF (bench/terms.py).
+MOST_SHARED = 16
+# Of work left, for other processes to be started for it: they take some two of them to import torch.
+SECONDS_WORTH_SHARING = 4.0
+SCORED_TOKENS = 2048  # in one pass, of the longer side
+
+
+class _States(NamedTuple):
+    """One decoding state a model of the ensemble."""
+
+    members: tuple[DecodingState, ...]
+    device: torch.device
+
+    def select(self, sentences: Tensor, beams: Tensor) -> "_States":
+        sentences, beams = sentences.to(self.device), beams.to(self.device)
+        return _States(tuple(member.select(sentences, beams) for member in self.members), self.device)
+
+
+class Prefixes(NamedTuple):
+    """Decoding without a cache, for those who change attention weights or masks: every step is computed from the whole
+    of what was said so far, as in the pass that shows the weights. (Without the decoder's mask, what is said later
+    changes what earlier positions hold.)"""
+
+    models: tuple[Transformer, ...]
+    memories: tuple[Tensor, ...]  # (B, S, D) a model
+    mask: Tensor | None  # (B, S)
+    said: Tensor  # (B, K, T)
+    probe: Probe
+
+    def select(self, sentences: Tensor, beams: Tensor) -> "Prefixes":
+        sentences, beams = sentences.to(self.said.device), beams.to(self.said.device)
+        said = self.said[sentences[:, None], beams]
+        memories = tuple(memory[sentences] for memory in self.memories)
+        return self._replace(memories=memories, mask=None if self.mask is None else self.mask[sentences], said=said)
+
+    def step(self, last_ids: Tensor) -> tuple[list[Tensor], "Prefixes"]:
+        said = torch.cat((self.said, last_ids[..., None]), dim=2)
+        beams = said.shape[1]
+        mask = None if self.mask is None else self.mask.repeat_interleave(beams, dim=0)
+        logits = [
+            model.output(
+                model.decode(said.flatten(0, 1), memory.repeat_interleave(beams, dim=0), mask, self.probe)[:, -1]
+            ).view(*said.shape[:2], -1)
+            for model, memory in zip(self.models, self.memories, strict=True)
+        ]
+        return logits, self._replace(said=said)
+
+
+class _Batch(NamedTuple):
+    """Sentences that are searched together, and how."""
+
+    sources: Sequence[Sequence[int]]
+    search: SearchConfig
+    n_best: int
+    seed: int
+    no_repeat: int
+
+
+class ReferenceEngine:
+    """Exact, and able to do all that the search and the model can: constraints, the recorded beam, interventions."""
+
+    name = "reference"
+
+    def __init__(self, models: Sequence[Transformer], tokenizer: Tokenizer, on_all_cores: bool = False) -> None:
+        """on_all_cores: weights stay as they are, so many sentences may go to processes of one thread each. Decoding is
+        a chain of many small products, which gain little from several threads (bench/results.md)."""
+        for model in models:
+            if model.config.vocab_size != tokenizer.vocab_size:
+                raise ConfigError(
+                    f"a model of {model.config.vocab_size} pieces and a tokenizer of {tokenizer.vocab_size}; "
+                    f"an ensemble shares one vocabulary, and a run keeps the tokenizer it was trained with"
+                )
+        self.models = list(models)
+        self.tokenizer = tokenizer
+        self.device = self.models[0].output.weight.device
+        self.forms_batches = on_all_cores
+        self._crew: Crew[_Batch, list[list[Hypothesis]]] | None = None
+
+    def translate(
+        self,
+        sources: Sequence[Sequence[int]],
+        search: SearchConfig,
+        n_best: int = 1,
+        seed: int = 0,
+        scores: bool = True,  # noqa: ARG002 the protocol's; here they are always exact
+        no_repeat: int = 0,
+        *,
+        constrain: Constrain | None = None,
+        require: Sequence[Requirement] | None = None,
+        recorder: Recorder | None = None,
+        probe: Probe | None = None,
+    ) -> list[list[Hypothesis]]:
+        particular = any(given is not None for given in (constrain, require, recorder, probe))
+        if particular or not self.forms_batches:
+            batch = _Batch(sources, search, n_best, seed, no_repeat)
+            return self._search(batch, constrain, require, recorder, probe)
+        rows = list(batches_of_like_length([len(source) for source in sources], search.batch_tokens))
+        batches = [_Batch([sources[i] for i in some], search, n_best, seed + some[0], no_repeat) for some in rows]
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        for some, hypotheses in zip(rows, self._search_all(batches), strict=True):
+            for index, candidates in zip(some, hypotheses, strict=True):
+                found[index] = candidates
+        return found
+
+    def _search_all(self, batches: Sequence[_Batch]) -> Iterator[list[list[Hypothesis]]]:
+        """Here, until what is left is worth starting others for; then there."""
+        processes = torch.get_num_threads() if self.device.type == "cpu" else 1
+        began = time.monotonic()
+        for done, batch in enumerate(batches):
+            left = len(batches) - done
+            takes = (time.monotonic() - began) / done * left if done else 0.0
+            if self._crew is None and processes > 1 and takes > SECONDS_WORTH_SHARING:
+                self._crew = Crew(functools.partial(_search_elsewhere, self.models, self.tokenizer), processes)
+                weakref.finalize(self, self._crew.close)
+            if self._crew is not None and left > 1:
+                yield from self._crew.map(batches[done:])
+                return
+            yield self._search(batch)
+
+    @torch.inference_mode()
+    def _search(
+        self,
+        batch: _Batch,
+        constrain: Constrain | None = None,
+        require: Sequence[Requirement] | None = None,
+        recorder: Recorder | None = None,
+        probe: Probe | None = None,
+    ) -> list[list[Hypothesis]]:
+        sources, search, n_best, seed, no_repeat = batch
+        if no_repeat:
+            blocked = no_repeats(no_repeat, self.tokenizer.vocab_size, self.tokenizer.eos_id)
+            constrain = all_of(constrain, blocked) if constrain else blocked
+        for model in self.models:
+            model.eval()
+        ids, mask = self._source_batch(sources)
+        states: _States | Prefixes
+        if probe is not None and any(change.overrides or change.drop_mask for change in probe.interventions.values()):
+            memories = tuple(model.encode(ids, mask, probe) for model in self.models)
+            states = Prefixes(tuple(self.models), memories, mask, ids.new_empty(len(sources), 1, 0), probe)
+        else:
+            states = _States(tuple(model.start(ids, mask, probe) for model in self.models), self.device)
+
+        def step(last_ids: Tensor, states: _States | Prefixes) -> tuple[Tensor, _States | Prefixes]:
+            last_ids = last_ids.to(self.device)
+            if isinstance(states, Prefixes):
+                logits, states = states.step(last_ids)
+                return _mean_log_probabilities(logits), states
+            logits = [model.step(last_ids, state) for model, state in zip(self.models, states.members, strict=True)]
+            return _mean_log_probabilities(logits), states
+
+        max_lengths = [len(source) + search.max_extra_length for source in sources]
+        beam = max(search.beam, n_best)
+        if require is not None:
+            if search.sampling:
+                raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
+            missing = [requirement.missing(requirement.start) for requirement in require]
+            max_lengths = [most + needed for most, needed in zip(max_lengths, missing, strict=True)]
+            # The beam is shared out among rows that lack more and less.
+            beam = min(MOST_SHARED, beam * (1 + max(missing)))
+        start_id, eos_id = self.tokenizer.bos_id, self.tokenizer.eos_id
+        if search.sampling:
+            return sample(
+                step,
+                states,
+                start_id=start_id,
+                eos_id=eos_id,
+                max_lengths=max_lengths,
+                num_samples=n_best,
+                generator=torch.Generator().manual_seed(seed),
+                temperature=search.temperature,
+                top_k=search.top_k or None,
+                top_p=search.top_p,
+                constrain=constrain,
+                recorder=recorder,
+            )
+        length_penalty = paper_length_penalty(search.alpha)
+        if beam == 1:
+            return greedy_search(
+                step,
+                states,
+                start_id=start_id,
+                eos_id=eos_id,
+                max_lengths=max_lengths,
+                length_penalty=length_penalty,
+                constrain=constrain,
+                recorder=recorder,
+            )
+        return beam_search(
+            step,
+            states,
+            start_id=start_id,
+            eos_id=eos_id,
+            max_lengths=max_lengths,
+            beam=beam,
+            length_penalty=length_penalty,
+            n_best=n_best,
+            stop=search.stop,
+            constrain=constrain,
+            require=require,
+            recorder=recorder,
+        )
+
+    def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
+        """By teacher forcing: what beam search adds up token by token."""
+        lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
+        found: list[list[float]] = [[] for _ in sources]
+        for rows in batches_of_like_length(lengths, SCORED_TOKENS):
+            scored = self._score([sources[i] for i in rows], [targets[i] for i in rows])
+            for index, log_probs in zip(rows, scored, strict=True):
+                found[index] = log_probs
+        return found
+
+    @torch.inference_mode()
+    def _score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
+        for model in self.models:
+            model.eval()
+        ids, mask = self._source_batch(sources)
+        fed, _ = pad([[self.tokenizer.bos_id, *target] for target in targets], self.tokenizer.pad_id)
+        fed = fed.to(self.device)
+        log_probs = _mean_log_probabilities([model(ids, fed, mask) for model in self.models])  # (B, T, V)
+        labels, _ = pad([[*target, self.tokenizer.eos_id] for target in targets], self.tokenizer.pad_id)
+        picked = log_probs.gather(2, labels.to(self.device)[:, :, None]).squeeze(2).tolist()
+        return [row[: len(target) + 1] for row, target in zip(picked, targets, strict=True)]
+
+    def _source_batch(self, sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor | None]:
+        ids, mask = pad([[*source, self.tokenizer.eos_id] for source in sources], self.tokenizer.pad_id)
+        return ids.to(self.device), None if mask is None else mask.to(self.device)
+
+
+def _search_elsewhere(models: Sequence[Transformer], tokenizer: Tokenizer, batch: _Batch) -> list[list[Hypothesis]]:
+    """In a process that was started for it, whose torch has one thread."""
+    return ReferenceEngine(models, tokenizer).translate(*batch[:4], no_repeat=batch.no_repeat)
+
+
+def _mean_log_probabilities(logits: Sequence[Tensor]) -> Tensor:
+    """An ensemble's distribution is the mean of its members' probabilities."""
+    if len(logits) == 1:
+        return logits[0].float().log_softmax(dim=-1)
+    stacked = torch.stack([member.float().log_softmax(dim=-1) for member in logits])
+    return stacked.logsumexp(dim=0) - math.log(len(logits))

@@ -1,0 +1,227 @@
+"""Required words as an automaton over token ids: how far an output is, what would bring it further, whether it may end.
+
+A form can be spelt in tokens in more than one way: with the space before it, or without one after a bracket or an
+apostrophe. After its last token the word must be over, or it was another word: "Haus" is not in "Hausboot". Which
+occurrence counts for which requirement need not be decided early: a state is the set of all readings of the prefix.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dragoman.data.glossary import Required, capitalised, is_spaceless, is_word_character
+from dragoman.data.tokenizer import Tokenizer
+
+_SENTENCE_ENDS = ".!?…:"
+_CLOSING = ".,;:!?…)]}»”%"
+
+
+class Spelling(NamedTuple):
+    ids: tuple[int, ...]
+    after_any: bool  # False: only where no word is under way
+    sentence_start: bool  # only where a sentence may begin
+    whole: bool  # the word must be over after it
+
+
+class Reading(NamedTuple):
+    """`left[i]`: how often the i-th requirement is still to be met; `under_way`: (requirement, spelling, tokens)."""
+
+    left: tuple[int, ...]
+    under_way: tuple[int, int, int] | None
+
+
+class Progress(NamedTuple):
+    last: int | None  # token
+    readings: frozenset[Reading]
+
+
+@dataclass(frozen=True)
+class Borders:
+    """What is to be known of the vocabulary's pieces: where a word is over, and where one may begin."""
+
+    over_before: tuple[bool, ...]  # a word that comes before this piece is over
+    open_after: tuple[bool, ...]  # a word without a space may begin after this piece
+    sentence_after: tuple[bool, ...]
+    space_after: tuple[bool, ...]  # there a word belongs behind a space, though it would count without one
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> "Borders":
+        pieces = [tokenizer.piece(index) for index in range(tokenizer.vocab_size)]
+        plain = [_text_of(piece) for piece in pieces]
+        return cls(
+            tuple(bool(piece) and not is_word_character(piece[0]) for piece in plain),
+            tuple(bool(piece) and not is_word_character(piece[-1]) for piece in plain),
+            tuple(bool(piece) and piece[-1] in _SENTENCE_ENDS for piece in plain),
+            tuple(bool(piece) and piece[-1] in _CLOSING for piece in plain),
+        )
+
+
+class Phrases:
+    """What one output must hold. Immutable; states are handed in and out."""
+
+    def __init__(self, required: Sequence[Required], tokenizer: Tokenizer, borders: Borders) -> None:
+        counts: dict[Required, int] = {}
+        for term in required:
+            counts[term] = counts.get(term, 0) + 1
+        self._borders = borders
+        self._eos = tokenizer.eos_id
+        self._spellings = [spellings(term, tokenizer) for term in counts]
+        # Of those that can stand anywhere; where there is none, something must come before it.
+        self._shortest = [
+            min(len(s.ids) + 2 * (s.sentence_start or not s.after_any) for s in some) for some in self._spellings
+        ]
+        self.start = Progress(None, frozenset({Reading(tuple(counts.values()), None)}))
+        # What was said before: a search asks the same for every row and step.
+        self._advanced: dict[tuple[Progress, int], Progress] = {}
+        self._missing: dict[Progress, int] = {}
+        self._wanted: dict[Progress, frozenset[int]] = {}
+        self._missing_after: dict[tuple[Progress, bool], int] = {}
+
+    @property
+    def tokens(self) -> int:
+        """So many tokens are enough for all that is required."""
+        return self.missing(self.start)
+
+    def missing(self, progress: Progress) -> int:
+        """So many tokens at least are still needed; at 0 the output may end."""
+        if progress not in self._missing:
+            self._missing[progress] = min(map(self._needed, progress.readings))
+        return self._missing[progress]
+
+    def missing_after(self, progress: Progress, token: int) -> int:
+        if token in self.wanted(progress):
+            return self.missing(self.advance(progress, token))
+        # Of all other tokens it only matters whether a word is over before them.
+        key = (progress, self._borders.over_before[token])
+        if key not in self._missing_after:
+            self._missing_after[key] = self.missing(self.advance(progress, token))
+        return self._missing_after[key]
+
+    def wanted(self, progress: Progress) -> frozenset[int]:
+        """Tokens that bring a requirement further."""
+        if progress not in self._wanted:
+            self._wanted[progress] = frozenset(self._further_tokens(progress))
+        return self._wanted[progress]
+
+    def _further_tokens(self, progress: Progress) -> set[int]:
+        found: set[int] = set()
+        for left, under_way in progress.readings:
+            if under_way is not None:
+                term, spelling, depth = under_way
+                ids = self._spellings[term][spelling].ids
+                if depth < len(ids):
+                    found.add(ids[depth])
+                    continue
+                left = _one_less(left, term)
+            found |= {
+                spelling.ids[0]
+                for term, count in enumerate(left)
+                if count
+                for spelling in self._spellings[term]
+                if self._may_begin(spelling, progress.last) and not self._runs_on(term, spelling, progress.last)
+            }
+        return found
+
+    def _runs_on(self, term: int, spelling: Spelling, last: int | None) -> bool:
+        """Whether it would follow a full stop without a space, and can be had with one as soon. Where it stands so it
+        is read, but nobody asks for it."""
+        if last is None or not self._borders.space_after[last] or spelling.after_any or spelling.sentence_start:
+            return False
+        return any(other.after_any and len(other.ids) <= len(spelling.ids) + 2 for other in self._spellings[term])
+
+    def advance(self, progress: Progress, token: int) -> Progress:
+        key = (progress, token)
+        if key not in self._advanced:
+            readings = {new for reading in progress.readings for new in self._read(reading, progress.last, token)}
+            self._advanced[key] = Progress(token, frozenset(_best(readings)))
+        return self._advanced[key]
+
+    def _read(self, reading: Reading, last: int | None, token: int) -> Iterable[Reading]:
+        left, under_way = reading
+        if under_way is not None:
+            term, number, depth = under_way
+            spelling = self._spellings[term][number]
+            if depth < len(spelling.ids):
+                if spelling.ids[depth] == token:
+                    yield self._further(left, term, number, depth + 1)
+                return
+            if token != self._eos and not self._borders.over_before[token]:
+                return  # it was the beginning of a longer word
+            left = _one_less(left, term)
+        yield Reading(left, None)
+        for term, count in enumerate(left):
+            if count:
+                for number, spelling in enumerate(self._spellings[term]):
+                    if spelling.ids[0] == token and self._may_begin(spelling, last):
+                        yield self._further(left, term, number, 1)
+
+    def _further(self, left: tuple[int, ...], term: int, number: int, depth: int) -> Reading:
+        spelling = self._spellings[term][number]
+        if depth == len(spelling.ids) and not spelling.whole:
+            return Reading(_one_less(left, term), None)
+        return Reading(left, (term, number, depth))
+
+    def _may_begin(self, spelling: Spelling, last: int | None) -> bool:
+        if spelling.sentence_start:
+            return last is None or self._borders.sentence_after[last]
+        return spelling.after_any or last is None or self._borders.open_after[last]
+
+    def _needed(self, reading: Reading) -> int:
+        left, under_way = reading
+        needed = sum(count * length for count, length in zip(left, self._shortest, strict=True))
+        if under_way is None:
+            return needed
+        term, number, depth = under_way
+        return needed - self._shortest[term] + len(self._spellings[term][number].ids) - depth
+
+
+def spellings(term: Required, tokenizer: Tokenizer) -> list[Spelling]:
+    """Every way in which the forms are written in tokens."""
+    found: dict[tuple[int, ...], Spelling] = {}
+    for form in term.forms:
+        whole = not is_spaceless(form[-1])
+        for said, sentence_start in ((form, False), (capitalised(form), True)):
+            ids = tuple(tokenizer.encode(said))
+            spaced = tokenizer.piece(ids[0]).startswith("▁")
+            found.setdefault(ids, Spelling(ids, spaced or is_spaceless(said[0]), sentence_start, whole))
+            if spaced and not sentence_start and (bare := _without_space(said, tokenizer)):
+                found.setdefault(bare, Spelling(bare, is_spaceless(said[0]), False, whole))
+    return list(found.values())
+
+
+def _without_space(form: str, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """As it is written after a bracket; nothing if bracket and form share a token."""
+    ids = tokenizer.encode(f"({form}")
+    for count in range(1, len(ids)):
+        if tokenizer.decode(ids[:count]) == "(":
+            bare = ids[count:]
+            return tuple(bare) if tokenizer.decode(ids) == f"({form}" else ()
+    return ()
+
+
+def _text_of(piece: str) -> str:
+    """Nothing of a special symbol, nor of a byte that may be part of a letter: a word neither ends nor begins there."""
+    if len(piece) > 2 and piece.startswith("<") and piece.endswith(">"):
+        byte = int(piece[1:-1], 16) if re.fullmatch("<0x[0-9A-F]{2}>", piece) else 128
+        return chr(byte) if byte < 128 else ""
+    return piece
+
+
+def _one_less(left: tuple[int, ...], term: int) -> tuple[int, ...]:
+    return (*left[:term], left[term] - 1, *left[term + 1 :])
+
+
+def _best(readings: set[Reading]) -> Iterable[Reading]:
+    """Without those to which another is equal or better in everything."""
+    return [
+        one
+        for one in readings
+        if not any(
+            other is not one
+            and other.under_way == one.under_way
+            and other.left != one.left
+            and all(a <= b for a, b in zip(other.left, one.left, strict=True))
+            for other in readings
+        )
+    ]

@@ -1,0 +1,124 @@
+"""LanguageModel: the decoder alone. To the engine it is a translator from nothing, so all of its search is there."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from dragoman.config import SearchConfig
+from dragoman.data.tokenizer import Tokenizer, load_tokenizer
+from dragoman.decoding.beam_search import BeamStep, forced_prefix
+from dragoman.decoding.engines import batches_of_like_length
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.errors import DataError, UsageError
+from dragoman.model.checkpoint import load_model
+from dragoman.run_directory import RunDirectory, require_task
+from dragoman.translation.translator import with_changes
+
+_TO_COME = "\ufffd"  # a character whose last bytes are not there yet
+
+
+@dataclass(frozen=True)
+class Continued:
+    """A text that the model wrote, the prompt in front; `finished`: it ended by itself."""
+
+    text: str
+    log_probability: float  # of what follows the prompt, the end included
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How well a model foresees a text. Every line ends: its end symbol is one token, its newline one byte."""
+
+    lines: int
+    tokens: int
+    bytes: int
+    nll: float  # of the whole text, in nats
+
+    @property
+    def perplexity(self) -> float:
+        return math.exp(self.nll / self.tokens)
+
+    @property
+    def bits_per_byte(self) -> float:
+        """What can be compared between models of different vocabularies."""
+        return self.nll / math.log(2) / self.bytes
+
+
+class LanguageModel:
+    """A trained run, or several with one vocabulary as an ensemble."""
+
+    def __init__(self, engine: ReferenceEngine, tokenizer: Tokenizer, search: SearchConfig) -> None:
+        self.engine = engine
+        self.tokenizer = tokenizer
+        self.search = search
+
+    @classmethod
+    def load(cls, *runs: str | Path, checkpoint: str | None = None, **search: float) -> Self:
+        """`LanguageModel.load("runs/lm", temperature=0.8)`: the run's own settings, with these in their place."""
+        if not runs:
+            raise UsageError("LanguageModel.load() needs at least one run directory")
+        directories = [RunDirectory.open(run) for run in runs]
+        for run in directories:
+            require_task(run, "continue")
+        tokenizer = load_tokenizer(directories[0].path)
+        for run in directories[1:]:
+            if load_tokenizer(run.path).digest != tokenizer.digest:
+                raise DataError(f"{run.path}: its vocabulary differs from that of {directories[0].path}; the members "
+                                f"of an ensemble share one")  # fmt: skip
+        engine = ReferenceEngine([load_model(run, checkpoint) for run in directories], tokenizer)
+        return cls(engine, tokenizer, with_changes(directories[0].read_config().search, **search))
+
+    def generate(
+        self, prompt: str = "", count: int = 1, seed: int = 0, stream: Callable[[str], None] | None = None
+    ) -> list[Continued]:
+        """`count` texts that begin with the prompt. `stream` is given the first of them piece by piece as it comes."""
+        if stream is not None and not self.search.sampling and self.search.beam > 1:
+            raise UsageError(
+                f"beam {self.search.beam}: a beam changes its mind, so its text cannot be streamed; use beam 1"
+            )
+        prompt = prompt.rstrip()  # a space belongs to the token after it
+        begun = self.tokenizer.encode(prompt) if prompt else []
+        room = self.search.max_extra_length
+        search = with_changes(self.search, max_extra_length=len(begun) + room)
+        written: list[int] = []
+        shown = ""
+
+        def follow(step: BeamStep) -> None:
+            nonlocal shown
+            drawn = step.candidates[0]
+            if stream is None or drawn.fate == "finished" or step.position != len(written):
+                return
+            written.append(drawn.token)
+            text = self.tokenizer.decode(written)
+            if not text.endswith(_TO_COME):
+                stream(text[len(shown) :])
+                shown = text
+
+        [drawn] = self.engine.translate(
+            [[]], search, n_best=count, seed=seed, constrain=forced_prefix([begun]), recorder=follow
+        )
+        texts = self.tokenizer.decode_batch([hypothesis.ids for hypothesis in drawn])
+        if stream is not None and texts:
+            stream(texts[0][len(shown) :])
+        return [
+            Continued(text, sum((one.token_log_probabilities or ())[len(begun) :]), one.finished)
+            for text, one in zip(texts, drawn, strict=True)
+        ]
+
+    def score(self, lines: Sequence[str]) -> Iterator[tuple[int, list[float]]]:
+        """Each line's number and the log-probabilities of its tokens, the end symbol's last; longest lines first."""
+        ids = self.tokenizer.encode_batch(lines)
+        for batch in batches_of_like_length([len(line) for line in ids], self.search.batch_tokens):
+            scores = self.engine.score([[] for _ in batch], [ids[number] for number in batch])
+            yield from zip(batch, scores, strict=True)
+
+    def fit(self, lines: Sequence[str]) -> Fit:
+        if not lines:
+            raise DataError("no lines to evaluate; give a text with one sentence a line")
+        found = [log_probs for _, log_probs in self.score(lines)]
+        tokens = sum(map(len, found))
+        size = sum(len(line.encode()) + 1 for line in lines)
+        return Fit(len(lines), tokens, size, -math.fsum(map(math.fsum, found)))

@@ -1,0 +1,163 @@
+"""A document of any length, file to file: a journal of finished sentences beside the output, so that the same command
+goes on after a stop.
+
+The document is read three times, each time in constant memory: to count its sentences, to translate them into the
+journal, and to write the output from the two. The journal's first line says what it is the work of; another document,
+model or setting begins again.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from dragoman.documents.flow import Flow, Sentence
+from dragoman.documents.formats import Format, pieces_of, rewrite
+from dragoman.documents.pipeline import WINDOW, sentences_in, translated, written
+from dragoman.documents.report import Listed, Report, as_json_line
+from dragoman.documents.sentence_translator import RunInterpreter
+from dragoman.documents.settings import DEFAULTS, FormatSettings
+from dragoman.documents.tagged_sentences import Said
+from dragoman.errors import DataError, DragomanError, UsageError
+from dragoman.run_directory import replacing, sha256
+from dragoman.translation.file import Meter, alone, to_disk
+
+
+def translate_document(
+    interpreter: RunInterpreter,
+    source: Path,
+    output: Path,
+    kind: Format,
+    *,
+    identity: Sequence[object],
+    report_path: Path | None = None,
+    say: Callable[[str], None],
+    settings: FormatSettings = DEFAULTS,
+    window: int = WINDOW,
+) -> Report:
+    """`identity`: all that the output depends on beside the document, this window and the search settings."""
+    _check(source, output)
+    name = str(source)
+
+    def found() -> Iterator[tuple[Flow, Sentence]]:
+        return sentences_in(pieces_of(lambda: source.open("rb"), kind, name, settings), interpreter)
+
+    total = sum(1 for _ in found())
+    search = dataclasses.asdict(interpreter.translator.search)
+    asked = [search, settings.protect, settings.fuzzy, settings.target, kind, window, interpreter.language]
+    everything = [*asked, sha256(source), *map(str, identity)]
+    fingerprint = hashlib.sha256(json.dumps(everything).encode()).hexdigest()
+    journal = output.with_name(output.name + ".journal")
+    with alone(journal) as file:
+        done = _where_it_stopped(file, fingerprint)
+        if done:
+            say(f"{output}: going on after sentence {done:,}")
+        meter = Meter(total, done, say, "sentences")
+        rest = islice(found(), done, None)
+        try:
+            for answers in translated(rest, interpreter, window):
+                file.write("".join(f"{_to_line(said)}\n" for said in answers).encode())
+                to_disk(file)
+                done += len(answers)
+                meter.show(done)
+        except OSError as error:
+            raise DragomanError(
+                f"{journal}: cannot be written ({error.strerror}); the same command goes on after sentence {done:,}"
+            ) from None
+        finally:
+            meter.close()
+        with _listing(report_path) as list_one:
+            report = Report(list_one)
+            with replacing(output) as temporary, temporary.open("wb") as stream:
+                answers_again = _read(journal)
+                rewrite(
+                    lambda: source.open("rb"),
+                    kind,
+                    name,
+                    stream,
+                    lambda parts: written(parts, answers_again, interpreter, report),
+                    settings,
+                )
+            if report_path is not None:
+                list_one.summary = {"document": name, "output": str(output), "format": kind} | report.to_dict()
+    journal.unlink(missing_ok=True)
+    for missing in settings.not_met:
+        say(f"{source}: no style, font, class or tag {missing!r} in it; nothing was protected by that name")
+    return report
+
+
+def _check(source: Path, output: Path) -> None:
+    if not source.is_file():
+        raise DataError(f"{source}: no such file; check the path")
+    if output.is_dir():
+        raise UsageError(f"--out {output}: a directory; name a file")
+    if output.exists() and output.samefile(source):
+        raise UsageError(f"--out {output}: the document itself; name another file")
+    if not output.parent.is_dir():
+        raise UsageError(f"--out {output}: no directory {output.parent}; make it first")
+
+
+class _Lister:
+    """Writes what is listed as it comes, and the counts after it."""
+
+    def __init__(self, stream: BinaryIO | None) -> None:
+        self.stream = stream
+        self.first = True
+        self.summary: dict[str, object] = {}
+
+    def __call__(self, listed: Listed) -> None:
+        if self.stream is not None:
+            self.stream.write(f"{'' if self.first else ','}\n  {as_json_line(listed)}".encode())
+            self.first = False
+
+
+@contextlib.contextmanager
+def _listing(path: Path | None) -> Iterator[_Lister]:
+    if path is None:
+        yield _Lister(None)
+        return
+    with replacing(path) as temporary, temporary.open("wb") as stream:
+        stream.write(b'{"sentences_listed": [')
+        lister = _Lister(stream)
+        yield lister
+        rest = json.dumps(lister.summary, ensure_ascii=False)[1:]
+        stream.write(f"{'' if lister.first else chr(10)}],\n{rest}\n".encode())
+
+
+def _to_line(said: Said) -> str:
+    return json.dumps([said.how, said.items, said.notes], ensure_ascii=False)
+
+
+def _read(journal: Path) -> Iterator[Said]:
+    with journal.open("rb") as lines:
+        next(lines)
+        for line in lines:
+            how, items, notes = json.loads(line)
+            yield Said(tuple(items), how, tuple(notes))
+
+
+def _where_it_stopped(file: BinaryIO, fingerprint: str) -> int:
+    """How many sentences are whole of the same work; all after them is cut off, and all of another work."""
+    file.seek(0)
+    head = (json.dumps({"fingerprint": fingerprint}) + "\n").encode()
+    if file.readline() != head:
+        file.truncate(0)
+        file.write(head)
+        to_disk(file)
+        return 0
+    done, end = 0, len(head)
+    for line in file:
+        try:
+            _how, _items, _notes = json.loads(line)
+        except (ValueError, TypeError):
+            break
+        if not line.endswith(b"\n"):
+            break
+        done, end = done + 1, end + len(line)
+    file.truncate(end)
+    file.seek(end)
+    return done

@@ -1,0 +1,110 @@
+"""What a document needs of a translator: sentences translated, words aligned. No torch until asked."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self
+
+from dragoman.data.glossary import Requirements
+from dragoman.decoding.engines import ComputeType, EngineName
+from dragoman.translation.confidence import require_calibration
+from dragoman.translation.result import Candidate, SourceSentence, Translation
+from dragoman.translation.translator import Translator
+
+if TYPE_CHECKING:
+    from dragoman.inspection.explain import Alignment, Explainer
+
+
+class Interpreter(Protocol):
+    @property
+    def language(self) -> str | None:
+        """Code of the source language, where it is known."""
+        ...
+
+    @property
+    def min_confidence(self) -> float | None:
+        """What is less sure than this is left as it was, after `mark`. None: nothing is left for that."""
+        ...
+
+    @property
+    def mark(self) -> str: ...
+
+    def fits(self, text: str) -> bool:
+        """Whether a sentence is short enough to be translated as one."""
+        ...
+
+    def translate(self, sentences: Sequence[SourceSentence]) -> list[Translation]:
+        """Of each sentence its translation, with what must come through in it, or the sentence itself."""
+        ...
+
+    def align(self, text: str, candidate: Candidate) -> "Alignment | None":
+        """Which words belong together; None: this model does not say."""
+        ...
+
+
+class RunInterpreter:
+    """A run as an interpreter. The engine that knows constraints and alignment is loaded when it is first needed."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        load_explainer: "Callable[[], Explainer | None]",
+        rules: Requirements | None = None,
+        language: str | None = None,
+        min_confidence: float | None = None,
+        mark: str = "",
+    ) -> None:
+        self.translator = translator
+        self.language = language
+        self.min_confidence, self.mark = min_confidence, mark
+        self.rules = rules
+        self._load_explainer = load_explainer
+        self._explainers: list[Explainer | None] = []
+
+    @classmethod
+    def load(
+        cls,
+        run: Path,
+        *,
+        engine: EngineName = "auto",
+        compute_type: ComputeType | None = None,
+        rules: Requirements | None = None,
+        language: str | None = None,
+        to: str | None = None,
+        min_confidence: float | None = None,
+        mark: str = "",
+        **search: float,
+    ) -> Self:
+        translator = Translator.load(
+            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, to=to, **search
+        )
+        if min_confidence is not None:
+            require_calibration(translator.calibration, run)
+        return cls(translator, lambda: explainer_of(translator, run), rules, language, min_confidence, mark)
+
+    def fits(self, text: str) -> bool:
+        return self.translator.fits(text)
+
+    def translate(self, sentences: Sequence[SourceSentence]) -> list[Translation]:
+        return self.translator.translate_sentences(
+            sentences, scores=False, required=self.rules, rate=self.min_confidence is not None
+        )
+
+    def align(self, text: str, candidate: Candidate) -> "Alignment | None":
+        if not self._explainers:
+            self._explainers.append(self._load_explainer())
+        explainer = self._explainers[0]
+        return None if explainer is None else explainer.align(text, candidate.tokens)
+
+
+def explainer_of(translator: Translator, run: Path) -> "Explainer | None":
+    """One with the weights that the translator has loaded already, where they are of a kind that aligns."""
+    from dragoman.data.dataset import validation_pairs
+    from dragoman.inspection.explain import CALIBRATION_SENTENCES, Explainer
+    from dragoman.model.transformer import Transformer
+
+    if translator.tag:  # the tag would be one of the source's words, and all others one further
+        return None
+    reference = translator.reference
+    if len(reference.models) != 1 or not isinstance(reference.models[0], Transformer):
+        return None
+    return Explainer(reference, translator.search, validation_pairs(run, CALIBRATION_SENTENCES))

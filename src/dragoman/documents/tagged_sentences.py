@@ -1,0 +1,121 @@
+"""Sentences of a document translated with their tags: the translator keeps what must come through, this the marks.
+
+Marks are placed by attention; where they cannot be, the sentence is translated between them, piece by piece; where even
+that fails the source stays. Which way a sentence went is told with it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dragoman.documents.flow import Flow, Item, Sentence, untranslated
+from dragoman.documents.sentence_translator import Interpreter
+from dragoman.documents.tag_placement import place_marks, places_in, without_alignment
+from dragoman.translation.defects import far_too_long
+from dragoman.translation.fallbacks import losses_of, stretches, translate_stretches
+from dragoman.translation.masking import Masked
+from dragoman.translation.result import Candidate, How, SourceSentence, Translation
+
+
+@dataclass(frozen=True)
+class Said:
+    """What became of a sentence."""
+
+    items: tuple[Item, ...]
+    how: How
+    notes: tuple[str, ...]  # what was wrong with the translations that were not taken, and with this one
+
+
+def translate_sentences(batch: Sequence[tuple[Flow, Sentence]], interpreter: Interpreter) -> list[Said]:
+    """One answer for each, in order. Each different sentence is translated once."""
+    asked = [_asked(sentence) for _, sentence in batch]
+    different = list(dict.fromkeys(asked))
+    found = dict(zip(different, interpreter.translate(different), strict=True))
+    return [
+        _finish(flow, sentence, found[one], interpreter) for (flow, sentence), one in zip(batch, asked, strict=True)
+    ]
+
+
+def _finish(flow: Flow, sentence: Sentence, translation: Translation, interpreter: Interpreter) -> Said:
+    # What the translator itself finds wrong (a loop, a copy) it has tried to mend already: it is said, no more.
+    faults = (fault for fault in translation.faults if fault != "lost" and fault not in translation.notes)
+    notes = (*translation.notes, *faults)
+    if why := _why_left(translation, interpreter.min_confidence):
+        return Said((interpreter.mark, *untranslated(flow, sentence)), "source", why)
+    if translation.how == "source" or translation.text == sentence.text:
+        return Said(tuple(untranslated(flow, sentence)), translation.how, notes)
+    if translation.how != "pieces" or not sentence.marks:
+        mask, candidate = translation.stand_in or (None, translation.candidates[0])
+        items, remarks = _placed(flow, _masked_sentence(sentence, mask), candidate, interpreter)
+        notes += remarks
+        if items is not None:
+            return Said(_unmasked(items, mask), translation.how, notes)
+    pieces = _in_pieces(flow, sentence, interpreter)
+    said = "".join(item for item in pieces if isinstance(item, str))
+    if said == sentence.text:
+        return Said(tuple(untranslated(flow, sentence)), "pieces", notes)
+    if said.strip() and not far_too_long(sentence.text, said) and not losses_of(_asked(sentence), said).grave:
+        return Said(tuple(pieces), "pieces", notes)
+    return Said(tuple(untranslated(flow, sentence)), "source", notes)
+
+
+def _asked(sentence: Sentence) -> SourceSentence:
+    return SourceSentence(sentence.text, sentence.kept)
+
+
+def _why_left(translation: Translation, min_confidence: float | None) -> tuple[str, ...]:
+    if min_confidence is None or not translation.is_doubtful(min_confidence):
+        return ()
+    sure = () if translation.confidence is None else (f"confidence {translation.confidence:.2f}",)
+    return (*sure, *translation.faults)
+
+
+def _masked_sentence(sentence: Sentence, mask: Masked | None) -> Sentence:
+    """The sentence as it was translated, with stand-ins in it."""
+    if mask is None:
+        return sentence
+    origin = tuple(sentence.origin[place] for place in mask.origins())
+    return replace(sentence, text=mask.text, origin=origin, kept=mask.words)
+
+
+def _unmasked(items: Sequence[Item], mask: Masked | None) -> tuple[Item, ...]:
+    if mask is None:
+        return tuple(items)
+    return tuple(mask.unmasked(item) if isinstance(item, str) else item for item in items)
+
+
+def _placed(
+    flow: Flow, sentence: Sentence, candidate: Candidate, interpreter: Interpreter
+) -> tuple[tuple[Item, ...] | None, tuple[str, ...]]:
+    if not sentence.marks:
+        return (candidate.text,), ()
+    alignment = interpreter.align(sentence.text, candidate)
+    notes: tuple[str, ...] = ()
+    if alignment is None or not alignment.target_words:  # a person's own words have no tokens
+        words = without_alignment(sentence, candidate.text)
+        notes = ("tags placed by the order of the words: no alignment",)
+        placed = place_marks(flow, sentence, candidate.text, *words)
+    else:
+        placed = place_marks(
+            flow, sentence, candidate.text, alignment.source_words, alignment.target_words, alignment.weights
+        )
+    if placed is None:
+        return None, ("too few words to divide",)
+    if placed.empty:
+        notes += (f"{placed.empty} tags hold no words",)
+    return placed.items, notes
+
+
+def _in_pieces(flow: Flow, sentence: Sentence, interpreter: Interpreter) -> list[Item]:
+    """Translated between the marks and between what must stay, in the order of the source."""
+    place = places_in(sentence)
+    marks: dict[int, list[Item]] = {}
+    for number in sentence.marks:
+        marks.setdefault(place(flow.marks[number].at), []).append(number)
+    parts = stretches(_asked(sentence), marks)
+    texts, _ = translate_stretches(
+        parts, lambda wanted: interpreter.translate([SourceSentence(text) for text in wanted])
+    )
+    items: list[Item] = []
+    for part, text in zip(parts, texts, strict=True):
+        items += [*marks.get(part.start, ()), text]
+    return [*items, *marks.get(len(sentence.text), ())]

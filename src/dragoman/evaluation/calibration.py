@@ -1,0 +1,36 @@
+"""A run's confidences, learned from sentences with references and kept in its directory."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman.decoding.engines.ct2_cache import digest_of
+from dragoman.errors import DataError
+from dragoman.evaluation.metrics import References
+from dragoman.run_directory import RunDirectory
+from dragoman.translation import confidence
+from dragoman.translation.translator import Translator
+
+
+def calibrate_run(
+    run: str | Path,
+    sources: Sequence[str],
+    references: References,
+    good: float = confidence.GOOD,
+    to: str | None = None,
+) -> confidence.Report:
+    """From then on its translations come with their confidence. `good`: the chrF from which on a sentence is good."""
+    if len(sources) != len(references):
+        raise DataError(
+            f"{len(sources)} sentences to calibrate with, but references for {len(references)}; both must be aligned"
+        )
+    translator = Translator.load(run, to=to)
+    seen = [(e, some) for e, some in zip(translator.evidence(sources), references, strict=True) if e is not None]
+    directory = RunDirectory.open(run)
+    report = confidence.calibrate(
+        [evidence for evidence, _ in seen],
+        [some for _, some in seen],
+        digest_of(directory, translator.tokenizer),
+        good,
+    )
+    report.calibration.save(directory)
+    return report

@@ -1,0 +1,149 @@
+"""`dragoman export`: a run in the form of another program, whole or not there. And `import`: the other way."""
+
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import copy, copytree
+from typing import Literal
+
+from dragoman.data.language_codes import checked_code, language_name, languages_of
+from dragoman.data.tokenizer import Tokenizer, load_tokenizer
+from dragoman.decoding.engines import ComputeType
+from dragoman.decoding.engines.ct2_cache import digest_of
+from dragoman.decoding.engines.ct2_convert import convert
+from dragoman.errors import DataError, UsageError
+from dragoman.run_directory import RunDirectory, replacing, require_task, write_atomically
+
+Form = Literal["ctranslate2", "argos", "marian-hf", "onnx"]
+
+POSITIONS = 1024  # the longest sequence that the exported model takes
+
+
+def export(
+    run: str | Path,
+    to: Form,
+    out: str | Path | None = None,
+    *,
+    languages: tuple[str, str] | None = None,
+    compute_type: ComputeType = "float32",
+) -> Path:
+    """Write a run in the form of another program; the path of what was written.
+
+    `languages` (source, target) are needed by `argos` alone, where the run does not say them itself; `compute_type`
+    is for the two that CTranslate2 reads.
+    """
+    directory = RunDirectory.open(run)
+    require_task(directory, "translate")
+    tokenizer = load_tokenizer(directory.path)
+    if compute_type != "float32" and to not in ("ctranslate2", "argos"):
+        raise UsageError(f"export: {compute_type} is for ctranslate2 and argos; {to} is float32, so leave it out")
+    match to:
+        case "argos":
+            return _export_argos(directory, tokenizer, out, languages, compute_type)
+        case "ctranslate2":
+            with _directory(directory, to, out) as (temporary, path):
+                _copy_converted(directory, tokenizer, compute_type, temporary)
+                copy(directory.tokenizer_path, temporary / "tokenizer.model")
+        case "marian-hf":
+            from dragoman.export.marian import write_marian
+
+            with _directory(directory, to, out) as (temporary, path):
+                temporary.mkdir()
+                write_marian(directory, tokenizer, temporary)
+        case "onnx":
+            from dragoman.export.onnx import write_onnx
+
+            with _directory(directory, to, out) as (temporary, path):
+                temporary.mkdir()
+                write_onnx(directory, tokenizer, temporary)
+        case _:
+            raise UsageError(f"export: form {to!r}; allowed: ctranslate2, argos, marian-hf, onnx")
+    return path
+
+
+@contextmanager
+def _directory(run: RunDirectory, to: str, out: str | Path | None) -> Iterator[tuple[Path, Path]]:
+    """A temporary name for a directory, and the name that it gets when it is complete."""
+    path = Path(out) if out is not None else run.path.with_name(f"{run.path.name}-{to}")
+    require_new(path)
+    with replacing(path) as temporary:
+        yield temporary, path
+
+
+def require_new(path: Path) -> None:
+    """Nothing that is there is written over."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(f"{path} is there already; remove it, or give another --out")
+
+
+def _copy_converted(run: RunDirectory, tokenizer: Tokenizer, compute_type: ComputeType, out: Path) -> None:
+    converted = convert(run, tokenizer, compute_type, digest_of(run, tokenizer), POSITIONS)
+    copytree(converted.path, out)
+
+
+def _export_argos(
+    run: RunDirectory,
+    tokenizer: Tokenizer,
+    out: str | Path | None,
+    languages: tuple[str, str] | None,
+    compute_type: ComputeType,
+) -> Path:
+    """A zip of one folder: model/ as CTranslate2 reads it, sentencepiece.model, metadata.json, a sentence splitter."""
+    from dragoman.export.argos_segmenter import splitter
+
+    if len(tokenizer.languages) > 1:
+        known = ", ".join(tokenizer.languages)
+        raise UsageError(f"export: {run.path} translates into {known}; an Argos package has one direction")
+    found = languages_of(run) if languages is None else languages
+    if found is None:
+        raise UsageError(f"export: {run.path} does not say its languages; name them: --languages en-de")
+    source, target = map(checked_code, found)
+    name = f"translate-{source}_{target}-1_0"
+    path = Path(out) if out is not None else run.path.with_name(f"{run.path.name}-{source}_{target}.argosmodel")
+    require_new(path)
+    metadata = {
+        "package_version": "1.0",
+        "argos_version": "1.9.0",
+        "from_code": source,
+        "from_name": language_name(source),
+        "to_code": target,
+        "to_name": language_name(target),
+        "type": "translate",
+    }
+    converted = convert(run, tokenizer, compute_type, digest_of(run, tokenizer), POSITIONS)
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{name}/metadata.json", json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
+        title = f"{language_name(source)} to {language_name(target)}"
+        archive.writestr(f"{name}/README.md", f"# {title}\n\nTrained and exported with Dragoman.\n")
+        archive.write(run.tokenizer_path, f"{name}/sentencepiece.model")
+        archive.writestr(f"{name}/minisbd/{source}.onnx", splitter(source))
+        for file in sorted(converted.path.iterdir()):
+            archive.write(file, f"{name}/model/{file.name}")
+    return path
+
+
+def import_marian(directory: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Path:
+    """A run from a Hugging Face Marian directory: it translates, serves, explains and can be fine-tuned."""
+    from safetensors.numpy import save_file
+
+    from dragoman.export.marian import read_marian
+
+    source, run = Path(directory), RunDirectory(out)
+    if not (source / "config.json").is_file():
+        raise DataError(f"{source}: no config.json in it; give a directory that transformers loads a Marian model from")
+    require_new(run.path)
+    imported = read_marian(source)
+    with replacing(run.path) as temporary:
+        temporary.mkdir()
+        written = RunDirectory(temporary)
+        written.write_config(imported.config)
+        written.tokenizer_path.write_bytes(imported.tokenizer.model_bytes)
+        save_file(imported.weights, written.model_path)
+        card = {"kind": "imported", "steps": [], "from": source.name}
+        write_atomically(written.model_card_path, (json.dumps(card, indent=2) + "\n").encode())
+        if languages is not None:
+            codes = {"source": checked_code(languages[0]), "target": checked_code(languages[1])}
+            written.languages_path.write_text(json.dumps(codes) + "\n", encoding="utf-8")
+    return run.path

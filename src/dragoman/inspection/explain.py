@@ -1,0 +1,395 @@
+"""Why this translation: the model's alternatives at each position, which words belong together, the beam's steps.
+
+All of it comes from the reference engine, for one sentence at a time. Pieces of the vocabulary are named as
+`Candidate.tokens` names them, so what `Translator` gives back can be explained as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from dragoman.config import SearchConfig
+from dragoman.data.dataset import validation_pairs
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.data.words import Word, words_of
+from dragoman.decoding.beam_search import BeamStep, Fate, forced_prefix
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.errors import UsageError
+from dragoman.inspection.attention_trace import trace
+from dragoman.model.transformer import Probe, Site, Transformer
+from dragoman.translation.translator import Translator, with_changes
+
+# A target word is linked to the source word it looks at most, and to others that get at least this share of that.
+LINK_SHARE = 0.5
+# Validation sentences on which the alignment's heads are chosen: more change nothing, fewer are too few.
+CALIBRATION_SENTENCES = 16
+# So much a hidden source token must cost a target token, in nats, to count as what it came from.
+NOTICEABLE = 0.5
+
+
+@dataclass(frozen=True)
+class Alternative:
+    token: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Position:
+    """A token of the translation, and what else the model thought of there, most probable first."""
+
+    token: str
+    probability: float
+    alternatives: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    source: str
+    target: str
+    source_words: tuple[Word, ...]
+    target_words: tuple[Word, ...]
+    tokens: tuple[str, ...]
+    positions: tuple[Position, ...]  # one more than tokens: the end symbol's
+    alignment: tuple[tuple[float, ...], ...]  # target words by source words: how much each looks at each
+    links: tuple[tuple[int, int], ...]  # (target word, source word)
+    log_probability: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Alignment:
+    source_words: tuple[Word, ...]
+    target_words: tuple[Word, ...]
+    weights: tuple[tuple[float, ...], ...]  # target words by source words: how much each looks at each
+
+
+@dataclass(frozen=True)
+class WordChoice:
+    """A word that could stand there: its tokens, and the probability that they come."""
+
+    text: str
+    tokens: tuple[str, ...]
+    probability: float
+
+
+@dataclass(frozen=True)
+class BeamCandidate:
+    parent: int  # the row it continues
+    row: int | None  # the row it becomes, if kept
+    token: str
+    text: str  # the hypothesis so far
+    token_probability: float
+    log_probability: float
+    length: int  # in tokens, this one included
+    score: float
+    fate: Fate
+
+
+@dataclass(frozen=True)
+class BeamRecord:
+    """A beam search step by step. `finished` are all that ended on the way, in that order."""
+
+    beam: int
+    alpha: float
+    steps: tuple[tuple[BeamCandidate, ...], ...]
+    finished: tuple[BeamCandidate, ...]
+    target: str
+    tokens: tuple[str, ...]
+    score: float
+
+
+@dataclass(frozen=True)
+class AlignmentHeads:
+    """Whose attention is shown as alignment, and how often it agrees with what hiding a source token does."""
+
+    heads: tuple[tuple[int, int], ...]  # (layer, head)
+    shift: int  # 0: the row that predicts a token; 1: the next row, which is fed it
+    agreement: float | None  # None: not measured, for want of validation sentences
+
+
+class Explainer:
+    """One run, for looking into its translations."""
+
+    def __init__(
+        self, engine: ReferenceEngine, search: SearchConfig, calibration: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        if len(engine.models) != 1:
+            raise UsageError(f"an ensemble of {len(engine.models)}; only a single run's translations can be explained")
+        halves = (engine.models[0].config.encoder_layers, engine.models[0].config.decoder_layers)
+        if 0 in halves:
+            raise UsageError(
+                f"a model of {halves[0]} encoder and {halves[1]} decoder layers; only one that has both can be "
+                f"explained"
+            )
+        if engine.models[0].config.architecture != "transformer":
+            raise UsageError(
+                f"model.architecture = {engine.models[0].config.architecture}; only a transformer can be explained: "
+                f"the others have no heads"
+            )
+        self.engine = engine
+        self.search = search
+        self.tokenizer: Tokenizer = engine.tokenizer
+        self.model: Transformer = engine.models[0]
+        self._ids = {self.tokenizer.piece(index): index for index in range(self.tokenizer.vocab_size)}
+        self._calibration = calibration
+
+    @classmethod
+    def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
+        translator = Translator.load(run, checkpoint=checkpoint, engine="reference", **search)  # type: ignore[arg-type]
+        assert isinstance(translator.engine, ReferenceEngine)
+        return cls(translator.engine, translator.search, validation_pairs(Path(run), CALIBRATION_SENTENCES))
+
+    def explain(
+        self,
+        text: str,
+        translation: Sequence[str] | None = None,
+        prefix: Sequence[str] = (),
+        alternatives: int = 5,
+        **search: float,
+    ) -> Explanation:
+        """Of the translation given in tokens, or else of the best one that begins with `prefix`."""
+        source = self.source_ids(text)
+        settings = with_changes(self.search, **search)
+        ids = self.find(source, prefix, settings).ids if translation is None else self.token_ids(translation)
+        fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
+        traced = trace(self.model, [*source, self.tokenizer.eos_id], fed)
+        best = self._top(source, ids, alternatives)
+        positions = tuple(
+            Position(self.tokenizer.piece(token), _probability(log_probability), choices)
+            for token, log_probability, choices in zip(traced.predicted, traced.log_probabilities, best, strict=True)
+        )
+        aligned = self._aligned(source, ids, traced.weights)
+        total = sum(traced.log_probabilities)
+        return Explanation(
+            source=self.tokenizer.decode(source),
+            target=self.text_of(ids),
+            source_words=aligned.source_words,
+            target_words=aligned.target_words,
+            tokens=self.pieces(ids),
+            positions=positions,
+            alignment=aligned.weights,
+            links=links_of(aligned.weights),
+            log_probability=total,
+            score=total / paper_length_penalty(settings.alpha)(len(ids) + 1),
+        )
+
+    def align(self, text: str, translation: Sequence[str]) -> Alignment:
+        """Which words belong together, of a translation given in tokens: one pass and nothing else."""
+        source, ids = self.source_ids(text), self.token_ids(translation)
+        fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
+        return self._aligned(source, ids, trace(self.model, [*source, self.tokenizer.eos_id], fed).weights)
+
+    def alternatives(self, text: str, prefix: Sequence[str], count: int = 6) -> tuple[WordChoice, ...]:
+        """Words that may follow the prefix: each of the most probable tokens, completed to the end of its word."""
+        source, before = self.source_ids(text), self.token_ids(prefix)
+        first = [self._ids[choice.token] for choice in self._top(source, before, count)[-1]]
+        starts = [[*before, token] for token in first if token != self.tokenizer.eos_id]
+        limit = len(source) + self.search.max_extra_length
+        if not starts or len(before) >= limit:
+            return ()
+        greedy = with_changes(self.search, beam=1)
+        found = self.engine.translate([source] * len(starts), greedy, constrain=forced_prefix(starts))
+        choices: dict[str, WordChoice] = {}
+        for hypothesis in (some[0] for some in found if some):
+            word = self.words(hypothesis.ids)[_word_at(self.words(hypothesis.ids), len(before))]
+            stop = word.last_token + 1
+            assert hypothesis.token_log_probabilities is not None
+            probability = _probability(sum(hypothesis.token_log_probabilities[len(before) : stop]))
+            tokens = self.pieces(hypothesis.ids[len(before) : stop])
+            # Two first tokens can lead to one word, spelt in other pieces: it is offered once, as its best spelling.
+            if word.text and (word.text not in choices or choices[word.text].probability < probability):
+                choices[word.text] = WordChoice(word.text, tokens, probability)
+        return tuple(sorted(choices.values(), key=lambda choice: -choice.probability))
+
+    def beam(self, text: str, prefix: Sequence[str] = (), **search: float) -> BeamRecord:
+        """The search as `explain` does it, with all that it weighed."""
+        source = self.source_ids(text)
+        settings = with_changes(self.search, **search)
+        recorded: list[BeamStep] = []
+        best = self.find(source, prefix, settings, recorded)
+        prefixes: list[tuple[int, ...]] = [()]
+        steps, finished = [], []
+        for step in recorded:
+            sequences = [(*prefixes[candidate.parent], candidate.token) for candidate in step.candidates]
+            texts = self.tokenizer.decode_batch(sequences)
+            level = tuple(
+                BeamCandidate(
+                    parent=candidate.parent,
+                    row=candidate.beam,
+                    token=self.tokenizer.piece(candidate.token),
+                    text=said.replace("\n", " "),
+                    token_probability=_probability(candidate.token_log_probability),
+                    log_probability=candidate.log_probability,
+                    length=step.position + 1,
+                    score=candidate.score,
+                    fate=candidate.fate,
+                )
+                for candidate, said in zip(step.candidates, texts, strict=True)
+            )
+            finished += [candidate for candidate in level if candidate.fate == "finished"]
+            kept = {c.row: ids for c, ids in zip(level, sequences, strict=True) if c.row is not None}
+            prefixes = [kept.get(row, ()) for row in range(max(kept, default=0) + 1)]
+            steps.append(level)
+        return BeamRecord(
+            beam=settings.beam,
+            alpha=settings.alpha,
+            steps=tuple(steps),
+            finished=tuple(finished),
+            target=self.text_of(best.ids),
+            tokens=self.pieces(best.ids),
+            score=best.score,
+        )
+
+    def words(self, ids: Sequence[int]) -> tuple[Word, ...]:
+        return words_of(ids, self.tokenizer)
+
+    def _aligned(self, source: Sequence[int], ids: Sequence[int], weights: Mapping[Site, Tensor]) -> Alignment:
+        source_words, target_words = self.words(source), self.words(ids)
+        rows = _align(weights, self.alignment_heads)[: len(ids), : len(source)]
+        return Alignment(source_words, target_words, by_word(rows, target_words, source_words))
+
+    def source_ids(self, text: str) -> list[int]:
+        ids = self.tokenizer.encode(text.strip())
+        if not 1 <= len(ids) <= self.search.max_source_length:
+            raise UsageError(
+                f"a sentence of {len(ids)} tokens; explained are sentences of 1 to {self.search.max_source_length} "
+                f"(search.max_source_length): give one sentence at a time"
+            )
+        return ids
+
+    def token_ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
+        unknown = [token for token in tokens if token not in self._ids]
+        if unknown:
+            raise UsageError(f"token {unknown[0]!r} is not in the vocabulary; give tokens as a translation names them")
+        return tuple(self._ids[token] for token in tokens)
+
+    def pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.tokenizer.piece(token) for token in ids)
+
+    def text_of(self, ids: Sequence[int]) -> str:
+        return self.tokenizer.decode(ids).replace("\n", " ")
+
+    def find(
+        self, source: list[int], prefix: Sequence[str], search: SearchConfig, recorded: list[BeamStep] | None = None
+    ) -> Hypothesis:
+        forced = self.token_ids(prefix)
+        recorder = None if recorded is None else recorded.append
+        constrain = forced_prefix([forced]) if forced else None
+        found = self.engine.translate([source], search, constrain=constrain, recorder=recorder)[0]
+        if not found:
+            raise UsageError(
+                f"a beginning of {len(forced)} tokens; at most {len(source) + search.max_extra_length} are translated"
+            )
+        return found[0]
+
+    @torch.inference_mode()
+    def _top(self, source: Sequence[int], ids: Sequence[int], count: int) -> list[tuple[Alternative, ...]]:
+        """The `count` most probable tokens at each position of a translation, and after it."""
+        self.model.eval()
+        device = self.engine.device
+        fed = torch.tensor([[self.tokenizer.bos_id, *ids]], device=device)
+        logits = self.model(torch.tensor([[*source, self.tokenizer.eos_id]], device=device), fed)[0]  # (T, V)
+        top = logits.float().softmax(dim=-1).topk(min(count, logits.shape[-1]), dim=-1)
+        return [
+            tuple(Alternative(self.tokenizer.piece(token), value) for token, value in zip(*row, strict=True))
+            for row in zip(top.indices.tolist(), top.values.tolist(), strict=True)
+        ]
+
+    @cached_property
+    def alignment_heads(self) -> AlignmentHeads:
+        """The cross-attention heads that look at the token without which the translation suffers most.
+
+        Hiding each source token in turn says, without any gold alignment, which one a target token came from. Heads
+        are as good as the share of target tokens for which they look most at that one. The best are averaged, as many
+        as agree best together: they err in different places.
+        """
+        layers, heads = len(self.model.decoder), self.model.config.num_heads
+        seen: list[tuple[Tensor, Tensor]] = []  # (shift, heads of all layers, tokens, S) and the tokens' origins
+        for source, target in self._calibration:
+            ids, fed = self.tokenizer.encode(source), self.tokenizer.encode(target)
+            if not 2 <= len(ids) <= 40 or not 1 <= len(fed) <= 60:
+                continue
+            cost, weights = self._cost_of_hiding(ids, fed)  # (T, S), (layers, heads, T + 1, S)
+            tokens = (cost.amax(dim=1) > NOTICEABLE).nonzero().flatten()
+            rows = torch.stack([weights[:, :, tokens + shift].flatten(0, 1) for shift in (0, 1)])
+            seen.append((rows, cost[tokens].argmax(dim=1)))
+        counted = sum(len(origins) for _, origins in seen)
+        if not counted:
+            # Without sentences to measure on: the layer before the last, where alignment is found most often.
+            return AlignmentHeads(tuple((max(0, layers - 2), head) for head in range(heads)), 0, None)
+
+        def hits(weights: Tensor, origins: Tensor) -> Tensor:
+            return (weights.argmax(dim=-1) == origins).sum(dim=-1)
+
+        alone = torch.stack([hits(rows, origins) for rows, origins in seen]).sum(dim=0)  # (2, heads of all layers)
+        shift = int(alone.amax(dim=1).argmax())
+        order = alone[shift].argsort(descending=True, stable=True)
+        together = torch.stack(
+            # The sum over the first n heads looks where their mean does.
+            [hits(rows[shift, order].cumsum(dim=0), origins) for rows, origins in seen]
+        ).sum(dim=0)
+        count = int(together.argmax()) + 1  # of equal ones the fewest
+        chosen = tuple(divmod(int(index), heads) for index in sorted(order[:count].tolist()))
+        return AlignmentHeads(chosen, shift, together[count - 1].item() / counted)
+
+    @torch.inference_mode()
+    def _cost_of_hiding(self, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
+        """What each target token loses in log-probability without each source token, and all cross-attention."""
+        self.model.eval()
+        device = self.engine.device
+        count = len(source)
+        labels = torch.tensor([target], device=device)
+        fed = torch.tensor([[self.tokenizer.bos_id, *target]], device=device)
+        ids = torch.tensor([[*source, self.tokenizer.eos_id]], device=device)
+        probe = Probe()
+        plain = self.model(ids, fed, probe=probe)[:, :-1].log_softmax(dim=-1)  # (1, T, V)
+        seen = ~torch.eye(count, count + 1, dtype=torch.bool, device=device)  # row s hides source token s
+        hidden = self.model(ids.expand(count, -1), fed.expand(count, -1), seen)[:, :-1].log_softmax(dim=-1)
+        picked = labels[..., None].expand(count, -1, -1)
+        loss = plain.gather(2, labels[..., None]).squeeze(2) - hidden.gather(2, picked).squeeze(2)  # (S, T)
+        layers = range(len(self.model.decoder))
+        weights = torch.stack([probe.weights[Site("cross", layer)][0, :, :, :count] for layer in layers])
+        return loss.T.cpu(), weights.cpu()
+
+
+def links_of(alignment: Sequence[Sequence[float]]) -> tuple[tuple[int, int], ...]:
+    """Which source words a target word is linked to."""
+    return tuple(
+        (target, source)
+        for target, row in enumerate(alignment)
+        for source, weight in enumerate(row)
+        if weight > 0 and weight >= LINK_SHARE * max(row)
+    )
+
+
+def _align(weights: Mapping[Site, Tensor], heads: AlignmentHeads) -> Tensor:
+    rows = torch.stack([weights[Site("cross", layer)][head] for layer, head in heads.heads]).mean(dim=0)  # (T, S)
+    return rows[heads.shift :]
+
+
+def by_word(weights: Tensor, targets: Sequence[Word], sources: Sequence[Word]) -> tuple[tuple[float, ...], ...]:
+    """A word looks at a word as much as its tokens do on average at all tokens of the other."""
+    return tuple(
+        tuple(
+            weights[target.first_token : target.last_token + 1, source.first_token : source.last_token + 1]
+            .sum(dim=1)
+            .mean()
+            .item()
+            for source in sources
+        )
+        for target in targets
+    )
+
+
+def _word_at(words: Sequence[Word], token: int) -> int:
+    return next(index for index, word in enumerate(words) if word.first_token <= token <= word.last_token)
+
+
+def _probability(log_probability: float) -> float:
+    return float(torch.tensor(log_probability, dtype=torch.float64).exp().clamp(max=1.0))

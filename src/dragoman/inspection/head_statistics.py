@@ -1,0 +1,55 @@
+"""What a head does, in numbers: measured on one sentence's weights, never guessed from the look of a picture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dragoman.model.transformer import Kind
+
+
+@dataclass(frozen=True)
+class HeadStatistics:
+    """Means over the rows of one head. None: there is no such thing at this kind of attention."""
+
+    entropy: float  # in nats; 0: each row looks at one token
+    diagonal: float  # weight on the row's own position; in cross-attention on the source position as far along
+    previous: float | None  # weight on the position before it, from the second row on
+    end: float | None  # weight on the source's end symbol
+    start: float | None  # weight on the start symbol, which the decoder is fed first
+    distance: float  # tokens between the row's position (as for the diagonal) and what it looks at
+
+
+def head_statistics(weights: Tensor, kind: Kind) -> tuple[HeadStatistics, ...]:
+    """Of all heads of one sub-layer: (H, queries, keys) as a trace has them."""
+    weights = weights.double()
+    queries, keys = weights.shape[1:]
+    entropy = torch.special.entr(weights).sum(dim=-1).mean(dim=-1)  # (H,)
+    own = diagonal_of(queries, keys, kind)
+    diagonal = weights[:, torch.arange(queries), own].mean(dim=-1)
+    far = (torch.arange(keys)[None, :] - own[:, None]).abs().double()
+    distance = (weights * far).sum(dim=-1).mean(dim=-1)
+    previous: Sequence[float] | None = None
+    if kind != "cross" and queries > 1:
+        previous = weights.diagonal(offset=-1, dim1=1, dim2=2).mean(dim=-1).tolist()
+    end = weights[:, :, -1].mean(dim=-1).tolist() if kind != "decoder" else None
+    start = weights[:, :, 0].mean(dim=-1).tolist() if kind == "decoder" else None
+    return tuple(
+        HeadStatistics(
+            entropy=entropy[head].item(),
+            diagonal=diagonal[head].item(),
+            previous=previous[head] if previous else None,
+            end=end[head] if end else None,
+            start=start[head] if start else None,
+            distance=distance[head].item(),
+        )
+        for head in range(weights.shape[0])
+    )
+
+
+def diagonal_of(queries: int, keys: int, kind: Kind) -> Tensor:
+    """The column of each row's own position; between two sequences, the one at the same share of the way."""
+    if kind != "cross" or queries == 1:
+        return torch.arange(queries)
+    return (torch.arange(queries, dtype=torch.float64) * (keys - 1) / (queries - 1)).round().long()

@@ -1,0 +1,86 @@
+"""One HTML file that shows a sentence from inside: the page's own view and its numbers, without a network."""
+
+import base64
+import hashlib
+import json
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+
+from dragoman.inspection.inspector import Inspector
+from dragoman.inspection.interventions import Change
+from dragoman.inspection.to_json import describe, describe_outcome
+from dragoman.inspection.uint16_codec import pack
+from dragoman.web import WEB
+
+_IMPORT = re.compile(r'(\bfrom\s+|\bimport\s+)"(\.{1,2}/[^"]+)"')
+
+
+def page_of(
+    inspector: Inspector,
+    text: str,
+    translation: str | Sequence[str] | None = None,
+    changes: Sequence[Change | str] = (),
+    state: Mapping[str, str] | None = None,
+) -> str:
+    """Every head's attention and measured effect. `state`: what the address bar holds, {"kind": "cross", ...}."""
+    seen = inspector.inspect(text, translation, changes)
+    outcome = inspector.intervene(text, changes, seen.tokens) if changes else None
+    kept = {
+        "state": dict(state or {}),
+        "seen": {"sentences": [seen.text], "sentence": 0, **describe(inspector, seen)},
+        "outcome": describe_outcome(outcome) if outcome else None,
+        "effects": [vars(effect) for effect in inspector.effects(text, seen.tokens)],
+        "attention": {
+            f"{site.kind}.{site.layer}": base64.b64encode(pack(weights, 0.0, 1.0)).decode()
+            for site, weights in seen.weights.items()
+        },
+    }
+    modules = _modules("saved.js")
+    styles = "".join((WEB / name).read_text(encoding="utf-8") for name in ("style.css", "inside.css"))
+    addresses = {name: f"data:text/javascript;base64,{_base64(code)}" for name, code in modules.items()}
+    imports = json.dumps({"imports": addresses})
+    start = 'import "dragoman/saved.js";'
+    policy = (
+        f"default-src 'none'; style-src {_hash(styles)}; script-src {_hash(imports)} {_hash(start)} data:; "
+        f"base-uri 'none'; form-action 'none'"
+    )
+    # In a script's text only "</" and "<!" could end it or change how it is read.
+    content = json.dumps(kept, ensure_ascii=False).replace("<", "\\u003c")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n<title>Dragoman: inside a translation</title>\n'
+        f"<style>{styles}</style>\n"
+        f'<script type="application/json" id="kept">{content}</script>\n'
+        f'<script type="importmap">{imports}</script>\n</head>\n<body>\n<div id="app"></div>\n'
+        f'<script type="module">{start}</script>\n</body>\n</html>\n'
+    )
+
+
+def _modules(first: str) -> dict[str, str]:
+    """The module and all that it imports, by names that do not depend on where a module lies: an address of the kind
+    data: has no place that others could be found from."""
+    found: dict[str, str] = {}
+    waiting = [first]
+    while waiting:
+        path = waiting.pop()
+        if f"dragoman/{path}" in found:
+            continue
+
+        def named(match: re.Match[str], path: str = path) -> str:
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), match[2]))
+            waiting.append(target)
+            return f'{match[1]}"dragoman/{target}"'
+
+        found[f"dragoman/{path}"] = _IMPORT.sub(named, (WEB / path).read_text(encoding="utf-8"))
+    return found
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

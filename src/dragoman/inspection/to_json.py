@@ -1,0 +1,58 @@
+"""What an inspection says, as plain values: the API's answers, the command's JSON and the saved page are these."""
+
+from typing import Any
+
+from dragoman.data.words import Word
+from dragoman.inspection.inspector import Inspection, Inspector, Outcome
+
+
+def describe(inspector: Inspector, seen: Inspection) -> dict[str, Any]:
+    """Everything but the weights."""
+    explainer, config = inspector.explainer, inspector.model.config
+    return {
+        "text": seen.text,
+        "translation": seen.translation,
+        "tokens": list(seen.tokens),
+        "source": list(seen.source),
+        "fed": list(seen.fed),
+        "produced": list(seen.produced),
+        "source_words": _words(explainer.words(explainer.token_ids(seen.source[:-1]))),
+        "target_words": _words(explainer.words(explainer.token_ids(seen.tokens))),
+        "log_probabilities": list(seen.log_probabilities),
+        "log_probability": seen.log_probability,
+        "encoder_layers": config.encoder_layers,
+        "decoder_layers": config.decoder_layers,
+        "num_heads": config.num_heads,
+        "d_model": config.d_model,
+        "d_k": seen.d_k,
+        "scale": seen.scale,
+        "heads": describe_heads(seen),
+        "changes": [str(change) for change in seen.changes],
+    }
+
+
+def describe_heads(seen: Inspection) -> list[dict[str, Any]]:
+    return [
+        {"kind": site.kind, "layer": site.layer, "head": head, **vars(statistics)}
+        for site, heads in seen.statistics.items()
+        for head, statistics in enumerate(heads)
+    ]
+
+
+def describe_outcome(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "changes": [str(change) for change in outcome.after.changes],
+        "before": list(outcome.before.log_probabilities),
+        "after": list(outcome.after.log_probabilities),
+        "log_probability_before": outcome.before.log_probability,
+        "log_probability_after": outcome.after.log_probability,
+        "change": outcome.change,
+        "translation": outcome.translation,
+        "tokens": None if outcome.tokens is None else list(outcome.tokens),
+        "translation_log_probability": outcome.translation_log_probability,
+        "heads": describe_heads(outcome.after),
+    }
+
+
+def _words(words: tuple[Word, ...]) -> list[dict[str, Any]]:
+    return [dict(vars(word)) for word in words]

@@ -1,0 +1,121 @@
+"""What a parser looked at: the tree of a sentence, the steps that wrote each of its brackets, the attention of each.
+
+parser = Parser.load("runs/parser")
+seen = look(parser, "the old man sat down".split())
+noun = seen.tree.children[0].children[0]           # a node of the tree, below its root
+seen.attended(noun.opened)                         # what its opening bracket looked at, a weight a word
+seen.attended(noun.closed, layer=0, head=3)        # its closing one, by one head
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from dragoman.errors import UsageError
+from dragoman.inspection.attention_trace import trace
+from dragoman.model.transformer import Site
+from dragoman.parsing.linearise import fault, read_symbol
+from dragoman.parsing.parser import Parse, Parser
+from dragoman.parsing.trees import TOP
+
+
+@dataclass(frozen=True)
+class Node:
+    """A bracket, or a word's tag, and the steps that wrote it: rows of the attention."""
+
+    label: str
+    opened: int | None  # None: the root, which is the same in every tree and is not written
+    closed: int | None  # of a tag the step that opened it
+    first: int  # of the words below it
+    last: int  # not one further
+    children: tuple["Node", ...]  # none: a tag, over its one word
+
+
+@dataclass(frozen=True)
+class SeenParse:
+    """One teacher-forced pass over what the parser wrote. Step t is the one that wrote symbols[t]; the last wrote the
+    end symbol. It looks at the words and, after them, at the end of the sentence: together they have the weight one.
+    The mark that comes after a tag has no step of its own; its log-probability is counted with the symbol after it.
+    """
+
+    parse: Parse
+    tree: Node | None
+    fault: str | None  # why there is no tree
+    log_probabilities: tuple[float, ...]  # a step
+    weights: tuple[Tensor, ...]  # a layer: (heads, steps, words + 1)
+
+    @property
+    def log_probability(self) -> float:
+        return sum(self.log_probabilities)
+
+    def attended(self, step: int, layer: int = -1, head: int | None = None) -> tuple[float, ...]:
+        """What a step looked at, by one head, or by all heads of the layer on average."""
+        row = self.weights[layer][:, step]
+        return tuple((row.mean(dim=0) if head is None else row[head]).tolist())
+
+
+def look(parser: Parser, words: Sequence[str], constrained: bool = True) -> SeenParse:
+    """The parse that `parser` makes of the sentence, and what each step of it looked at."""
+    if len(parser.engine.models) != 1:
+        raise UsageError(f"an ensemble of {len(parser.engine.models)} parsers; only a single run can be looked into")
+    model, tokenizer = parser.engine.models[0], parser.vocabulary.tokenizer
+    if model.config.architecture != "transformer":
+        raise UsageError(f"model.architecture = {model.config.architecture}; only a transformer can be looked into")
+    source = tokenizer.encode(parser.vocabulary.source_text(words))
+    limit, length = parser.search.max_source_length, len(source) - len(words)  # marks do not count
+    if not 1 <= length <= limit:
+        raise UsageError(
+            f"a sentence of {length} tokens; 1 to {limit} are parsed here (search.max_source_length): give one "
+            f"sentence at a time"
+        )
+    (parse,) = parser.parse([words], constrained)
+    traced = trace(model, [*source, tokenizer.eos_id], [tokenizer.bos_id, *parse.ids, tokenizer.eos_id])
+    owners = torch.tensor([*_owners(parser, parse.words, len(source)), len(parse.words)])
+    steps = [*parse.steps, len(parse.ids)]  # the end symbol's too
+    return SeenParse(
+        parse,
+        None if parse.tree is None else _node(parse),
+        fault(parse.symbols, parse.words),
+        tuple(sum(traced.log_probabilities[before + 1 : step + 1]) for before, step in pairwise([-1, *steps])),
+        tuple(
+            _by_word(traced.weights[Site("cross", layer)][:, steps], owners, len(parse.words) + 1)
+            for layer in range(len(model.decoder))
+        ),
+    )
+
+
+def _owners(parser: Parser, words: Sequence[str], tokens: int) -> list[int]:
+    """Of each token of the sentence, the word that it is part of or marks the place of."""
+    lengths = map(len, parser.vocabulary.tokenizer.encode_batch(parser.vocabulary.marked_words(words)))
+    owners = [number for number, length in enumerate(lengths) for _ in range(length)]
+    assert len(owners) == tokens, (words, owners)
+    return owners
+
+
+def _by_word(weights: Tensor, owners: Tensor, count: int) -> Tensor:
+    """A word is looked at as much as all its tokens are."""
+    found = torch.zeros(*weights.shape[:2], count, dtype=weights.dtype)
+    return found.index_add_(2, owners, weights)
+
+
+def _node(parse: Parse) -> Node:
+    """The tree again from its symbols, which are known to be one; of each node, when it was written."""
+    below: list[list[Node]] = [[]]
+    begun: list[tuple[int, int]] = []  # of each open bracket: its step, its first word
+    placed = 0
+    for step, symbol in enumerate(parse.symbols):
+        kind, label = read_symbol(symbol) or ("word", symbol)
+        match kind:
+            case "open":
+                begun.append((step, placed))
+                below.append([])
+            case "close":
+                (opened, first), children = begun.pop(), below.pop()
+                below[-1].append(Node(label, opened, step, first, placed - 1, tuple(children)))
+            case "word":
+                below[-1].append(Node(label, step, step, placed, placed, ()))
+                placed += 1
+    return Node(TOP, None, None, 0, placed - 1, tuple(below[0]))

@@ -1,0 +1,164 @@
+"""A function applied to many items on all cores, in order, in processes of its own, for one call or kept for many.
+
+The processes are plain Python ones that are told what to import. Those of `multiprocessing` either copy a process whose
+threads may hold locks (fork) or run the user's own program again (spawn), which a script has to be written for.
+"""
+
+import contextlib
+import itertools
+import os
+import pickle
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any, Generic, Self, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_HERE = 2  # items done in this process before others are started: little work does not wait for them
+# One thread each; and what is freed is kept for the next item, as faulting pages in anew costs a fifth of the time.
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
+}
+_PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from dragoman.processes import _serve; _serve()"
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def map_on_all_cores(
+    function: Callable[[Item], Result], items: Iterable[Item], processes: int | None = None
+) -> Iterator[Result]:
+    """`function(item)` of each item, in the order of the items, a few of which are in memory at a time.
+
+    The function (of a module, or a partial of one) is pickled once a process, and each item and result once.
+    """
+    wanted = cores() if processes is None else processes
+    items = iter(items)
+    if wanted < 2:
+        yield from map(function, items)
+        return
+    yield from map(function, itertools.islice(items, _HERE))
+    following = next(items, None)
+    if following is None:
+        return
+    with Crew(function, wanted) as crew:
+        yield from crew.map(itertools.chain([following], items))
+
+
+class Crew(Generic[Item, Result]):
+    """Processes that know one function, for as long as there may be something to do. They start when it is made."""
+
+    def __init__(self, function: Callable[[Item], Result], processes: int) -> None:
+        self._size = processes
+        self._idle: SimpleQueue[_Process] = SimpleQueue()
+        self._stack = contextlib.ExitStack()
+        for _ in range(processes):
+            self._idle.put(self._stack.enter_context(_Process(function)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def map(self, items: Iterable[Item]) -> Iterator[Result]:
+        """`function(item)` of each, in order; whoever stops asking may close it and ask for others."""
+        waiting: deque[Future[Result]] = deque()
+        threads = ThreadPoolExecutor(self._size)
+        try:
+            for item in items:
+                waiting.append(threads.submit(self._call, item))
+                if len(waiting) > 2 * self._size:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            threads.shutdown(cancel_futures=True)
+
+    def _call(self, item: Item) -> Result:
+        process = self._idle.get()
+        try:
+            result: Result = process.call(item)
+            return result
+        finally:
+            self._idle.put(process)
+
+
+class _Process:
+    """Another Python, which knows one function. Where it cannot be had or dies, the work is done in this one."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self._process: subprocess.Popen[bytes] | None = None
+        with contextlib.suppress(OSError):
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, *sys.path],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                # Ctrl-C is for this process, which then closes the pipe: that ends the other, however this one ends.
+                start_new_session=True,
+                env={**os.environ, **_ENVIRONMENT},
+            )
+        self._introduced = False
+
+    def __enter__(self) -> "_Process":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            for stream in (self._process.stdin, self._process.stdout):
+                with contextlib.suppress(OSError):
+                    if stream is not None:
+                        stream.close()
+            self._process.wait()
+
+    def call(self, item: Any) -> Any:
+        try:
+            return self._ask(item)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            self.__exit__()
+            self._process = None
+            return self._function(item)
+
+    def _ask(self, item: Any) -> Any:
+        if self._process is None or self._process.stdin is None or self._process.stdout is None:
+            raise EOFError
+        if not self._introduced:
+            pickle.dump(self._function, self._process.stdin)
+            self._introduced = True
+        pickle.dump(item, self._process.stdin)
+        self._process.stdin.flush()
+        failed, value = pickle.load(self._process.stdout)
+        if failed:
+            raise value
+        return value
+
+
+def _serve() -> None:
+    """What the other process does, until its input ends."""
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    with contextlib.suppress(EOFError, OSError):
+        function = pickle.load(questions)
+        while True:
+            item = pickle.load(questions)
+            try:
+                answer = (False, function(item))
+            except Exception as error:
+                answer = (True, error)
+            pickle.dump(answer, answers)
+            answers.flush()
+    os._exit(0)  # nothing is left to do, and nobody to tell

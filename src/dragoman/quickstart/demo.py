@@ -1,0 +1,86 @@
+"""The demo: real sentence pairs, a translator trained on them in minutes, its score, and a few sentences to try, each
+with how sure it is; at the end the run is held against its own log."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dragoman.config import load
+from dragoman.data.corpus import read_lines
+from dragoman.errors import DataError
+from dragoman.evaluation import metrics
+from dragoman.evaluation.calibration import calibrate_run
+from dragoman.progress import to_stderr
+from dragoman.quickstart.tatoeba import prepare_demo
+from dragoman.run_directory import RunDirectory, default_cache
+from dragoman.translation.translator import Translator
+
+# None of them is in the corpus.
+SENTENCES = (
+    "If it rains tomorrow, we will stay at home.",
+    "My brother bought a red bicycle last week.",
+    "Where did you learn to cook so well?",
+    "The old man was reading a newspaper in the garden.",
+    "I would like to speak French without thinking.",
+)
+# Nothing like them is in it: what comes out is to be doubted, and is.
+BEYOND = (
+    "The patient was diagnosed with acute pneumonia.",
+    "The quarterly earnings exceeded analysts' expectations.",
+)
+VERIFIED_STEPS = 50  # trained again at the end: up to the log's next line
+
+
+def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> None:
+    """Progress goes to stderr; `show` is given scores and translations."""
+    to_stderr("fetching English-French sentence pairs of the Tatoeba project (once)")
+    data = prepare_demo(default_cache())
+    to_stderr(f"{data.summary.train_pairs:,} pairs to train on; sentences held out, none of which occurs in training: "
+         f"{data.summary.valid_sentences:,} to validate, {data.summary.test_sentences:,} to test")  # fmt: skip
+    overrides: list[tuple[str, Any, str]] = [
+        ("data.train", [{"pairs": str(data.train)}], "demo"),
+        ("data.valid", [{"pairs": str(data.valid)}], "demo"),
+    ]
+    if minutes is not None:
+        overrides.append(("train.minutes", minutes, "command line"))
+    from dragoman.training.loop import train  # torch is not needed before
+
+    again = ["dragoman", "demo", "--out", str(out)] + ([] if minutes is None else ["--minutes", f"{minutes:g}"])
+    train(load("demo", overrides).config, RunDirectory(out), shlex.join(again))
+
+    to_stderr(f"calibrating with the {data.summary.valid_sentences:,} validation sentences")
+    try:
+        calibrate_run(out, list(read_lines(data.valid_source)), metrics.read_references(data.valid_references))
+    except DataError as error:  # too few sentences, or a model so young that none is good
+        to_stderr(f"not calibrated: {error}")
+    translator = Translator.load(out)
+    to_stderr(f"translating the {data.summary.test_sentences:,} test sentences")
+    outputs = translator.translate(list(read_lines(data.test_source)))
+    scores = metrics.evaluate(outputs, metrics.read_references(data.test_references), "fr")
+    show(f"On {data.summary.test_sentences:,} held-out sentences, one or more references each:")
+    show(f"  {scores.bleu.line()}\n  {scores.chrf.line()}\n")
+    show_translations(translator, show)
+    named = shlex.quote(str(out))
+    show(
+        f"\nNow try:\n"
+        f'  echo "Two dogs play in the snow." | dragoman translate {named}\n'
+        f"  dragoman translate {named} --n-best 4\n"
+        f"  dragoman serve --pair en-fr={named}              # the page, at http://localhost:5000\n"
+        f"  dragoman train --pairs my.tsv --out runs/my      # your own: source, tab, target on each line\n"
+        f"The commands are in .venv/bin after `make setup`. Sentences: Tatoeba, CC BY 2.0 FR, see {data.attribution}"
+    )
+    from dragoman.training.verify import verify
+
+    to_stderr("verifying the run: its hashes, and a stretch of it trained again")
+    found = [line.split()[0] for line in verify(RunDirectory(out), VERIFIED_STEPS, to_stderr)]
+    show(f"Verified, as `dragoman verify {named}` does: {', '.join(found)}.")
+
+
+def show_translations(translator: Translator, show: Callable[[str], None]) -> None:
+    """Sentences like those that it learned from, and sentences that are not, each with how probably it is good."""
+    for heading, sentences in (("Everyday sentences:", SENTENCES), ("Beyond what it learned from:", BEYOND)):
+        show(heading)
+        for translation in translator.translate_stream(sentences, rate=True):
+            sure = "" if translation.confidence is None else f"   ({translation.confidence:.0%} sure)"
+            show(f"  {translation.source}\n    {translation.text}{sure}")

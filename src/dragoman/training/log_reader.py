@@ -1,0 +1,197 @@
+"""What a run's log says so far: its curves, its samples, and what should worry one. No torch; reads while it trains.
+
+The log can go back: after a stop it is cut to the checkpoint that the run goes on from, and after a setback steps are
+done again. So points are merged by one rule everywhere: those from the first new step on replace what was there.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from dragoman.run_directory import RunDirectory, events_in, step_of
+
+Point = dict[str, Any]
+State = Literal["waiting", "training", "stopped", "finished"]
+AlertKind = Literal["skipped", "setback", "memory", "divergence", "overfitting", "plateau"]
+
+# When a curve is called what it is called. Each needs several measurements in a row: one alone is noise.
+DIVERGED_BY = 0.5  # nats a token above the lowest loss so far
+DIVERGED_LINES = 3
+OVERFIT_BY = 0.02  # share by which the validation loss is above its lowest while the training loss falls
+OVERFIT_VALIDATIONS = 3
+PLATEAU_VALIDATIONS = 5  # without a better BLEU or a better loss
+
+
+@dataclass(frozen=True)
+class Alert:
+    kind: AlertKind
+    step: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Update:
+    """What is new: points to merge, and all alerts as they are now."""
+
+    train: tuple[Point, ...]
+    valid: tuple[Point, ...]
+    alerts: tuple[Alert, ...]
+    restarted: bool = False  # nothing of what was told before holds
+
+
+@dataclass
+class History:
+    train: list[Point] = field(default_factory=list)
+    valid: list[Point] = field(default_factory=list)
+    troubles: list[Alert] = field(default_factory=list)  # that the training itself wrote down
+    ended: bool = False
+
+    def add(self, events: Iterable[Point]) -> Update:
+        train: list[Point] = []
+        valid: list[Point] = []
+        for event in events:
+            name = event.get("event")
+            step = event.get("step")
+            if not isinstance(step, int):
+                continue
+            self.ended = name == "end"
+            point = {key: value for key, value in event.items() if key not in ("event", "rates", "signature")}
+            if name == "train" and _is_number(point.get("loss")):
+                merge(train, [point])
+            elif name == "valid" and _is_number(point.get("nll")) and _is_number(point.get("bleu")):
+                merge(valid, [point])
+            elif (trouble := _trouble(event)) is not None:
+                self.troubles.append(trouble)
+        merge(self.train, train)
+        merge(self.valid, valid)
+        return Update(tuple(train), tuple(valid), self.alerts())
+
+    def alerts(self) -> tuple[Alert, ...]:
+        """Oldest first."""
+        found = [*self.troubles, *_divergence(self.train), *_overfitting(self.train, self.valid), *_plateau(self.valid)]
+        return tuple(sorted(found, key=lambda alert: alert.step))
+
+
+def merge(points: list[Point], new: Sequence[Point]) -> None:
+    """Points from the first new step on replace what was there."""
+    if new:
+        while points and points[-1]["step"] >= new[0]["step"]:
+            points.pop()
+        points.extend(new)
+
+
+class LogFollower:
+    """metrics.jsonl as it grows, and as it is cut."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        self._path = run.metrics_path
+        self._position = 0
+        self._before = (
+            b""  # what stood just before the position: a log that was cut and grew again has other bytes there
+        )
+        self.history = History()
+
+    def read(self) -> Update | None:
+        """What came since the last time, or None. Of a line that is being written nothing is taken yet."""
+        restarted = False
+        try:
+            with self._path.open("rb") as file:
+                start = self._position - len(self._before)
+                file.seek(start)
+                if file.read(len(self._before)) != self._before:
+                    self._position, self._before, self.history = 0, b"", History()
+                    restarted = True
+                    file.seek(0)
+                new = file.read()
+        except FileNotFoundError:
+            return None
+        whole = new[: new.rfind(b"\n") + 1]
+        if not whole and not restarted:
+            return None
+        self._position += len(whole)
+        self._before = (self._before + whole)[-64:]
+        return replace(self.history.add(events_in(whole)), restarted=restarted)
+
+
+def read_history(run: RunDirectory) -> History:
+    follower = LogFollower(run)
+    follower.read()
+    return follower.history
+
+
+def state_of(run: RunDirectory, history: History) -> State:
+    if run.is_training():
+        return "training"
+    if history.ended:
+        return "finished"
+    return "stopped" if history.train else "waiting"
+
+
+def kept_steps(run: RunDirectory) -> list[int]:
+    return [step_of(path) for path in run.checkpoints()]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _trouble(event: Point) -> Alert | None:
+    step = event["step"]
+    match event["event"]:
+        case "skipped":
+            said = f"loss {event.get('loss')}, gradient norm {event.get('gradient_norm')}"
+            return Alert("skipped", step, f"{said}: not finite, the step was skipped")
+        case "setback":
+            back = f"back from step {event.get('reached', step):,} to step {step:,}"
+            return Alert("setback", step, f"{back}, at {event.get('rate_factor', 0):g} of the rate from there on")
+        case "memory":
+            return Alert(
+                "memory", step, f"out of memory; in passes of {event.get('pass_tokens', 0):,} tokens since then"
+            )
+    return None
+
+
+def _divergence(train: Sequence[Point]) -> list[Alert]:
+    """The loss stayed well above the lowest so far. Told once, where it began, for as long as it has not come back."""
+    lowest, above = float("inf"), 0
+    began = 0
+    for point in train:
+        if point["loss"] > lowest + DIVERGED_BY:
+            began = began if above else point["step"]
+            above += 1
+        else:
+            above = 0
+        lowest = min(lowest, point["loss"])
+    if above < DIVERGED_LINES:
+        return []
+    return [
+        Alert("divergence", began, f"the loss is {train[-1]['loss']:.2f} and was {lowest:.2f}; a lower rate may help")
+    ]
+
+
+def _overfitting(train: Sequence[Point], valid: Sequence[Point]) -> list[Alert]:
+    """The last validations are worse than the best, in loss, while the training loss went on falling."""
+    if len(valid) <= OVERFIT_VALIDATIONS:
+        return []
+    best = min(valid, key=lambda point: point["nll"])
+    last = valid[-OVERFIT_VALIDATIONS:]
+    if not all(point["step"] > best["step"] and point["nll"] > best["nll"] * (1 + OVERFIT_BY) for point in last):
+        return []
+    then = [point["loss"] for point in train if point["step"] <= best["step"]]
+    if not then or train[-1]["loss"] >= then[-1]:
+        return []
+    said = f"validation loss {last[-1]['nll']:.3f}, lowest {best['nll']:.3f} at step {best['step']:,}"
+    return [Alert("overfitting", last[0]["step"], f"{said}, while the training loss falls: more data or dropout helps")]
+
+
+def _plateau(valid: Sequence[Point]) -> list[Alert]:
+    if len(valid) <= PLATEAU_VALIDATIONS:
+        return []
+    earlier, last = valid[:-PLATEAU_VALIDATIONS], valid[-PLATEAU_VALIDATIONS:]
+    best_bleu = max(point["bleu"] for point in earlier)
+    if max(point["bleu"] for point in last) > best_bleu:
+        return []
+    if min(point["nll"] for point in last) < min(point["nll"] for point in earlier):
+        return []
+    said = f"no better BLEU than {best_bleu:.1f} and no lower loss in {PLATEAU_VALIDATIONS} validations"
+    return [Alert("plateau", last[0]["step"], said)]

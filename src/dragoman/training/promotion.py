@@ -1,0 +1,131 @@
+"""Corrections teach a copy of the run; the copy takes its place only if it is shown to be better.
+
+Some corrections are held out. The new model is promoted if it is significantly better on those, by paired bootstrap,
+and not significantly worse on what the old one was validated with, or on another test that is given.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from dragoman.config import CorpusConfig
+from dragoman.errors import DataError
+from dragoman.evaluation import metrics
+from dragoman.model.checkpoint import promote as use_weights
+from dragoman.model.checkpoint import read_tensors
+from dragoman.run_directory import RunDirectory, read_json, replacing, sha256, write_atomically
+from dragoman.training.finetune import FineTuned, finetune
+from dragoman.translation.translation_memory import Correction, Memory
+from dragoman.translation.translator import Translator
+
+HELD_OUT = 0.3  # of the corrections: the difference must be seen on few sentences
+FEWEST = 20  # corrections to learn from and be measured with
+BEFORE = "before-corrections.safetensors"  # the weights that a promotion replaced
+
+
+def of_pair(memory: Memory, pair: str) -> list[Correction]:
+    found = [correction for correction in memory if correction.pair == pair]
+    if not found:
+        others = sorted({correction.pair for correction in memory})
+        raise DataError(f"no corrections of {pair}; there are some of: {', '.join(others) or 'no pair'}")
+    return found
+
+
+def train_on(
+    memory: Memory,
+    pair: str,
+    run: Path,
+    out: Path,
+    *,
+    old: float = 1.0,
+    overrides: Sequence[tuple[str, Any, str]] = (),
+    language: str | None = None,
+    again: str = "the same call",
+    say: Callable[[str], None] = lambda _: None,
+) -> FineTuned:
+    """Fine-tune a copy of the run on the corrections; what is measured with is the same each time."""
+    text = out.with_name(f"{out.name}.corrections")
+    if not text.exists():  # a stopped training goes on with the corrections that it began with
+        _write(of_pair(memory, pair), text)
+    learned, measured = (
+        CorpusConfig(source=str(text / f"{name}.source"), target=str(text / f"{name}.target"))
+        for name in ("learned", "measured")
+    )
+    return finetune(
+        run, learned, out, valid=measured, old=old, overrides=overrides, language=language, again=again, say=say
+    )
+
+
+def _write(corrections: Sequence[Correction], directory: Path) -> None:
+    if len(corrections) < FEWEST:
+        raise DataError(f"{len(corrections)} corrections; to learn from some and measure with others takes {FEWEST}")
+    drawn = sorted(corrections, key=lambda one: blake2b(one.source.encode(), digest_size=8).digest())
+    cut = round(HELD_OUT * len(drawn))
+    with replacing(directory) as temporary:
+        temporary.mkdir()
+        for name, some in (("measured", drawn[:cut]), ("learned", drawn[cut:])):
+            for side in ("source", "target"):
+                lines = "".join(f"{getattr(correction, side)}\n" for correction in some)
+                (temporary / f"{name}.{side}").write_bytes(lines.encode())
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the new model may take the old one's place, and why."""
+
+    promoted: bool
+    reasons: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"promoted": self.promoted, "reasons": list(self.reasons)}
+
+
+def promote(
+    run: Path,
+    new: Path,
+    test: tuple[Sequence[str], metrics.References] | None = None,
+    language: str | None = None,
+) -> Verdict:
+    """Put the new run's weights in the place of the old ones, which stay beside them, if it is better.
+
+    `test`: sources and references to hold the two against, in place of what the old run was validated with.
+    """
+    before, after = RunDirectory.open(run), RunDirectory.open(new)
+    result_path, plan_path = (after.path / "finetune" / name for name in ("result.json", "plan.json"))
+    if not result_path.is_file():
+        raise DataError(f"{new}: no finished training on corrections; run `dragoman corrections train` first")
+    if read_json(plan_path)["made_from"]["weights"] != sha256(before.model_path):
+        raise DataError(f"{new}: was not made from the weights that {run} has now; train on the corrections again")
+    result = read_json(result_path)
+    kept = result["old"]
+    if test is not None:
+        outputs = [Translator.load(one.path).translate(list(test[0])) for one in (before, after)]
+        kept = metrics.compare(outputs[0], outputs[1], test[1], language).to_dict()
+    verdict = judge(result["new"], kept)
+    if verdict.promoted:
+        with replacing(before.path / BEFORE) as aside:
+            shutil.copyfile(before.model_path, aside)
+        use_weights(before, read_tensors(after.model_path), "corrections", [])
+        card = {**read_json(before.model_card_path), "corrections": {"new": result["new"], "old": kept}}
+        write_atomically(before.model_card_path, (json.dumps(card, indent=2) + "\n").encode())
+    return verdict
+
+
+def judge(new: dict[str, Any], old: dict[str, Any] | None) -> Verdict:
+    """Both as `evaluation.metrics.Comparison.to_dict` gives them: A before, B after."""
+    chrf = new["chrf"]
+    better = chrf["significant"] and chrf["b"] > chrf["a"]
+    reasons = [f"corrections: {_told(chrf)}, {'significantly better' if better else 'not significantly better'}"]
+    if old is None:
+        return Verdict(False, (*reasons, "old text: not measured; give a test with --source and --reference"))
+    worse = [old[name] for name in ("bleu", "chrf") if old[name]["significant"] and old[name]["b"] < old[name]["a"]]
+    said = "significantly worse" if worse else "not significantly worse"
+    return Verdict(better and not worse, (*reasons, f"old text: {_told((worse or [old['chrf']])[0])}, {said}"))
+
+
+def _told(metric: dict[str, Any]) -> str:
+    return f"{metric['label']} {metric['a']:.2f} before, {metric['b']:.2f} after, p = {metric['p_value']:.4f}"

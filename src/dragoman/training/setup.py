@@ -1,0 +1,187 @@
+"""What a training starts from: the run's directory, its data, model and optimiser, at the last checkpoint where there
+is one; and whether there is anything left to do."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from dragoman.config import RunConfig, TrainConfig, flatten
+from dragoman.data.dataset import Prepared, prepare
+from dragoman.data.tokenizer import load_tokenizer
+from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.model.checkpoint import Progress, last_sound_checkpoint, link_of, load_training_state, read_progress
+from dragoman.model.lstm import make_model
+from dragoman.model.transformer import Transformer, count_parameters
+from dragoman.progress import to_stderr
+from dragoman.run_directory import RunDirectory, read_json
+from dragoman.training.distributed import (
+    Clock,
+    Gradients,
+    Ranks,
+    ShardedGradients,
+    divide,
+    in_words,
+    leads,
+    threads_for,
+)
+from dragoman.training.log import NoLog, RunLog
+from dragoman.training.optimizer import make_optimizer
+
+
+@dataclass
+class Training:
+    """What the loop works on, and what its parts are handed. It does nothing by itself."""
+
+    config: RunConfig
+    run: RunDirectory
+    ranks: Ranks
+    prepared: Prepared
+    model: Transformer
+    optimizer: torch.optim.Optimizer
+    gradients: Gradients | ShardedGradients
+    progress: Progress
+    clock: Clock
+    log: NoLog
+
+
+def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], float]) -> Training:
+    """Data, model and optimiser, at the last checkpoint where there is one."""
+    config, prepared = ranks.first("prepare", lambda: open_run(config, run, ranks))
+    torch.manual_seed(config.train.seed)
+    model = make_model(config.model).to(ranks.device)
+    optimizer = make_optimizer(model, config.train)
+    said: list[str] = []
+    checkpoint = ranks.first("checkpoint", lambda: last_sound_checkpoint(run, said.append))
+    progress = Progress() if checkpoint is None else load_training_state(checkpoint, model, optimizer)
+    gradients: Gradients | ShardedGradients
+    if config.train.shard and ranks.size > 1:
+        divide(model, optimizer, ranks)
+        gradients = ShardedGradients(model, extra=5, ranks=ranks)
+    else:
+        gradients = Gradients(list(model.parameters()), extra=5)
+    log = RunLog(run, progress.log_bytes) if ranks.leads else NoLog()
+    clock = Clock(ranks, progress.seconds, now)
+    at_work = Training(config, run, ranks, prepared, model, optimizer, gradients, progress, clock, log)
+    for line in said:
+        log.say(line)
+    if checkpoint is not None and progress.validated:
+        log_checkpoint(at_work, checkpoint)
+    return at_work
+
+
+def go_back(
+    config: RunConfig, model: Transformer, optimizer: torch.optim.Optimizer, checkpoint: Path | None
+) -> Progress:
+    """Put the model and the optimiser back to a checkpoint, or to the very beginning, on the device where they are."""
+    if checkpoint is not None:
+        return load_training_state(checkpoint, model, optimizer)
+    torch.manual_seed(config.train.seed)
+    model.load_state_dict(make_model(config.model).state_dict())
+    optimizer.state.clear()
+    return Progress(validated=False)
+
+
+def use_threads(asked: int, ranks: Ranks) -> None:
+    """The cores, divided among the processes of this machine; torch's own choice where there is one process."""
+    if asked or ranks.local_size > 1:
+        torch.set_num_threads(threads_for(asked, ranks.local_size))
+
+
+def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunConfig, Prepared]:
+    """Prepare the data; write the configuration, or hold it against the one that this run began with."""
+    if not config.data.train:
+        raise ConfigError(
+            "no training data: give --pairs my.tsv, or --source and --target, or [data] train in a recipe"
+        )
+    standing = next(path for path in (run.path, *run.path.parents) if path.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK):  # said now, not after the text was read
+        raise DragomanError(
+            f"{run.path}: cannot be made, as {standing} is no directory to write in; give another --out"
+        )
+    if run.checkpoints() and not run.config_path.exists():
+        raise DataError(f"{run.path}: has checkpoints and no config.json; restore it, or give a new --out")
+    if run.config_path.exists():
+        before = RunDirectory.open(run.path).read_config()
+        require_same_run(before, config, run)
+        config = replace(config, model=before.model)
+
+    def say(line: str) -> None:
+        if ranks.leads:
+            to_stderr(line)
+
+    prepared = prepare(config.data, config.model.vocab_size, config.train.seed, run.path, say)
+    config = replace(config, model=replace(config.model, vocab_size=prepared.tokenizer.vocab_size))
+    if ranks.leads:
+        run.write_config(config)
+    return config, prepared
+
+
+def require_same_run(before: RunConfig, now: RunConfig, run: RunDirectory) -> None:
+    """Budgets and intervals may change between two stretches of a run; what makes its numbers what they are may not."""
+    may_change = {
+        "steps",
+        "minutes",
+        "patience",
+        "valid_steps",
+        "valid_sentences",
+        "processes",
+        "threads",
+        "answer_seconds",
+    }
+    may_change |= {"keep_checkpoints", "average_checkpoints"}
+    for (key, old), (_, new) in zip(flatten(before), flatten(now), strict=True):
+        section, name = key.split(".")
+        fixed = section == "model" or (section == "train" and name not in may_change)
+        # 0 leaves the size to the text, which may have given fewer pieces than were asked for, or needed more.
+        as_asked = key == "model.vocab_size" and (new == 0 or new > old or load_tokenizer(run.path).is_alphabet())
+        if fixed and old != new and not as_asked:
+            raise ConfigError(f"{run.path}: {key} was {old} when this run began, is {new} now; give a new --out")
+
+
+def already_finished(run: RunDirectory, config: RunConfig) -> bool:
+    """Whether the same command would only do the end of a run again; says so."""
+    if not run.checkpoints() or not run.model_card_path.exists() or not run.config_path.exists():
+        return False
+    require_same_run(RunDirectory.open(run.path).read_config(), config, run)
+    progress = read_progress(run.checkpoints()[-1])
+    if not nothing_left(config.train, progress) or read_json(run.model_card_path).get("finished_at") != progress.step:
+        return False
+    if leads():
+        to_stderr(f"{run.path} is finished ({progress.step:,} steps); to go on, raise --steps or --minutes")
+    return True
+
+
+def budget_used(settings: TrainConfig, step: int, seconds: float) -> float:
+    """The share of the budget that is used up: of steps or of minutes, whichever is more."""
+    share = step / settings.steps
+    return share if settings.minutes is None else max(share, seconds / (60 * settings.minutes))
+
+
+def nothing_left(settings: TrainConfig, progress: Progress) -> bool:
+    """Of the budget, or of the patience."""
+    out_of_patience = settings.patience > 0 and progress.stale_validations >= settings.patience
+    return out_of_patience or budget_used(settings, progress.step, progress.seconds) >= 1
+
+
+def log_checkpoint(at_work: Training, checkpoint: Path) -> None:
+    """A link of the chain of hashes. It is written after the checkpoint, which cannot hold its own hash; a run that
+    goes on from the checkpoint writes it again."""
+    if at_work.ranks.leads:
+        link = link_of(checkpoint, at_work.progress.chain)
+        at_work.log.write("checkpoint", at_work.progress.step, **link)
+        at_work.progress.chain = link["chain"]
+
+
+def say_start(at_work: Training) -> None:
+    config, ranks, settings = at_work.config, at_work.ranks, at_work.config.train
+    budget = f"{settings.steps:,} steps" if settings.minutes is None else f"{round(settings.minutes, 2):g} minutes"
+    at_work.log.say(
+        f"{count_parameters(at_work.model):,} parameters, {len(at_work.prepared.train):,} pairs, "
+        f"vocabulary {config.model.vocab_size:,}, {budget}, "
+        f"{in_words(ranks.local_size, torch.get_num_threads(), chosen=settings.processes == 0)}"
+    )
+    if at_work.progress.step:
+        at_work.log.say(f"going on from step {at_work.progress.step:,}")

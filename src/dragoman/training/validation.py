@@ -1,0 +1,137 @@
+"""What a model is worth while it trains: loss and score on the validation set, measured by all ranks together."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from dragoman.config import RunConfig
+from dragoman.data.batching import plan_epoch
+from dragoman.data.dataset import Prepared
+from dragoman.data.objectives import make_batch_for
+from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.evaluation import metrics
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.transformer import Transformer
+from dragoman.training.distributed import Ranks
+from dragoman.translation.translator import Translator
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The plain loss a token, a score that is higher where the model is better, and one example to look at."""
+
+    nll: float
+    score: float
+    measure: str
+    signature: str
+    example: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """The measure's name in the log."""
+        return self.measure.split()[0].lower()
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        return rank(self.key, self.score, self.nll)
+
+    @property
+    def by_loss(self) -> bool:
+        """Whether the score says too little to choose by."""
+        return self.key == "bleu" and self.score < metrics.LEAST_TELLING_BLEU
+
+
+def rank(key: str, score: float, nll: float) -> tuple[float, float]:
+    """Higher where the model is better: by its score; by its loss among equals, and where a BLEU tells little."""
+    return max(score, metrics.LEAST_TELLING_BLEU) if key == "bleu" else score, -nll
+
+
+@torch.inference_mode()
+def validate(model: Transformer, prepared: Prepared, config: RunConfig, ranks: Ranks, sample: int) -> Validation:
+    """The loss over the whole validation set; BLEU of greedy translations of its first `valid_sentences`, or, of a
+    model that does not translate, the share of labels that it finds."""
+    model.eval()
+    nll = tokens = right = 0.0
+    budget = min(config.train.micro_batch_tokens, 4096)
+    plan = [rows for step in plan_epoch(prepared.valid, budget, budget, 0, 0) for rows in step]
+    for rows in ranks.share(plan):
+        torch.manual_seed(int(rows[0]))  # the same tokens are hidden each time
+        batch = make_batch_for(config.model, prepared.valid, rows, prepared.tokenizer).to(model.output.weight.device)
+        states = batch.real_states(model.states(batch.source, batch.target, batch.source_mask))
+        _, batch_nll = smoothed_cross_entropy(states, model.output.weight, batch.labels, 0.0)
+        nll += float(batch_nll)
+        tokens += batch.tokens
+        if config.model.task in ("restore", "classify"):
+            right += int((model.output(states).argmax(dim=1) == batch.labels).sum())
+    if config.model.task == "translate":
+        return translations(model, prepared, config, ranks, sample, nll, tokens)
+
+    gathered = np.sum(ranks.gather((nll, tokens, right)), axis=0)
+    mean, accuracy = gathered[0] / gathered[1], 100 * gathered[2] / gathered[1]
+    shown = sample % len(prepared.valid)
+    match config.model.task:
+        case "continue":  # of a token that the text goes on with, the probability in the (geometric) mean
+            engine = ReferenceEngine([model], prepared.tokenizer)
+            [[drawn]] = engine.translate([[]], replace(config.search, sampling=True), seed=sample)
+            example = {"sample": prepared.tokenizer.decode(drawn.ids)}
+            return Validation(mean, 100 * math.exp(-mean), "probability of a token (%)", "", example)
+        case _:
+            example = found_in(model, prepared, config, shown)
+            return Validation(mean, accuracy, "accuracy (%)", "", example)
+
+
+def found_in(model: Transformer, prepared: Prepared, config: RunConfig, row: int) -> dict[str, str]:
+    """A sentence, and what the model makes of it."""
+    tokenizer, (text, target) = prepared.tokenizer, prepared.valid_pairs[row]
+    torch.manual_seed(row)
+    batch = make_batch_for(config.model, prepared.valid, np.array([row]), tokenizer).to(model.output.weight.device)
+    found = model.output(batch.real_states(model.states(batch.source, batch.target, batch.source_mask))).argmax(dim=1)
+    if config.model.task == "classify":
+        return {"source": text, "output": config.model.classes[int(found[0])], "reference": target}
+    assert batch.real is not None
+    restored = batch.source.flatten().index_copy(0, batch.real, found).tolist()
+    return {
+        "source": tokenizer.decode(batch.source[0].tolist()),
+        "output": tokenizer.decode(restored),
+        "reference": text,
+    }
+
+
+def translations(
+    model: Transformer, prepared: Prepared, config: RunConfig, ranks: Ranks, sample: int, nll: float, tokens: float
+) -> Validation:
+    pairs = prepared.valid_pairs[: config.train.valid_sentences]
+    search = replace(
+        config.search, beam=1, max_source_length=max(config.search.max_source_length, config.data.max_length)
+    )
+    translator = Translator(ReferenceEngine([model], prepared.tokenizer), prepared.tokenizer, search)
+    # As the model says it: a young one loops everywhere, and decoding all that again would cost more than training.
+    stream = translator.translate_stream(
+        [source for source, _ in ranks.share(pairs)], scores=False, repair=False, whole=True, protect=False
+    )
+    mine = [translation.text for translation in stream]
+
+    gathered = ranks.gather((nll, tokens, mine))
+    outputs = [""] * len(pairs)
+    for number, (_, _, theirs) in enumerate(gathered):
+        outputs[number :: ranks.size] = theirs
+    score = metrics.bleu(outputs, [[target] for _, target in pairs])
+    mean = math.fsum(part[0] for part in gathered) / sum(part[1] for part in gathered)
+    shown = sample % len(pairs)
+    example = {"source": pairs[shown][0], "output": outputs[shown], "reference": pairs[shown][1]}
+    return Validation(mean, score.value, measure_of([target for _, target in pairs]), score.signature, example)
+
+
+def measure_of(targets: Sequence[str]) -> str:
+    """What BLEU is of. A parser's targets are symbols, and how many of them follow each other rightly is no bracket F1:
+    that is of whole trees, as `dragoman parse evaluate` has it."""
+    words = [word for target in targets for word in target.split()]
+    of_symbols = bool(words) and all(word[0] in "()" for word in words)
+    return "BLEU of the tree's symbols (greedy; not bracket F1)" if of_symbols else "BLEU (greedy)"
+
+
+def perplexity(nll: float) -> float:
+    return math.exp(min(nll, 700.0))

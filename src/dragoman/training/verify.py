@@ -1,0 +1,152 @@
+"""Whether a run is what it says it is: every hash, the chain of them in the log, and a stretch of it done again.
+
+Training is deterministic: the same machine, number of processes and threads give the same bits. Where time or memory
+decided something (a rate under a budget in minutes, a pass that was split, a lowered rate), the log or the checkpoint
+has the decision, and it is taken again here.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dragoman.errors import DataError
+from dragoman.model.checkpoint import average, link_of, read_progress, read_tensors
+from dragoman.run_directory import RunDirectory, damage, read_json, scratch_of, sha256, step_of
+from dragoman.training.loop import Replay, train
+
+CLOCK = ("seconds", "tokens_per_second")  # what may differ when a run is done again
+
+
+def verify(run: RunDirectory, steps: int, say: Callable[[str], None]) -> Iterator[str]:
+    """What was found to be right, line by line; a DataError at the first thing that is not."""
+    events = read_log(run)
+    checkpoints = run.checkpoints()
+    if not checkpoints:
+        raise DataError(f"{run.path}: has no checkpoint to verify; train it first")
+    yield from check_files(run, checkpoints)
+    yield from check_chain(run, checkpoints, events)
+    yield from check_weights(run, checkpoints)
+    if steps:
+        yield from replay(run, checkpoints, events, steps, say)
+
+
+def read_log(run: RunDirectory) -> list[dict[str, Any]]:
+    try:
+        lines = run.metrics_path.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+    except OSError as error:
+        raise DataError(
+            f"{run.metrics_path}: cannot be read ({error.strerror}); without it nothing is proved"
+        ) from None
+    except ValueError as error:
+        raise DataError(f"{run.metrics_path}: damaged ({error})") from None
+
+
+def check_files(run: RunDirectory, checkpoints: list[Path]) -> Iterator[str]:
+    for checkpoint in checkpoints:
+        if wrong := damage(checkpoint):
+            raise DataError(f"{checkpoint}: {wrong}; `dragoman train` goes on from the one before")
+    trained_with = read_json(checkpoints[-1] / "manifest.json").get("made_by", {}).get("tokenizer")
+    if trained_with != sha256(run.tokenizer_path):
+        raise DataError(f"{run.tokenizer_path}: not the tokenizer that this run was trained with; restore it")
+    yield f"files       {len(checkpoints)} checkpoints and the tokenizer are as they were written"
+
+
+def check_chain(run: RunDirectory, checkpoints: list[Path], events: list[dict[str, Any]]) -> Iterator[str]:
+    """Each link hashes the one before it and its own files: none can be changed, left out or put in later."""
+    links: dict[int, dict[str, Any]] = {}
+    before: dict[int, str] = {}
+    chain = ""
+    for link in (event for event in events if event["event"] == "checkpoint"):
+        step = link["step"]
+        chain = before.setdefault(step, chain)  # a run that was set back writes its last link again
+        chain = hashlib.sha256(f"{chain}{link['model']}{link['optimizer']}".encode()).hexdigest()
+        if chain != link["chain"]:
+            raise DataError(
+                f"{run.metrics_path}: the chain breaks at step {step}: a line was changed, added or removed"
+            )
+        links[step] = link
+    for checkpoint in checkpoints:
+        if not read_progress(checkpoint).validated:
+            continue  # written because the run was interrupted
+        step = step_of(checkpoint)
+        if step not in links:
+            raise DataError(f"{checkpoint}: the log does not know it; it was put there from elsewhere")
+        if link_of(checkpoint, before[step])["chain"] != links[step]["chain"]:
+            raise DataError(f"{checkpoint}: not the checkpoint that the log has for this step")
+    yield f"chain       {len(links)} checkpoints in the log, each the hash of all before it"
+
+
+def check_weights(run: RunDirectory, checkpoints: list[Path]) -> Iterator[str]:
+    """That the weights that translate are the ones that model.json names, where those are still kept."""
+    card = read_json(run.model_card_path)
+    kept = {step_of(checkpoint): checkpoint for checkpoint in checkpoints}
+    if not all(step in kept for step in card["steps"]):
+        yield f"weights     model.safetensors is of step {card['steps']}, which is no longer kept: not checked"
+        return
+    expected = average([kept[step] for step in card["steps"]])
+    found = read_tensors(run.model_path)
+    if found.keys() != expected.keys() or any(not found[name].equal(expected[name]) for name in found):
+        raise DataError(
+            f"{run.model_path}: not the {card['kind']} of step {card['steps']}, as {run.model_card_path.name} says"
+        )
+    yield f"weights     model.safetensors is the {card['kind']} of step {', '.join(map(str, card['steps']))}"
+
+
+def replay(
+    run: RunDirectory, checkpoints: list[Path], events: list[dict[str, Any]], steps: int, say: Callable[[str], None]
+) -> Iterator[str]:
+    """Train a stretch again from a kept state, in a directory of its own, and compare."""
+    whole = [path for path in checkpoints if (path / "optimizer.safetensors").exists()]
+    last = step_of(checkpoints[-1])
+    start = whole[0] if len(whole) > 1 else None  # before the last one, or the very beginning
+    first = step_of(start) if start else 0
+    until = min(last, first + steps)
+    made_by = read_json(checkpoints[-1] / "manifest.json")["made_by"]
+    config = run.read_config()
+    config = replace(config, train=replace(config.train, processes=made_by["ranks"], threads=made_by["threads"]))
+    logged = [(event["step"], event["rates"]) for event in events if event["event"] == "train" and "rates" in event]
+    # A run that ends between two lines of the log has the rates since the last line in its checkpoint.
+    unlogged = [(progress.step, progress.pending_rates) for progress in map(read_progress, checkpoints)]
+    rates = {
+        step - len(stretch) + 1 + place: rate
+        for step, stretch in (*unlogged, *logged)
+        for place, rate in enumerate(stretch)
+    }
+    pass_tokens = {event["step"]: event["pass_tokens"] for event in events if event["event"] == "memory"}
+    say(f"training steps {first + 1:,} to {until:,} again")
+    with scratch_of(run) as again:
+        shutil.copy(run.config_path, again.config_path)
+        if start:
+            shutil.copytree(start, again.checkpoints_path / start.name)
+        train(config, again, "", Replay(until, rates, pass_tokens))
+        compare(run, again, first, until)
+    what = "weights, optimiser and losses" if until == last or until in map(step_of, whole) else "losses"
+    yield f"replay      steps {first + 1:,} to {until:,} trained again: {what} are the same to the bit"
+
+
+def compare(run: RunDirectory, again: RunDirectory, first: int, until: int) -> None:
+    def losses(which: RunDirectory) -> dict[int, dict[str, Any]]:
+        return {
+            event["step"]: {key: value for key, value in event.items() if key not in CLOCK}
+            for event in read_log(which)
+            if event["event"] == "train" and first < event["step"] <= until
+        }
+
+    before, now = losses(run), losses(again)
+    for step in sorted(before.keys() & now.keys()):
+        if before[step] != now[step]:
+            raise DataError(
+                f"{run.path}: step {step} trained again has loss {now[step]['loss']}, the log says "
+                f"{before[step]['loss']}; another machine, torch or number of threads, or other data"
+            )
+    name = f"step-{until:08d}"
+    if (run.checkpoints_path / name).is_dir():
+        old, new = (read_json(which.checkpoints_path / name / "manifest.json")["files"] for which in (run, again))
+        for file in ("model.safetensors", "optimizer.safetensors"):
+            if old[file] != new[file]:
+                raise DataError(f"{run.path}: {name}/{file} trained again is not the same; see the log for the machine")

@@ -1,0 +1,334 @@
+"""How sure a translation may be called: probabilities that mean what they say, learned from sentences with references.
+
+A model's own probabilities are no such thing: a sentence that it gives 30 % may well be right. So a logistic regression
+over a few things that are seen of every translation (how probable its tokens were on average and at the worst, how long
+it is for its source) is fitted to what was right on sentences held out: of a sentence, whether its chrF reaches a
+mark; of a word, whether it stands in the reference. What is reported is measured on parts that the fit did not see.
+
+Applying it needs neither torch nor numpy.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from dragoman.data.words import Word, split_words
+from dragoman.errors import DataError, UsageError
+from dragoman.run_directory import RunDirectory, read_json, write_atomically
+
+GOOD = 50.0  # chrF2 of a sentence that counts as good
+PARTS = 5  # of the data: what is measured on one of them was fitted on the others
+FEWEST = 50  # sentences to calibrate with
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is seen of a translation without a reference."""
+
+    source_tokens: int
+    text: str
+    words: tuple[Word, ...]
+    log_probabilities: tuple[float, ...]  # of each token, the end symbol's last
+
+
+class WordConfidence(NamedTuple):
+    text: str
+    start: int  # in characters of the translation
+    end: int
+    confidence: float
+
+
+class Rating(NamedTuple):
+    confidence: float
+    words: tuple[WordConfidence, ...]
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """A probability from features: 1 / (1 + exp(-(bias + weights · (x - means) / scales)))."""
+
+    bias: float
+    weights: tuple[float, ...]
+    means: tuple[float, ...]
+    scales: tuple[float, ...]
+
+    def __call__(self, features: Sequence[float]) -> float:
+        columns = zip(self.weights, features, self.means, self.scales, strict=True)
+        total = self.bias + sum(weight * (x - mean) / scale for weight, x, mean, scale in columns)
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        columns = (tuple(map(float, values[name])) for name in ("weights", "means", "scales"))
+        return cls(float(values["bias"]), *columns)
+
+    @classmethod
+    def fit(cls, rows: Sequence[Sequence[float]], labels: Sequence[bool], ridge: float = 1.0) -> Self:
+        """By Newton's method, with a small pull of the weights towards nothing."""
+        import numpy as np
+
+        x = np.asarray(rows, dtype=np.float64)
+        y = np.asarray(labels, dtype=np.float64)
+        means, scales = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
+        design = np.column_stack([np.ones(len(x)), (x - means) / scales])
+        pull = np.diag([1e-6, *[ridge] * x.shape[1]])
+        beta = np.zeros(design.shape[1])
+        for _ in range(50):
+            p = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
+            gradient = design.T @ (y - p) - pull @ beta
+            curvature = design.T @ (design * (p * (1 - p))[:, None]) + pull
+            step = np.linalg.solve(curvature, gradient)
+            beta += step
+            if np.abs(step).max() < 1e-8:
+                break
+        return cls(float(beta[0]), *(tuple(map(float, column)) for column in (beta[1:], means, scales)))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a run keeps in confidence.json."""
+
+    sentence: Logistic
+    word: Logistic
+    good: float  # the chrF2 that a good sentence has
+    digest: str  # of the weights and vocabulary that it was measured with
+
+    def rate(self, evidence: Evidence) -> Rating:
+        return Rating(
+            self.sentence(sentence_features(evidence)),
+            tuple(
+                WordConfidence(word.text, word.start, word.end, self.word(features))
+                for word, features in zip(evidence.words, word_features(evidence), strict=True)
+            ),
+        )
+
+    def save(self, run: RunDirectory) -> None:
+        values = {"format": FORMAT, **asdict(self)}
+        write_atomically(run.confidence_path, (json.dumps(values, indent=2) + "\n").encode())
+
+    @classmethod
+    def load(cls, run: RunDirectory) -> "Calibration | None":
+        """None: the run has none."""
+        if not run.confidence_path.is_file():
+            return None
+        values = read_json(run.confidence_path)
+        try:
+            if values["format"] != FORMAT:
+                raise ValueError
+            sentence, word = (Logistic.of(values[name]) for name in ("sentence", "word"))
+            return cls(sentence, word, float(values["good"]), str(values["digest"]))
+        except (KeyError, TypeError, ValueError):
+            raise DataError(f"{run.confidence_path}: damaged; make it anew with `dragoman calibrate`") from None
+
+
+def require_calibration(found: Calibration | None, run: Path) -> None:
+    if found is None:
+        raise UsageError(
+            f"--min-confidence: {run} is not calibrated; run once: dragoman calibrate {run} --source FILE "
+            f"--reference FILE (of sentences it was not trained on)"
+        )
+
+
+def sentence_features(evidence: Evidence) -> tuple[float, ...]:
+    log_probs = evidence.log_probabilities
+    ratio = math.log(len(log_probs) / (evidence.source_tokens + 1))
+    return _mean(log_probs), min(log_probs), ratio, abs(ratio), math.log(len(log_probs))
+
+
+def word_features(evidence: Evidence) -> list[tuple[float, ...]]:
+    log_probs = evidence.log_probabilities
+    whole = _mean(log_probs)
+    found: list[tuple[float, ...]] = []
+    for word in evidence.words:
+        own = log_probs[word.first_token : word.last_token + 1]
+        after = log_probs[word.last_token + 1]  # there is one: the end symbol's
+        found.append((min(own), _mean(own), after, whole, min(log_probs), math.log(1 + len(word.text))))
+    return found
+
+
+class Judged(NamedTuple):
+    """What was said of something, and what came true."""
+
+    confidence: float
+    right: bool
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How well the confidences of parts that the fit did not see keep their word."""
+
+    judged: tuple[Judged, ...]
+    raw: tuple[Judged, ...]  # the same by the model's own probability
+
+    @property
+    def error(self) -> float:
+        return calibration_error(self.judged)
+
+    @property
+    def raw_error(self) -> float:
+        return calibration_error(self.raw)
+
+    @property
+    def ranking(self) -> float:
+        """The share of pairs of a right and a wrong one in which the right one has more confidence (0.5: by chance)."""
+        return ranking(self.judged)
+
+
+@dataclass(frozen=True)
+class Report:
+    calibration: Calibration
+    sentences: Measured
+    words: Measured
+
+    def lines(self) -> list[str]:
+        found = []
+        for name, measured in (("sentences", self.sentences), ("words", self.words)):
+            right = sum(judged.right for judged in measured.judged)
+            found.append(
+                f"{len(measured.judged):,} {name}, {100 * right / len(measured.judged):.1f} % right: "
+                f"expected calibration error {100 * measured.error:.1f} % "
+                f"(the model's own probability {100 * measured.raw_error:.1f} %), "
+                f"right above wrong in {100 * measured.ranking:.1f} % of pairs"
+            )
+        found.append("keeping the surest sentences, so many of the kept are not good:")
+        for share in (1.0, 0.9, 0.75, 0.5, 0.25):
+            threshold, risk = risk_at(self.sentences.judged, share)
+            found.append(f"  {100 * share:3.0f} %  risk {100 * risk:4.1f} %  --min-confidence {threshold:.2f}")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "good": self.calibration.good,
+            **{
+                name: {
+                    "count": len(measured.judged),
+                    "right": sum(judged.right for judged in measured.judged),
+                    "calibration_error": measured.error,
+                    "raw_calibration_error": measured.raw_error,
+                    "ranking": measured.ranking,
+                    "reliability": [asdict(bin_) for bin_ in bins(measured.judged)],
+                }
+                for name, measured in (("sentences", self.sentences), ("words", self.words))
+            },
+            "risk_coverage": [
+                {"coverage": share / 20, "threshold": threshold, "risk": risk}
+                for share in range(1, 21)
+                for threshold, risk in [risk_at(self.sentences.judged, share / 20)]
+            ],
+        }
+
+
+def calibrate(
+    evidence: Sequence[Evidence], references: Sequence[Sequence[str]], digest: str, good: float = GOOD
+) -> Report:
+    """Fit on all; what is reported of each part was fitted on the other four."""
+    if len(evidence) < FEWEST:
+        raise DataError(f"{len(evidence)} sentences to calibrate with; at least {FEWEST} are needed, 500 are good")
+    sentence_labels = [is_good(one.text, some, good) for one, some in zip(evidence, references, strict=True)]
+    if len(set(sentence_labels)) < 2:
+        what = "all" if sentence_labels[0] else "none"
+        raise DataError(f"{what} of {len(evidence)} translations reach chrF {good:g}; choose another --good")
+    sentence_rows = [sentence_features(one) for one in evidence]
+    word_rows = [row for one in evidence for row in word_features(one)]
+    labels_by_sentence = [right_words(one, some) for one, some in zip(evidence, references, strict=True)]
+    word_labels = [label for some in labels_by_sentence for label in some]
+    of_sentence = [number % PARTS for number in range(len(evidence))]
+    of_word = [part for part, some in zip(of_sentence, labels_by_sentence, strict=True) for _ in some]
+    return Report(
+        Calibration(Logistic.fit(sentence_rows, sentence_labels), Logistic.fit(word_rows, word_labels), good, digest),
+        _measure(sentence_rows, sentence_labels, of_sentence, lambda row: math.exp(row[0])),
+        _measure(word_rows, word_labels, of_word, lambda row: math.exp(row[1])),
+    )
+
+
+def _measure(
+    rows: Sequence[Sequence[float]],
+    labels: Sequence[bool],
+    parts: Sequence[int],
+    raw: Callable[[Sequence[float]], float],
+) -> Measured:
+    fitted = {}
+    for part in set(parts):
+        others = [index for index, own in enumerate(parts) if own != part]
+        fitted[part] = Logistic.fit([rows[i] for i in others], [labels[i] for i in others])
+    both = list(zip(rows, labels, parts, strict=True))
+    return Measured(
+        tuple(Judged(fitted[part](row), label) for row, label, part in both),
+        tuple(Judged(raw(row), label) for row, label, _ in both),
+    )
+
+
+def is_good(text: str, references: Sequence[str], good: float) -> bool:
+    from sacrebleu.metrics.chrf import CHRF
+
+    return bool(CHRF().sentence_score(text, list(references)).score >= good)
+
+
+def right_words(evidence: Evidence, references: Sequence[str]) -> list[bool]:
+    """Whether each word stands in the reference: in the one that has most of them, each as often as it is there."""
+    said = [word.text for word in evidence.words]
+    there = max(
+        (Counter(split_words(reference)) for reference in references), key=lambda c: (c & Counter(said)).total()
+    )
+    right = []
+    for word in said:
+        right.append(there[word] > 0)
+        there[word] -= 1
+    return right
+
+
+@dataclass(frozen=True)
+class Bin:
+    confidence: float  # on average
+    right: float  # the share
+    count: int
+
+
+def bins(judged: Iterable[Judged], count: int = 10) -> list[Bin]:
+    """As many in each bin as in any other: then none is of a handful."""
+    ordered = sorted(judged, key=lambda one: one.confidence)
+    edges = [round(number * len(ordered) / count) for number in range(count + 1)]
+    return [
+        Bin(_mean([one.confidence for one in some]), _mean([float(one.right) for one in some]), len(some))
+        for start, end in pairwise(edges)
+        if (some := ordered[start:end])
+    ]
+
+
+def calibration_error(judged: Sequence[Judged]) -> float:
+    """How far confidence and truth are apart on average, bin by bin."""
+    return sum(one.count * abs(one.confidence - one.right) for one in bins(judged)) / len(judged)
+
+
+def ranking(judged: Sequence[Judged]) -> float:
+    ordered = sorted(judged, key=lambda one: one.confidence)
+    ranks: dict[float, float] = {}
+    start = 0
+    while start < len(ordered):  # equal confidences share their places
+        end = start
+        while end < len(ordered) and ordered[end].confidence == ordered[start].confidence:
+            end += 1
+        ranks[ordered[start].confidence] = (start + end + 1) / 2
+        start = end
+    right = [one for one in ordered if one.right]
+    wrong = len(ordered) - len(right)
+    if not right or not wrong:
+        return math.nan
+    total = sum(ranks[one.confidence] for one in right)
+    return (total - len(right) * (len(right) + 1) / 2) / (len(right) * wrong)
+
+
+def risk_at(judged: Sequence[Judged], share: float) -> tuple[float, float]:
+    """Of the surest `share`: the least confidence among them, and how many of them are wrong."""
+    kept = sorted(judged, key=lambda one: -one.confidence)[: max(1, round(share * len(judged)))]
+    return kept[-1].confidence, _mean([float(not one.right) for one in kept])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,57 @@
+"""A line's translation, put together from those of its sentences. No torch."""
+
+from collections.abc import Sequence
+from typing import get_args
+
+from dragoman.data.segmentation import Segment, join
+from dragoman.translation.confidence import WordConfidence
+from dragoman.translation.result import Candidate, How, Translation
+
+
+def translation_of_line(line: str, parts: Sequence[Segment], found: Sequence[Translation]) -> Translation:
+    """A line's translation from those of its sentences: the best of each, then the second best of each ..."""
+    if not parts:
+        return Translation(line, (Candidate(line, 0.0, 0.0, (), ()),))
+    candidates = []
+    for rank in range(max(len(one.candidates) for one in found)):
+        chosen = [one.candidates[min(rank, len(one.candidates) - 1)] for one in found]
+        candidates.append(
+            Candidate(
+                join(line, parts, [candidate.text for candidate in chosen]),
+                sum(candidate.score for candidate in chosen),
+                sum(candidate.log_probability for candidate in chosen),
+                tuple(token for candidate in chosen for token in candidate.tokens),
+                _chain([candidate.token_log_probabilities for candidate in chosen]),
+            )
+        )
+    return Translation(
+        line,
+        tuple(candidates),
+        tuple(dict.fromkeys(fault for one in found for fault in one.faults)),
+        tuple(dict.fromkeys(fault for one in found for fault in one.repaired)),
+        # A line is as good as its worst sentence.
+        min((one.confidence for one in found if one.confidence is not None), default=None),
+        _words_of_line(parts, found),
+        all(one.corrected for one in found),
+        tuple(suggestion for one in found for suggestion in one.suggestions),
+        max((one.how for one in found), key=get_args(How).index),
+        tuple(dict.fromkeys(note for one in found for note in one.notes)),
+    )
+
+
+def _words_of_line(parts: Sequence[Segment], found: Sequence[Translation]) -> tuple[WordConfidence, ...]:
+    """The words of a line's sentences, where they stand in its translation. A wrapped text has none: words moved."""
+    words: list[WordConfidence] = []
+    moved = 0  # how much longer the translation is than the line, up to here
+    for part, one in zip(parts, found, strict=True):
+        if part.wrap is not None:
+            return ()
+        at = part.start + moved
+        words += [word._replace(start=word.start + at, end=word.end + at) for word in one.words]
+        moved += len(one.text) - (part.end - part.start)
+    return tuple(words)
+
+
+def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | None:
+    known = [part for part in parts if part is not None]
+    return tuple(value for part in known for value in part) if len(known) == len(parts) else None

@@ -1,0 +1,71 @@
+"""What a translator gives back: a text, its candidates, how it was found and how sure it may be called. No torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from dragoman.data.glossary import Required
+from dragoman.translation.confidence import WordConfidence
+from dragoman.translation.defects import Fault
+from dragoman.translation.masking import Masked
+from dragoman.translation.translation_memory import Suggestion
+
+# plain: the best translation; other: a next best one; stand-in: of the sentence with words in place of what must stay;
+# required: searched for with what was lost; pieces: translated around what must stay; source: not translated.
+How = Literal["plain", "other", "stand-in", "required", "pieces", "source"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One translation of a line."""
+
+    text: str
+    score: float  # log-probability over the length penalty: what the search ranks by
+    log_probability: float
+    tokens: tuple[str, ...]
+    # One more than tokens: the end symbol's. None: the engine knows only their sum; Translator.score gives them.
+    token_log_probabilities: tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A text, and its translations, best first. An empty text has one, which is empty."""
+
+    source: str
+    candidates: tuple[Candidate, ...]
+    faults: tuple[Fault, ...] = ()  # what is plainly wrong with the best of them
+    repaired: tuple[Fault, ...] = ()  # what was, before it was found in another way
+    confidence: float | None = None  # where it was asked for, and the run is calibrated
+    words: tuple[WordConfidence, ...] = ()
+    corrected: bool = False  # a person's, from the corrections that are kept
+    suggestions: tuple[Suggestion, ...] = ()  # corrections of similar sentences
+    how: How = "plain"
+    notes: tuple[str, ...] = ()  # what was wrong with the translations that were not taken, and with this one
+    # Of a sentence with stand-ins: the sentence that was translated, and its translation.
+    stand_in: tuple[Masked, Candidate] | None = None
+
+    @property
+    def text(self) -> str:
+        return self.candidates[0].text
+
+    def is_doubtful(self, min_confidence: float) -> bool:
+        """Less sure than that, or plainly wrong. An empty line is neither."""
+        too_little = self.confidence is not None and self.confidence < min_confidence
+        return bool(self.source.strip()) and (too_little or bool(self.faults))
+
+
+class SourceSentence(NamedTuple):
+    """A sentence to translate."""
+
+    text: str
+    kept: tuple[str, ...] = ()  # stretches that must be copied, beside those that every text may have
+
+
+class PlainTranslator(Protocol):
+    """Translates sentences, and does not look at what was lost."""
+
+    def translate(
+        self, texts: Sequence[str], n_best: int = 1, required: Sequence[Sequence[Required]] | None = None
+    ) -> list[Translation]:
+        """`required`: what the translation of each text must hold."""
+        ...
