@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from serving import running
-
 from dragoman import Run
 from dragoman.serve.pairs import Pair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
+from support.serving import running
 
 PAGE = Path(__file__).parents[1] / "docs" / "trust.md"
 WAYS = ("translate", "serve", "Python", "translate-file")

@@ -24,7 +24,7 @@ from pathlib import Path
 from rounds import BenchError, Spread, Worker
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from sentence_cases import CASES
+from support.sentence_cases import CASES
 
 OURS = "dragoman"
 UNKNOWN = "dragoman-unknown"

@@ -1,21 +1,22 @@
 """What every test stands on: the same examples each time, no network, the same terminal everywhere."""
 
-import io
 import os
 import random
 import shutil
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
+from support.commands import Ran, run_in_process
+from support.lexicon import lexicon_pairs
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-    from serving import Running
+
+    from support.serving import Running
 
 # A test that fails fails again: examples are drawn from the test itself, and a busy machine is not a failure.
 hypothesis.settings.register_profile(
@@ -37,34 +38,6 @@ def repository() -> Path:
     return Path(__file__).parents[1]
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What a command left behind."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
-def run_in_process(arguments: Sequence[str | Path], stdin: bytes = b"") -> Ran:
-    """The command line without the second that a new process needs to import torch."""
-    from dragoman.cli.main import main
-
-    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["dragoman", *map(str, arguments)])
-        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)), encoding="utf-8"))
-        patch.setattr(sys, "stdout", stdout)
-        patch.setattr(sys, "stderr", stderr)
-        with pytest.raises(SystemExit) as left:
-            main()
-    for stream in (stdout, stderr):
-        stream.flush()
-    out, err = (stream.buffer.getvalue().decode() for stream in (stdout, stderr))  # type: ignore[attr-defined]
-    assert isinstance(left.value.code, int)
-    return Ran(left.value.code, out, err)
-
-
 @pytest.fixture(scope="session")
 def cli() -> Callable[..., Ran]:
     """`cli("translate", run, stdin="...")` as if from a shell."""
@@ -73,23 +46,6 @@ def cli() -> Callable[..., Ran]:
         return run_in_process(arguments, stdin.encode() if isinstance(stdin, str) else stdin)
 
     return command
-
-
-LEXICON = {
-    "the": "la", "dog": "hundo", "cat": "kato", "house": "domo", "red": "ruĝa", "old": "maljuna",
-    "small": "malgranda", "sees": "vidas", "finds": "trovas", "hears": "aŭdas", "under": "sub", "near": "apud",
-    "tree": "arbo", "garden": "ĝardeno", "child": "infano", "river": "rivero",
-}  # fmt: skip
-
-
-def lexicon_pairs(count: int, seed: int) -> list[tuple[str, str]]:
-    """Word by word translations of random sentences, all different."""
-    draw = random.Random(seed)
-    pairs: dict[str, str] = {}
-    while len(pairs) < count:
-        words = draw.choices(list(LEXICON), k=draw.randint(2, 8))
-        pairs[" ".join(words)] = " ".join(LEXICON[word] for word in words)
-    return list(pairs.items())
 
 
 @pytest.fixture(scope="session")
@@ -168,10 +124,9 @@ def tiny_parser(tiny_settings: list[str], tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="session")
 def served_parser(tiny_parser: Path) -> "Iterator[Running]":
     """The tiny parser, and nothing that translates."""
-    from serving import running
-
     from dragoman.serve.service import Service
     from dragoman.serve.settings import Settings
+    from support.serving import running
 
     with running(Service([], Settings(port=0, rate_limit=0), parsers=[tiny_parser])) as server:
         yield server
@@ -186,7 +141,7 @@ def served_run(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture(scope="session")
 def served(served_run: Path) -> "Iterator[Running]":
     """The tiny run, served by a real server as English to Esperanto."""
-    from serving import running, service_of
+    from support.serving import running, service_of
 
     with running(service_of(served_run)) as server:
         yield server
@@ -195,7 +150,7 @@ def served(served_run: Path) -> "Iterator[Running]":
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
     """Of a module: while it is open, no other test can run an event loop."""
-    from browsing import chromium
+    from support.browsing import chromium
 
     with chromium() as opened:
         yield opened

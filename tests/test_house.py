@@ -233,6 +233,14 @@ def test_the_picture_of_the_house_is_made_of_the_list() -> None:
     assert with_picture(text) == text
 
 
+def test_the_tests_stand_in_the_same_folders() -> None:
+    tests = ROOT / "tests"
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    alone = {Path("browser"), Path("system")}  # what no single package does
+    assert alone <= folders
+    assert [str(folder) for folder in sorted(folders - alone) if not (PACKAGE / folder / "__init__.py").exists()] == []
+
+
 def test_only_the_command_line_knows_typer() -> None:
     assert {entry_of(name) for name, path in MODULES.items() if "typer" in imported_from_outside(path)} == {"cli"}
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import lexicon_pairs
 
 from dragoman import CorpusConfig, DragomanError, Run
 from dragoman.errors import UsageError
 from dragoman.progress import telling, to_stderr
+from support.lexicon import lexicon_pairs
 
 SMALL = {
     "model.vocab_size": 400,

@@ -1,6 +1,7 @@
 """What is wrong with a corpus. Each check looks at pairs in their order and finds one cause or none.
 
-The limits were set so that Multi30k and the demo's Tatoeba pairs pass and the damages of tests/test_doctor.py do not.
+The limits were set so that Multi30k and the demo's Tatoeba pairs pass, and the damaged corpora of
+tests/diagnosis/test_doctor.py do not.
 """
 
 import importlib.util

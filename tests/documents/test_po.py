@@ -1,0 +1,189 @@
+"""PO: what a machine filled in is marked, another language is refused, and a label keeps the mark of its key."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polib
+import pytest
+
+from dragoman.data.language_codes import same_language
+from dragoman.documents.accelerators import DOUBLED, Accelerator, accelerator_in, with_accelerator
+from dragoman.documents.pipeline import translate_bytes
+from dragoman.documents.settings import DEFAULTS, FormatSettings
+from dragoman.errors import DataError
+from dragoman.run import Run
+from support.interpreting import Scripted, careful
+
+HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: {language}\\n"\n\n'
+
+
+def through(content: str, interpreter: Scripted | None = None, settings: FormatSettings = DEFAULTS) -> str:
+    return translate_bytes(content.encode(), "po", "x.po", interpreter or Scripted(careful), settings)[0].decode()
+
+
+@pytest.mark.parametrize(
+    ("entry", "marked"),
+    [
+        ('msgid "dog"\nmsgstr ""\n', '#, fuzzy\nmsgid "dog"\nmsgstr "DOG"\n'),
+        ('# a\n#, c-format\nmsgid "dog"\nmsgstr ""\n', '# a\n#, fuzzy, c-format\nmsgid "dog"\nmsgstr "DOG"\n'),
+        ('#, fuzzy\nmsgid "dog"\nmsgstr ""\n', '#, fuzzy\nmsgid "dog"\nmsgstr "DOG"\n'),
+        ('# a\n#| msgid "d"\nmsgid "dog"\nmsgstr ""\n', '# a\n#, fuzzy\n#| msgid "d"\nmsgid "dog"\nmsgstr "DOG"\n'),
+        ('msgctxt "c"\r\nmsgid "dog"\r\nmsgstr ""\r\n', '#, fuzzy\r\nmsgctxt "c"\r\nmsgid "dog"\r\nmsgstr "DOG"\r\n'),
+        ('msgid "dog"\nmsgstr "chien"\n', 'msgid "dog"\nmsgstr "chien"\n'),
+        ('msgid "{x}"\nmsgstr ""\n', 'msgid "{x}"\nmsgstr ""\n'),
+        (
+            'msgid "dog"\nmsgid_plural "dogs"\nmsgstr[0] "chien"\nmsgstr[1] ""\n',
+            '#, fuzzy\nmsgid "dog"\nmsgid_plural "dogs"\nmsgstr[0] "chien"\nmsgstr[1] "DOGS"\n',
+        ),
+    ],
+)  # fmt: skip
+def test_what_was_filled_in_is_marked_fuzzy(entry: str, marked: str) -> None:
+    assert through(entry) == marked
+
+
+def test_a_setting_leaves_it_unmarked() -> None:
+    entry = '# a\n#, c-format\nmsgid "dog"\nmsgstr ""\n'
+    assert through(entry, settings=FormatSettings(fuzzy=False)) == entry.replace('msgstr ""', 'msgstr "DOG"')
+
+
+def test_a_placeholder_of_its_format_comes_through() -> None:
+    """The model loses the sign, and the number of it is there all the same."""
+    loses = Scripted(lambda text: text.upper().replace("%", "").replace("TOM", "Tom"))
+    for flag in ("qt-format", "kde-format", "qt-plural-format"):
+        said = through(f'#, {flag}\nmsgid "%1 &files"\nmsgstr ""\n', loses)
+        assert said == f'#, fuzzy, {flag}\nmsgid "%1 &files"\nmsgstr "%1 &FILES"\n'
+
+
+def test_what_stays_empty_is_not_fuzzy() -> None:
+    entry = 'msgid "hello %s"\nmsgstr ""\n'
+    assert through(entry, Scripted(lambda _: "{x}")) == entry
+
+
+def test_messages_without_an_empty_line_between_them_are_each_their_own() -> None:
+    read = polib.pofile(
+        through('msgid "dog"\nmsgstr ""\n#: a:1\nmsgid "cat"\nmsgstr ""\nmsgid "cow"\nmsgstr "vache"\n')
+    )
+    assert [(e.msgid, e.msgstr, e.fuzzy) for e in read] == [
+        ("dog", "DOG", True), ("cat", "CAT", True), ("cow", "vache", False)
+    ]  # fmt: skip
+
+
+def test_a_file_in_another_language_is_refused() -> None:
+    entry = 'msgid "dog"\nmsgstr ""\n'
+    with pytest.raises(DataError, match=r"x\.po: its header says Language: de, and this translates into French \(fr\)"):
+        through(HEADER.format(language="de") + entry, settings=FormatSettings(target="fr"))
+    for language, target in [("fr_CA", "fr"), ("fr", "fr-ca"), ("", "fr"), ("de", None), ("pt_BR", "pt")]:
+        content = HEADER.format(language=language) + entry
+        assert 'msgstr "DOG"' in through(content, settings=FormatSettings(target=target))
+    assert same_language("nb_NO", "no")
+    assert not same_language("sr@latin", "sv")
+
+
+@pytest.fixture
+def run(tiny_run: Path, tmp_path: Path) -> Path:
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    (run / "languages.json").write_text('{"source": "en", "target": "eo"}', encoding="utf-8")
+    return run
+
+
+def test_the_command_and_python_refuse_mark_and_protect(run: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
+    (tmp_path / "de.po").write_text(HEADER.format(language="de") + 'msgid "dog"\nmsgstr ""\n', encoding="utf-8")
+    ran = cli("translate-file", run, tmp_path / "de.po", "--out", tmp_path / "out.po")
+    assert (ran.code, ran.stderr.count("\n")) == (3, 1)
+    assert "Language: de" in ran.stderr
+    assert not (tmp_path / "out.po").exists()
+
+    (tmp_path / "eo.po").write_text(HEADER.format(language="eo") + 'msgid "the dog"\nmsgstr ""\n', encoding="utf-8")
+    for switch, fuzzy in (([], True), (["--no-fuzzy"], False)):
+        ran = cli("translate-file", run, tmp_path / "eo.po", "--out", tmp_path / "out.po", *switch)
+        assert ran.code == 0, ran.stderr
+        assert polib.pofile(str(tmp_path / "out.po"))[0].fuzzy == fuzzy
+    Run(run).translate_document(tmp_path / "eo.po", tmp_path / "python.po", fuzzy=False, say=None)
+    assert (tmp_path / "python.po").read_bytes() == (tmp_path / "out.po").read_bytes()
+
+    page = '<p class="brand">the dog</p><h1>the dog</h1><p>the dog</p>'
+    (tmp_path / "a.html").write_text(page, encoding="utf-8")
+    protect = ["--protect-style", "Brand", "--protect-style", "h1", "--protect-style", "Brnad"]
+    ran = cli("translate-file", run, tmp_path / "a.html", "--out", tmp_path / "out.html", *protect)
+    assert ran.code == 0, ran.stderr
+    assert [line for line in ran.stderr.splitlines() if "nothing was protected" in line] == [
+        f"{tmp_path / 'a.html'}: no style, font, class or tag 'Brnad' in it; nothing was protected by that name"
+    ]
+    said = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert said.startswith('<p class="brand">the dog</p><h1>the dog</h1><p>')
+    assert "hundo" in said
+    Run(run).translate_document(tmp_path / "a.html", tmp_path / "b.html", protect_styles=["brand", "H1"], say=None)
+    assert (tmp_path / "b.html").read_text(encoding="utf-8") == said
+
+
+# Accelerators
+
+
+@pytest.mark.parametrize(
+    ("label", "translated"),
+    [
+        ("&file", "&FILE"),
+        ("e&xit", "E&XIT"),
+        ("&never ask again.", "&NEVER ASK AGAIN."),
+        ("Save _As...", "SAVE _AS..."),
+        ("E_xit", "E_XIT"),
+        ("~edit", "~EDIT"),
+        ("For~mat", "FOR~MAT"),
+        ("&open %s", "&OPEN %s"),
+        ("%s: &save", "%s: &SAVE"),
+        ("<b>&save</b> it", "<b>&SAVE</b> IT"),
+        ("q && &answer", "Q && &ANSWER"),
+        ("q && a", "Q && A"),
+        ("a__b _cat", "A__B _CAT"),
+        ("go to AT&T now", "GO TO AT&T NOW"),
+        ("see https://a.b/c?d=e&fg=h now", "SEE https://a.b/c?d=e&fg=h NOW"),
+        ("dogs &amp; cats", "DOGS &amp; CATS"),
+        ("~5 dogs", "~5 DOGS"),
+    ],
+)
+def test_a_label_has_the_mark_of_its_key_once(label: str, translated: str) -> None:
+    assert polib.pofile(through(f'msgid "{label}"\nmsgstr ""\n'))[0].msgstr == translated
+    if accelerator_in(label) or DOUBLED.search(label):
+        # A model that writes none of these marks, nor what it is given to copy.
+        forgets = Scripted(lambda text: re.sub(r"[&_~%]\w?", "", text.upper().replace("TOM", "Tom")))
+        read = polib.pofile(through(f'msgid "{label}"\nmsgstr ""\n', forgets))
+        assert read[0].msgstr == translated
+
+
+@pytest.mark.parametrize(
+    ("translation", "accelerator", "placed"),
+    [
+        ("Fichier", Accelerator("&", "F"), "&Fichier"),
+        ("Modifier", Accelerator("~", "e"), "Modifi~er"),
+        ("Un autre ami", Accelerator("_", "A"), "Un _autre ami"),  # where a word begins
+        ("Enregistrer sous", Accelerator("_", "A"), "_Enregistrer sous"),
+        ("Ouvrir %s", Accelerator("&", "S"), "&Ouvrir %s"),
+        ("{name} : <b>ok</b>", Accelerator("&", "n"), "{name} : <b>&ok</b>"),
+        ("3 chiens", Accelerator("&", "x"), "3 &chiens"),
+        ("&Une &autre", Accelerator("&", "A"), "Une &autre"),
+        ("Q && A", Accelerator("&", "A"), "Q && &A"),
+        ("開く...", Accelerator("&", "o"), "開く(&O)..."),
+        ("42", Accelerator("&", "F"), "42"),
+    ],
+)
+def test_a_translation_gets_the_mark_on_a_letter_of_its_own(
+    translation: str, accelerator: Accelerator, placed: str
+) -> None:
+    assert with_accelerator(translation, accelerator) == placed
+
+
+def test_where_a_mark_is_that_of_a_key() -> None:
+    assert accelerator_in("Save _As") == (("_", "A"), "Save As")
+    assert accelerator_in("開く(&O)...") == (("&", "O"), "開く...")
+    for text in ("file_name", "Use file_name", "the _id and the _rev", "R&D", "AT&T", "a & b", "&&", "Set _x to it."):
+        assert accelerator_in(text) is None
+    # The file says which mark it has; then no other is one, and that one is wherever it is.
+    assert accelerator_in("file_name", "_") == (("_", "n"), "filename")
+    assert accelerator_in("&File", "~") is None
+    header = HEADER.format(language="").replace("Language: ", "X-Accelerator-Marker: ~")
+    assert 'msgstr "_FILE"' in through(header + 'msgid "_file"\nmsgstr ""\n')
+    assert 'msgstr "DOG~S"' in through(header + 'msgid "dog~s"\nmsgstr ""\n')
+    assert 'msgstr "_FILE"' in through(header.replace("~", "?") + 'msgid "_file"\nmsgstr ""\n')
