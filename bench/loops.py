@@ -61,9 +61,9 @@ def main() -> None:
     rows = []
     for name, make in INPUTS.items():
         lines = [make(sentence, draw) for sentence in sentences]
-        before = Counter(fault for t in translator.translate_stream(lines, repair=False) for fault in t.faults)
+        before = Counter(defect for t in translator.translate_stream(lines, repair=False) for defect in t.defects)
         mended = list(translator.translate_stream(lines))
-        after = Counter(fault for t in mended for fault in t.faults)
+        after = Counter(defect for t in mended for defect in t.defects)
         shown = [f"{before[kind]} → {after[kind]}" for kind in ("loop", "copy", "runaway", "empty")]
         rows.append([name, str(len(lines)), *shown, str(sum(bool(t.repaired) for t in mended))])
     head = ["input", "lines", "loop", "copy", "runaway", "empty", "lines decoded anew"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dragoman.documents.formats import Format
     from dragoman.documents.report import Report
     from dragoman.evaluation.metrics import Scores
-    from dragoman.evaluation.quantize import Verdict
+    from dragoman.evaluation.quantize import QuantizationResult
     from dragoman.export.bundle import About
     from dragoman.export.formats import Form
     from dragoman.quickstart.pipeline import Ended
@@ -242,7 +242,7 @@ class Run:
 
     def calibrate(
         self, sources: Lines, references: Lines, *, good: float = 50.0, to: str | None = None
-    ) -> "confidence_of.Report":
+    ) -> "confidence_of.CalibrationReport":
         """Learn how sure its translations are, from sentences that it was not trained on; `good`: a good one's chrF.
 
         From then on `candidates` and all other ways to translate say how probably a sentence is good.
@@ -260,7 +260,9 @@ class Run:
         with _progress(say) as told:
             return finetune(self.path, text, _path(out, "the new run's directory"), say=told.say, **options)
 
-    def quantize(self, sources: Lines, references: Lines, to: "ComputeType" = "int8", limit: float = 0.2) -> "Verdict":
+    def quantize(
+        self, sources: Lines, references: Lines, to: "ComputeType" = "int8", limit: float = 0.2
+    ) -> "QuantizationResult":
         """Translate with smaller numbers from now on, if no more BLEU is lost than the limit."""
         from dragoman.evaluation.quantize import quantize
 

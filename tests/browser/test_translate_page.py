@@ -240,17 +240,17 @@ def test_a_choice_stays_with_its_sentence(visit: Visit, translator: Translator) 
     expect(undo).to_have_count(0)
 
 
-def test_faults_are_told_at_their_sentence(visit: Visit) -> None:
+def test_defects_are_told_at_their_sentence(visit: Visit) -> None:
     page = visit.page
 
-    def with_faults(route: Route) -> None:
+    def with_defects(route: Route) -> None:
         answer = route.fetch()
         events = answer.text().split("\n\n")
         events[1] = events[1].replace('"faults": []', '"faults": ["loop", "lost"]')
         events[1] = events[1].replace('"how": "plain"', '"how": "source"')
         route.fulfill(response=answer, body="\n\n".join(events))
 
-    page.route(STREAM, with_faults)
+    page.route(STREAM, with_defects)
     page.get_by_label("Text to translate").fill("A cat. The river. A red tree.")
     doubted = page.locator(".reading .doubted")
     expect(doubted).to_have_count(1)
@@ -260,7 +260,7 @@ def test_faults_are_told_at_their_sentence(visit: Visit) -> None:
     assert "attr(data-doubt)" in beside or "lost what must stay" in beside
     assert "lost" not in visit.output.inner_text()  # nor in what is selected and copied
     legend = page.get_by_role("note", name="How sure")
-    expect(legend).to_contain_text("1 of 3 sentences has a fault: do not rely on it.")
+    expect(legend).to_contain_text("1 of 3 sentences has a defect: do not rely on it.")
     legend.get_by_role("button", name="Show it").click()
     expect(doubted).to_be_focused()
     expect(legend).not_to_contain_text("How sure:")  # of which nothing is known here

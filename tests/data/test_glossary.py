@@ -132,37 +132,37 @@ def test_the_automaton_says_of_any_tokens_what_their_text_says(tokenizer: Tokeni
     spelt = [token for term in required for token in tokenizer.encode(term.forms[0])]
     pieces = st.one_of(st.sampled_from(spelt), st.integers(4, tokenizer.vocab_size - 1))
     drawn = data.draw(st.lists(pieces, max_size=10))
-    progress = phrases.start
+    state = phrases.start
     for token in drawn:
-        said, progress = phrases.missing_after(progress, token), phrases.advance(progress, token)
-        assert phrases.missing(progress) == said
-    if phrases.missing(progress) == 0:
+        said, state = phrases.missing_after(state, token), phrases.advance(state, token)
+        assert phrases.missing(state) == said
+    if phrases.missing(state) == 0:
         assert unmet(tokenizer.decode(drawn), required) == []
-    left = phrases.missing(progress)
+    left = phrases.missing(state)
     for _ in range(left):
-        drawn.append(min(phrases.wanted(progress), key=lambda token: phrases.missing(phrases.advance(progress, token))))
-        progress = phrases.advance(progress, drawn[-1])
-    assert phrases.missing(progress) == 0
+        drawn.append(min(phrases.wanted(state), key=lambda token: phrases.missing(phrases.advance(state, token))))
+        state = phrases.advance(state, drawn[-1])
+    assert phrases.missing(state) == 0
     assert unmet(tokenizer.decode(drawn), required) == []
 
 
 def test_a_longer_word_is_another_word(tokenizer: Tokenizer) -> None:
     phrases = Phrases([Required(("kat",))], tokenizer, Borders.of(tokenizer))
     for text, enough in (("la kat vidas", True), ("la kato vidas", False), ("la (kat) vidas", True), ("lkat", False)):
-        progress = phrases.start
+        state = phrases.start
         for token in tokenizer.encode(text):
-            progress = phrases.advance(progress, token)
-        assert (phrases.missing(progress) == 0) == enough, text
+            state = phrases.advance(state, token)
+        assert (phrases.missing(state) == 0) == enough, text
 
 
 def test_after_a_full_stop_a_word_is_asked_for_with_its_space(tokenizer: Tokenizer) -> None:
     phrases = Phrases([Required(("kat",))], tokenizer, Borders.of(tokenizer))
     spaced = tokenizer.encode("kat")[0]
     for text, bare in (("la (", True), ("la.", False), ("la,", False)):
-        progress = phrases.start
+        state = phrases.start
         for token in tokenizer.encode(text):
-            progress = phrases.advance(progress, token)
-        wanted = phrases.wanted(progress)
+            state = phrases.advance(state, token)
+        wanted = phrases.wanted(state)
         assert spaced in wanted
         assert any(not tokenizer.piece(token).startswith("▁") for token in wanted) == bare, text
 
@@ -178,19 +178,19 @@ class Word:
     def __init__(self, *ids: int) -> None:
         self.ids = ids
 
-    def advance(self, progress: int, token: int) -> int:
-        if progress == len(self.ids):
-            return progress
-        return progress + 1 if token == self.ids[progress] else int(token == self.ids[0])
+    def advance(self, state: int, token: int) -> int:
+        if state == len(self.ids):
+            return state
+        return state + 1 if token == self.ids[state] else int(token == self.ids[0])
 
-    def missing(self, progress: int) -> int:
-        return len(self.ids) - progress
+    def missing(self, state: int) -> int:
+        return len(self.ids) - state
 
-    def missing_after(self, progress: int, token: int) -> int:
-        return self.missing(self.advance(progress, token))
+    def missing_after(self, state: int, token: int) -> int:
+        return self.missing(self.advance(state, token))
 
-    def wanted(self, progress: int) -> set[int]:
-        return set(self.ids[progress : progress + 1])
+    def wanted(self, state: int) -> set[int]:
+        return set(self.ids[state : state + 1])
 
 
 class Prefixes:

@@ -16,7 +16,7 @@ from dragoman.decoding.engines.ct2_cache import remembered_threads
 from dragoman.decoding.engines.ctranslate2 import CTranslate2Engine
 from dragoman.errors import DataError, UsageError
 from dragoman.evaluation.metrics import References, Score
-from dragoman.evaluation.quantize import Measured, Verdict, quantize
+from dragoman.evaluation.quantize import EngineMeasurement, QuantizationResult, quantize
 from dragoman.model.checkpoint import save_weights, weights_of
 from dragoman.model.transformer import Transformer
 from dragoman.run_directory import RunDirectory
@@ -112,10 +112,10 @@ def test_too_much_lost_is_refused_and_nothing_kept(
 def test_what_is_smaller_and_slower_is_kept_only_for_who_asked_for_it(
     speed: float, map_speed: float, map_loses: float, quicker: bool
 ) -> None:
-    before, after = Measured("float32", 30.0, 100.0), Measured("int8", 30.0, speed)
-    with_map = Measured("int8", 30.0 - map_loses, map_speed, vocabulary_map=True)
-    assert Verdict(before, after, "a signature", 0.2, with_map).kept
-    assert Verdict(before, after, "a signature", 0.2, with_map, must_be_quicker=True).kept == quicker
+    before, after = EngineMeasurement("float32", 30.0, 100.0), EngineMeasurement("int8", 30.0, speed)
+    with_map = EngineMeasurement("int8", 30.0 - map_loses, map_speed, vocabulary_map=True)
+    assert QuantizationResult(before, after, "a signature", 0.2, with_map).kept
+    assert QuantizationResult(before, after, "a signature", 0.2, with_map, must_be_quicker=True).kept == quicker
 
 
 def test_what_cannot_be_measured(run: RunDirectory) -> None:
@@ -139,13 +139,15 @@ def test_what_cannot_be_measured(run: RunDirectory) -> None:
 def test_a_vocabulary_map_is_kept_where_it_costs_next_to_nothing_and_saves_time(
     bleu: float, speed: float, numbers_lose: float, kept: bool
 ) -> None:
-    before, after = Measured("float32", 30.0 + numbers_lose, 80.0), Measured("int8", 30.0, 100.0)
-    verdict = Verdict(before, after, "a signature", 0.2, Measured("int8", bleu, speed, vocabulary_map=True))
+    before, after = EngineMeasurement("float32", 30.0 + numbers_lose, 80.0), EngineMeasurement("int8", 30.0, 100.0)
+    verdict = QuantizationResult(
+        before, after, "a signature", 0.2, EngineMeasurement("int8", bleu, speed, vocabulary_map=True)
+    )
     assert verdict.map_kept == kept
     assert verdict.to_dict()["map_kept"] == kept
     assert verdict.lines()[3].endswith(", kept" if kept else ", not kept")
     assert f"({speed / 80:.2f} × the speed" in verdict.lines()[2]
-    assert not Verdict(before, after, "a signature", 0.2).map_kept
+    assert not QuantizationResult(before, after, "a signature", 0.2).map_kept
 
 
 @pytest.mark.parametrize("costs", [0.05, 0.5])

@@ -15,7 +15,7 @@ from dragoman.data.language_id import LanguageDetector
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.serve import documents, service
 from dragoman.serve.routes import libretranslate
-from dragoman.translation.translation_memory import Memory
+from dragoman.translation.translation_memory import TranslationMemory
 from support.serving import Answer, Running, running, service_of
 
 QUESTION = {"source": "en", "target": "eo"}
@@ -50,13 +50,17 @@ ASKED: dict[str, tuple[Any, str, Callable[[Running], Answer]]] = {
     "language of a question": (
         LanguageDetector, "detect", lambda s: s.post("/api/v1/translate", {**QUESTION, "text": "a", "source": "auto"})
     ),
-    "corrections": (Memory, "exact", lambda s: s.post("/translate", {**QUESTION, "q": "the dog"})),
-    "suggestions": (Memory, "similar", lambda s: s.post("/api/v1/translate", {**QUESTION, "text": "the dog"})),
+    "corrections": (TranslationMemory, "exact", lambda s: s.post("/translate", {**QUESTION, "q": "the dog"})),
+    "suggestions": (
+        TranslationMemory, "similar", lambda s: s.post("/api/v1/translate", {**QUESTION, "text": "the dog"})
+    ),
     "suggestions, streamed": (
-        Memory, "similar", lambda s: s.post("/api/v1/translate/stream", {**QUESTION, "text": "the dog"})
+        TranslationMemory, "similar", lambda s: s.post("/api/v1/translate/stream", {**QUESTION, "text": "the dog"})
     ),
     "a correction": (
-        Memory, "store", lambda s: s.post("/api/v1/corrections", {**QUESTION, "text": "a", "translation": "b"})
+        TranslationMemory,
+        "store",
+        lambda s: s.post("/api/v1/corrections", {**QUESTION, "text": "a", "translation": "b"}),
     ),
     "JSON": (libretranslate.json, "loads", lambda s: s.post("/translate", {**QUESTION, "q": "the dog"})),
     "a form": (

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dragoman.data.glossary import Required
-from dragoman.translation.defects import Fault, far_too_long
+from dragoman.translation.defects import Defect, far_too_long
 from dragoman.translation.fallbacks import translate_protected
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 
@@ -53,8 +53,8 @@ class Scripted:
         self.asked.append(text)
         forced = [term.forms[0] for term in required if self.obeys]
         found = [" ".join([self._said(text), *forced]), *(self.next_best(text) if n_best > 1 else ())]
-        faults: tuple[Fault, ...] = ("runaway",) if far_too_long(text, found[0]) else ()
-        return Translation(text, tuple(map(candidate, found)), faults)
+        defects: tuple[Defect, ...] = ("runaway",) if far_too_long(text, found[0]) else ()
+        return Translation(text, tuple(map(candidate, found)), defects)
 
     def align(self, text: str, candidate: Candidate) -> Alignment | None:
         if not self.aligns:

@@ -29,7 +29,7 @@ from dragoman.documents.tag_placement import place_marks, without_alignment
 from dragoman.translation.fallbacks import stretches
 from dragoman.translation.masking import masked
 from dragoman.translation.result import SourceSentence
-from dragoman.translation.translation_memory import Memory
+from dragoman.translation.translation_memory import TranslationMemory
 from support.interpreting import Scripted, careful
 
 LONGEST_WAIT = 60  # seconds of the processor, where a hundredth of it is enough
@@ -204,7 +204,7 @@ def test_what_is_required_is_counted_once() -> None:
 
 
 def test_a_fuzzy_match_takes_work_in_proportion_to_the_sentence(tmp_path: Path) -> None:
-    memory = Memory(tmp_path / "corrections.sqlite")
+    memory = TranslationMemory(tmp_path / "corrections.sqlite")
 
     def look(count: int) -> None:
         memory.store("en-fr", "a b " * count, "c")

@@ -12,7 +12,7 @@ import pytest
 from dragoman.errors import DataError, UsageError
 from dragoman.run import Run
 from dragoman.training.promotion import BEFORE, judge, promote
-from dragoman.translation.translation_memory import Memory, likeness
+from dragoman.translation.translation_memory import TranslationMemory, likeness
 from dragoman.translation.translator import Translator
 from support.lexicon import LEXICON, lexicon_pairs
 from support.serving import Running, running, service_of
@@ -21,13 +21,13 @@ SENTENCE = "the old dog sees the red house"
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    memory = Memory(tmp_path / "corrections.db")
+def memory(tmp_path: Path) -> Iterator[TranslationMemory]:
+    memory = TranslationMemory(tmp_path / "corrections.db")
     yield memory
     memory.close()
 
 
-def test_the_newest_correction_counts_and_can_be_forgotten(memory: Memory) -> None:
+def test_the_newest_correction_counts_and_can_be_forgotten(memory: TranslationMemory) -> None:
     memory.store("en-eo", "the  dog\n", "la hundo", "la kato")
     memory.store("en-eo", "the dog", "la  hundego")
     assert memory.exact("en-eo", " the dog ") == "la hundego"
@@ -40,7 +40,7 @@ def test_the_newest_correction_counts_and_can_be_forgotten(memory: Memory) -> No
     assert memory.similar("en-eo", "the dog sees") is None
 
 
-def test_a_similar_sentence_is_found_among_many(memory: Memory) -> None:
+def test_a_similar_sentence_is_found_among_many(memory: TranslationMemory) -> None:
     for number in range(300):
         memory.store("en-eo", f"sentence number {number} says nothing", str(number))
     memory.store("en-eo", SENTENCE, "la maljuna hundo")
@@ -54,8 +54,8 @@ def test_a_similar_sentence_is_found_among_many(memory: Memory) -> None:
     assert memory.similar("en-eo", '"NEAR(* -') is None  # nothing of the query language gets through
 
 
-def test_two_processes_share_the_file_and_another_file_is_refused(memory: Memory, tmp_path: Path) -> None:
-    other = Memory(tmp_path / "corrections.db")
+def test_two_processes_share_the_file_and_another_file_is_refused(memory: TranslationMemory, tmp_path: Path) -> None:
+    other = TranslationMemory(tmp_path / "corrections.db")
     memory.store("en-eo", "the dog", "la hundo")
     assert other.exact("en-eo", "the dog") == "la hundo"
     other.close()
@@ -63,9 +63,9 @@ def test_two_processes_share_the_file_and_another_file_is_refused(memory: Memory
         assert database.execute("SELECT machine FROM corrections").fetchall() == [("",)]
     (tmp_path / "text").write_text("no database, but long enough to be taken for one" * 50, encoding="utf-8")
     with pytest.raises(DataError, match="no file of corrections"):
-        Memory(tmp_path / "text")
+        TranslationMemory(tmp_path / "text")
     with pytest.raises(UsageError, match="no such file"):
-        Memory(tmp_path / "nowhere", must_exist=True)
+        TranslationMemory(tmp_path / "nowhere", must_exist=True)
 
 
 # In the service.
@@ -145,7 +145,7 @@ def test_corrections_teach_a_run_and_the_better_one_takes_its_place(
     """People who want "domaĉo" for house, every time: the old model never says so."""
     file, run, new = tmp_path / "corrections.db", tmp_path / "run", tmp_path / "new"
     shutil.copytree(tiny_run, run)
-    memory = Memory(file)
+    memory = TranslationMemory(file)
     for source, target in lexicon_pairs(800, seed=9):
         if "house" in source:
             memory.store("en-eo", source, target.replace(LEXICON["house"], "domaĉo"), target)
@@ -183,7 +183,7 @@ def test_every_way_to_translate_uses_what_was_corrected(
     run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
     (run / "languages.json").write_text('{"source": "en", "target": "eo"}', encoding="utf-8")
     kept = tmp_path / "corrections.db"
-    memory = Memory(kept)
+    memory = TranslationMemory(kept)
     memory.store("en-eo", "The dog sleeps.", "Dormas hundo.")
     memory.close()
     line = "The dog sleeps. The red dog sleeps."

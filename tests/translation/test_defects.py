@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.decoding.beam_search import no_repeats
-from dragoman.translation.defects import Said, copies, crowded, faults_of, loops
+from dragoman.translation.defects import TokenizedText, copies, crowded, defects_of, loops
 from dragoman.translation.translator import Translator
 
 
@@ -51,17 +51,19 @@ def test_a_copy_is_most_of_the_source_but_not_its_names() -> None:
 def test_a_word_that_crowds_out_the_others_is_a_loop(target: str, crowd: bool) -> None:
     assert crowded("The car is red.", target) == crowd
     assert not crowded(target, target)
-    assert faults_of(Said([1], "The car is red."), Said([4, 5], target or "x")) == (("loop",) if crowd else ())
+    assert defects_of(TokenizedText([1], "The car is red."), TokenizedText([4, 5], target or "x")) == (
+        ("loop",) if crowd else ()
+    )
 
 
-def test_every_fault_has_its_name() -> None:
-    source = Said([1, 2, 3], "deux trois quatre")
-    assert faults_of(source, Said([4, 5], "one two")) == ()
-    assert faults_of(source, Said([], "")) == ("empty",)
-    assert faults_of(source, Said([4, 5], "one two"), finished=False) == ("runaway",)
-    assert faults_of(source, Said(list(range(22)), "a long tale")) == ("runaway",)
-    assert faults_of(source, Said([1, 2, 3], "deux trois quatre")) == ("copy",)
-    assert faults_of(source, Said([4] * 30, "x" * 30)) == ("loop", "runaway")
+def test_every_defect_has_its_name() -> None:
+    source = TokenizedText([1, 2, 3], "deux trois quatre")
+    assert defects_of(source, TokenizedText([4, 5], "one two")) == ()
+    assert defects_of(source, TokenizedText([], "")) == ("empty",)
+    assert defects_of(source, TokenizedText([4, 5], "one two"), finished=False) == ("runaway",)
+    assert defects_of(source, TokenizedText(list(range(22)), "a long tale")) == ("runaway",)
+    assert defects_of(source, TokenizedText([1, 2, 3], "deux trois quatre")) == ("copy",)
+    assert defects_of(source, TokenizedText([4] * 30, "x" * 30)) == ("loop", "runaway")
 
 
 def test_no_tokens_come_twice_but_the_end_may_come() -> None:
@@ -96,16 +98,16 @@ def test_what_loops_is_decoded_again_and_said(weak_run: Path, engine: Any) -> No
     translator = Translator.load(weak_run, engine=engine)
     plain = list(translator.translate_stream(LINES, repair=False, protect=False))
     mended = list(translator.translate_stream(LINES, protect=False))
-    wrong = [number for number, translation in enumerate(plain) if translation.faults]
+    wrong = [number for number, translation in enumerate(plain) if translation.defects]
     assert wrong, [translation.text for translation in plain]
     assert not any(translation.repaired for translation in plain)
-    assert sum(bool(mended[number].faults) for number in wrong) < len(wrong)
+    assert sum(bool(mended[number].defects) for number in wrong) < len(wrong)
     for before, after in zip(plain, mended, strict=True):
-        if not before.faults:
+        if not before.defects:
             assert after == before
         elif after.repaired:
             assert after.text != before.text
-            assert set(after.repaired) <= set(before.faults)
+            assert set(after.repaired) <= set(before.defects)
 
 
 def test_the_command_says_what_it_found(weak_run: Path, cli: Callable[..., Any]) -> None:

@@ -8,7 +8,7 @@ from dragoman.data.glossary import Required
 from dragoman.data.protected_spans import difference, protected_spans
 from dragoman.data.segmentation import segments
 from dragoman.translation.fallbacks import translate_protected
-from dragoman.translation.result import Candidate, Fault, SourceSentence, Translation
+from dragoman.translation.result import Candidate, Defect, SourceSentence, Translation
 
 
 class Model:
@@ -18,7 +18,7 @@ class Model:
         self, said: dict[str, str], obeys: Callable[[str, list[str]], tuple[str, float]] | None = None
     ) -> None:
         self.said, self.obeys = said, obeys
-        self.faults: dict[str, tuple[Fault, ...]] = {}
+        self.defects: dict[str, tuple[Defect, ...]] = {}
         self.asked: list[str] = []
 
     def translate(
@@ -36,7 +36,7 @@ class Model:
         several = said.split("|")[:n_best]
         tokens = tuple(said.split())
         candidates = tuple(Candidate(one, -1.0, each * (len(tokens) + 1), tokens, None) for one in several)
-        return Translation(text, candidates, self.faults.get(text, ()))
+        return Translation(text, candidates, self.defects.get(text, ()))
 
 
 def protected(model: Model, text: str, kept: tuple[str, ...] = ()) -> Translation:
@@ -131,18 +131,18 @@ def test_what_is_forced_must_be_believed() -> None:
 
 def test_what_loops_is_no_way_out() -> None:
     model = Model(MUTE | {"It is Tom.": "Tom est est est est."})
-    model.faults["It is Tom."] = ("loop",)
+    model.defects["It is Tom."] = ("loop",)
     assert protected(model, "It is 😀.").how == "pieces"
 
 
 def test_what_ran_away_is_not_given() -> None:
     model = Model({"Stay here.": "Les tremblements de la manière qui se sont états|Reste ici."})
-    model.faults["Stay here."] = ("runaway",)
+    model.defects["Stay here."] = ("runaway",)
     found = protected(model, "Stay here.")
-    assert (found.text, found.how, found.faults, found.repaired) == ("Reste ici.", "other", (), ("runaway",))
+    assert (found.text, found.how, found.defects, found.repaired) == ("Reste ici.", "other", (), ("runaway",))
     model.said["Stay here."] = "Les tremblements|" + "la " * 100 + "|"
     found = protected(model, "Stay here.")
-    assert (found.text, found.how, found.faults) == ("Stay here.", "source", ("runaway",))
+    assert (found.text, found.how, found.defects) == ("Stay here.", "source", ("runaway",))
     (given,) = translate_protected([SourceSentence("Stay here.")], model, as_it_comes=lambda _: True)
     assert (given.text, given.how) == ("Les tremblements", "plain")
 
@@ -150,7 +150,7 @@ def test_what_ran_away_is_not_given() -> None:
 def test_nothing_helps_and_the_sentence_stays_and_is_named() -> None:
     said = dict.fromkeys(["See {a} now.", "See Tom now.", "See 741 now.", "See", "now."], "{}[")
     found = protected(Model(said), "See {a} now.")
-    assert (found.text, found.how, found.faults) == ("See {a} now.", "source", ("lost",))
+    assert (found.text, found.how, found.defects) == ("See {a} now.", "source", ("lost",))
     assert "lost: {a}" in found.notes
 
 

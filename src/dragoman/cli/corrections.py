@@ -22,9 +22,9 @@ corrections = typer.Typer(help="Corrections made on the page.", no_args_is_help=
 @corrections.command("list")
 def list_all(file: File, as_json: AsJson = False) -> None:
     """All of them, oldest first: languages, source, correction, what was corrected."""
-    from dragoman.translation.translation_memory import Memory
+    from dragoman.translation.translation_memory import TranslationMemory
 
-    for correction in Memory(file, must_exist=True):
+    for correction in TranslationMemory(file, must_exist=True):
         columns = (correction.pair, correction.source, correction.target, correction.machine)
         show(json.dumps(dataclasses.asdict(correction), ensure_ascii=False) if as_json else "\t".join(columns))
 
@@ -33,9 +33,9 @@ def list_all(file: File, as_json: AsJson = False) -> None:
 def export(file: File, pair: PairName) -> None:
     """As sentence pairs, tab-separated, for `dragoman train` or `finetune`."""
     from dragoman.training.promotion import of_pair
-    from dragoman.translation.translation_memory import Memory
+    from dragoman.translation.translation_memory import TranslationMemory
 
-    for correction in of_pair(Memory(file, must_exist=True), pair):
+    for correction in of_pair(TranslationMemory(file, must_exist=True), pair):
         show(f"{correction.source}\t{correction.target}")
 
 
@@ -61,10 +61,10 @@ def train(
     """
     overrides = overrides_from(set_, steps, minutes, seed)
     from dragoman.training.promotion import train_on
-    from dragoman.translation.translation_memory import Memory
+    from dragoman.translation.translation_memory import TranslationMemory
 
     again = this_command()
-    memory = Memory(file, must_exist=True)
+    memory = TranslationMemory(file, must_exist=True)
     result = train_on(memory, pair, run, out, old=old, overrides=overrides, language=language, again=again, say=say)
     show(json.dumps(result.to_dict(), ensure_ascii=False) if as_json else "\n".join(result.lines()))
     say(f"if it is better: dragoman corrections promote {shlex.quote(str(run))} {shlex.quote(str(out))}")

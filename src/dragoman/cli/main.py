@@ -201,7 +201,7 @@ def translate(
                 {"text": c.text, "score": c.score, "log_probability": c.log_probability} for c in translation.candidates
             ]
             values: dict[str, Any] = {"source": translation.source, "translations": candidates}
-            values |= {"faults": translation.faults, "repaired": translation.repaired}
+            values |= {"faults": translation.defects, "repaired": translation.repaired}
             values |= {"how": translation.how, "notes": translation.notes, "corrected": translation.corrected}
             if translation.suggestions:
                 values["suggestions"] = [dataclasses.asdict(suggestion) for suggestion in translation.suggestions]

@@ -298,7 +298,7 @@ class _Rows:
         self.paths: list[list[_Path]] = [[None] for _ in max_lengths]  # (B, K)
         self.finished: list[list[_Finished]] = [[] for _ in max_lengths]  # of every sentence by index, best first
         self.require = require
-        self.progress = [[requirement.start] for requirement in require or ()]  # (B, K) where something is required
+        self.phrase_states = [[requirement.start] for requirement in require or ()]  # (B, K)
 
     def continuations(self, log_probs: Tensor, count: int, constrain: Constrain | None) -> Candidates:
         """The `count` best continuations of each sentence over all its rows, best first."""
@@ -323,17 +323,19 @@ class _Rows:
         for row, sentence in enumerate(self.sentences):
             room = self.max_lengths[sentence] - self.position - 1
             rows = []
-            for number, (total, progress) in enumerate(zip(self.living[row].tolist(), self.progress[row], strict=True)):
+            for number, (total, phrase_state) in enumerate(
+                zip(self.living[row].tolist(), self.phrase_states[row], strict=True)
+            ):
                 if total == -math.inf:
                     continue
                 likely = zip(tokens[row][number], values[row][number], strict=True)
                 options = {token: value for token, value in likely if value > -math.inf}
                 if room >= 0:
-                    wanted = require[sentence].wanted(progress) - options.keys()
+                    wanted = require[sentence].wanted(phrase_state) - options.keys()
                     allowed = None if constrain is None else constrain(sentence, _unwind(self.paths[row][number])[0])
                     further = sorted(wanted if allowed is None else wanted & set(allowed))
                     options |= zip(further, log_probs[row, number, further].double().tolist(), strict=True)
-                rows.append((number, Row(total, progress, options)))
+                rows.append((number, Row(total, phrase_state, options)))
             chosen.append(share_out(require[sentence], rows, beam, room, self.eos_id))
         longest = max(map(len, chosen)) + 1  # at least one at the end does not exist, for rows that stay empty
         nothing = Choice(-math.inf, 0, self.eos_id, -math.inf)
@@ -413,9 +415,9 @@ class _Rows:
         if self.require is not None:
             advanced = [
                 [self.require[sentence].advance(old[beam], token) for beam, token, _ in zip(*new, strict=True)]
-                for sentence, old, *new in zip(self.sentences, self.progress, *columns, strict=True)
+                for sentence, old, *new in zip(self.sentences, self.phrase_states, *columns, strict=True)
             ]
-            self.progress = [advanced[row] for row in searched]
+            self.phrase_states = [advanced[row] for row in searched]
         self.sentences = [self.sentences[row] for row in searched]
         kept = np.array(searched, dtype=np.int64)
         self.ids, self.living = np.where(empty, self.eos_id, found.tokens)[kept], living[kept]

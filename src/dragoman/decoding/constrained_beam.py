@@ -17,17 +17,17 @@ class Requirement(Protocol):
     @property
     def start(self) -> Any: ...
 
-    def advance(self, progress: Any, token: int) -> Any: ...
+    def advance(self, state: Any, token: int) -> Any: ...
 
-    def missing(self, progress: Any) -> int:
+    def missing(self, state: Any) -> int:
         """So many tokens at least are still needed; at 0 the output may end."""
         ...
 
-    def missing_after(self, progress: Any, token: int) -> int:
-        """The same as `missing(advance(progress, token))`, which may be quicker to say."""
+    def missing_after(self, state: Any, token: int) -> int:
+        """The same as `missing(advance(state, token))`, which may be quicker to say."""
         ...
 
-    def wanted(self, progress: Any) -> AbstractSet[int]:
+    def wanted(self, state: Any) -> AbstractSet[int]:
         """Tokens that bring it further. There is always one that makes `missing` smaller by one."""
         ...
 
@@ -46,7 +46,7 @@ class Choice(NamedTuple):
 
 class Row(NamedTuple):
     total: float
-    progress: Any
+    state: Any
     options: Mapping[int, float]  # the log-probability of each token that is weighed
 
 
@@ -64,10 +64,10 @@ def share_out(
         for token, value in row.options.items():
             choice = Choice(row.total + value, number, token, value)
             if token == eos_id:
-                if requirement.missing(row.progress) == 0:
+                if requirement.missing(row.state) == 0:
                     ends.append(choice)
                 continue
-            missing = requirement.missing_after(row.progress, token)
+            missing = requirement.missing_after(row.state, token)
             if missing <= room:
                 banks.setdefault(missing, []).append(choice)
     # The best of each bank, that with the least missing first, then the second best of each ...

@@ -31,7 +31,7 @@ class Reading(NamedTuple):
     under_way: tuple[int, int, int] | None
 
 
-class Progress(NamedTuple):
+class PhraseState(NamedTuple):
     last: int | None  # token
     readings: frozenset[Reading]
 
@@ -71,42 +71,42 @@ class Phrases:
         self._shortest = [
             min(len(s.ids) + 2 * (s.sentence_start or not s.after_any) for s in some) for some in self._spellings
         ]
-        self.start = Progress(None, frozenset({Reading(tuple(counts.values()), None)}))
+        self.start = PhraseState(None, frozenset({Reading(tuple(counts.values()), None)}))
         # What was said before: a search asks the same for every row and step.
-        self._advanced: dict[tuple[Progress, int], Progress] = {}
-        self._missing: dict[Progress, int] = {}
-        self._wanted: dict[Progress, frozenset[int]] = {}
-        self._missing_after: dict[tuple[Progress, bool], int] = {}
+        self._advanced: dict[tuple[PhraseState, int], PhraseState] = {}
+        self._missing: dict[PhraseState, int] = {}
+        self._wanted: dict[PhraseState, frozenset[int]] = {}
+        self._missing_after: dict[tuple[PhraseState, bool], int] = {}
 
     @property
     def tokens(self) -> int:
         """So many tokens are enough for all that is required."""
         return self.missing(self.start)
 
-    def missing(self, progress: Progress) -> int:
+    def missing(self, state: PhraseState) -> int:
         """So many tokens at least are still needed; at 0 the output may end."""
-        if progress not in self._missing:
-            self._missing[progress] = min(map(self._needed, progress.readings))
-        return self._missing[progress]
+        if state not in self._missing:
+            self._missing[state] = min(map(self._needed, state.readings))
+        return self._missing[state]
 
-    def missing_after(self, progress: Progress, token: int) -> int:
-        if token in self.wanted(progress):
-            return self.missing(self.advance(progress, token))
+    def missing_after(self, state: PhraseState, token: int) -> int:
+        if token in self.wanted(state):
+            return self.missing(self.advance(state, token))
         # Of all other tokens it only matters whether a word is over before them.
-        key = (progress, self._borders.over_before[token])
+        key = (state, self._borders.over_before[token])
         if key not in self._missing_after:
-            self._missing_after[key] = self.missing(self.advance(progress, token))
+            self._missing_after[key] = self.missing(self.advance(state, token))
         return self._missing_after[key]
 
-    def wanted(self, progress: Progress) -> frozenset[int]:
+    def wanted(self, state: PhraseState) -> frozenset[int]:
         """Tokens that bring a requirement further."""
-        if progress not in self._wanted:
-            self._wanted[progress] = frozenset(self._further_tokens(progress))
-        return self._wanted[progress]
+        if state not in self._wanted:
+            self._wanted[state] = frozenset(self._further_tokens(state))
+        return self._wanted[state]
 
-    def _further_tokens(self, progress: Progress) -> set[int]:
+    def _further_tokens(self, state: PhraseState) -> set[int]:
         found: set[int] = set()
-        for left, under_way in progress.readings:
+        for left, under_way in state.readings:
             if under_way is not None:
                 term, spelling, depth = under_way
                 ids = self._spellings[term][spelling].ids
@@ -119,7 +119,7 @@ class Phrases:
                 for term, count in enumerate(left)
                 if count
                 for spelling in self._spellings[term]
-                if self._may_begin(spelling, progress.last) and not self._runs_on(term, spelling, progress.last)
+                if self._may_begin(spelling, state.last) and not self._runs_on(term, spelling, state.last)
             }
         return found
 
@@ -130,11 +130,11 @@ class Phrases:
             return False
         return any(other.after_any and len(other.ids) <= len(spelling.ids) + 2 for other in self._spellings[term])
 
-    def advance(self, progress: Progress, token: int) -> Progress:
-        key = (progress, token)
+    def advance(self, state: PhraseState, token: int) -> PhraseState:
+        key = (state, token)
         if key not in self._advanced:
-            readings = {new for reading in progress.readings for new in self._read(reading, progress.last, token)}
-            self._advanced[key] = Progress(token, frozenset(_best(readings)))
+            readings = {new for reading in state.readings for new in self._read(reading, state.last, token)}
+            self._advanced[key] = PhraseState(token, frozenset(_best(readings)))
         return self._advanced[key]
 
     def _read(self, reading: Reading, last: int | None, token: int) -> Iterable[Reading]:

@@ -37,8 +37,8 @@ def translate_sentences(batch: Sequence[tuple[Flow, Sentence]], interpreter: Int
 
 def _finish(flow: Flow, sentence: Sentence, translation: Translation, interpreter: Interpreter) -> Said:
     # What the translator itself finds wrong (a loop, a copy) it has tried to mend already: it is said, no more.
-    faults = (fault for fault in translation.faults if fault != "lost" and fault not in translation.notes)
-    notes = (*translation.notes, *faults)
+    defects = (defect for defect in translation.defects if defect != "lost" and defect not in translation.notes)
+    notes = (*translation.notes, *defects)
     if why := _why_left(translation, interpreter.min_confidence):
         return Said((interpreter.mark, *untranslated(flow, sentence)), "source", why)
     if translation.how == "source" or translation.text == sentence.text:
@@ -66,7 +66,7 @@ def _why_left(translation: Translation, min_confidence: float | None) -> tuple[s
     if min_confidence is None or not translation.is_doubtful(min_confidence):
         return ()
     sure = () if translation.confidence is None else (f"confidence {translation.confidence:.2f}",)
-    return (*sure, *translation.faults)
+    return (*sure, *translation.defects)
 
 
 def _masked_sentence(sentence: Sentence, mask: Masked | None) -> Sentence:

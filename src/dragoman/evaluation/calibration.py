@@ -17,7 +17,7 @@ def calibrate_run(
     references: References,
     good: float = confidence.GOOD,
     to: str | None = None,
-) -> confidence.Report:
+) -> confidence.CalibrationReport:
     """From then on its translations come with their confidence. `good`: the chrF from which on a sentence is good."""
     if len(sources) != len(references):
         raise DataError(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from dragoman.translation.confidence import Report, bins, risk_at
+from dragoman.translation.confidence import CalibrationReport, bins, risk_at
 
 Point = tuple[float, float]
 
@@ -10,7 +10,7 @@ _WIDTH, _HEIGHT, _MARGIN = 460, 380, 56
 _BLUE, _ORANGE, _GREY = "#2563a8", "#b4541a", "#777777"
 
 
-def draw(report: Report) -> dict[str, str]:
+def draw(report: CalibrationReport) -> dict[str, str]:
     """SVG by file name."""
     sentences, words = (
         [(one.confidence, one.right) for one in bins(measured.judged)] for measured in (report.sentences, report.words)

@@ -26,7 +26,7 @@ MAP_LIMIT = 0.1  # BLEU that a vocabulary map may cost
 
 
 @dataclass(frozen=True)
-class Measured:
+class EngineMeasurement:
     compute_type: ComputeType
     bleu: float
     sentences_per_second: float  # the median of the rounds
@@ -40,12 +40,12 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    before: Measured
-    after: Measured
+class QuantizationResult:
+    before: EngineMeasurement
+    after: EngineMeasurement
     signature: str
     limit: float
-    with_map: Measured | None = None  # None: there was nothing to learn one from
+    with_map: EngineMeasurement | None = None  # None: there was nothing to learn one from
     must_be_quicker: bool = False  # smaller alone is not enough
 
     @property
@@ -78,7 +78,7 @@ class Verdict:
         )
 
     def lines(self) -> list[str]:
-        def compared(measured: Measured) -> str:
+        def compared(measured: EngineMeasurement) -> str:
             ratio = measured.sentences_per_second / self.before.sentences_per_second
             return f"{measured.line()}  ({ratio:.2f} × the speed, {measured.bleu - self.before.bleu:+.2f} BLEU)"
 
@@ -107,7 +107,7 @@ def quantize(
     language: str | None = None,
     must_be_quicker: bool = False,
     **search: float,
-) -> Verdict:
+) -> QuantizationResult:
     """Measure the run with float32 and with `to`; from now on it translates with `to` unless BLEU lost over `limit`,
     and with a vocabulary map if that costs less than MAP_LIMIT more.
 
@@ -138,10 +138,12 @@ def quantize(
             speeds[index].append(len(sources) / (time.perf_counter() - begin))
     scores = [bleu(lines, references, language) for lines in outputs]
     before, after, *mapped_too = (
-        Measured(kind, score.value, median(some), used, mapped)
+        EngineMeasurement(kind, score.value, median(some), used, mapped)
         for (kind, mapped), score, some, used in zip(settings, scores, speeds, threads, strict=True)
     )
-    verdict = Verdict(before, after, scores[0].signature, limit, mapped_too[0] if mapped_too else None, must_be_quicker)
+    verdict = QuantizationResult(
+        before, after, scores[0].signature, limit, mapped_too[0] if mapped_too else None, must_be_quicker
+    )
     _keep(_engine(translators[1]), verdict)
     return verdict
 
@@ -174,7 +176,7 @@ def _measure_threads(translator: Translator, sources: Sequence[str]) -> str:
     return f"{best.workers} x {best.each}"
 
 
-def _keep(engine: CTranslate2Engine, verdict: Verdict) -> None:
+def _keep(engine: CTranslate2Engine, verdict: QuantizationResult) -> None:
     path = engine.run.engine_path
     directory = converted_path(engine.run, verdict.after.compute_type, engine.digest)
     if verdict.kept:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.config import RunConfig
 from dragoman.diagnosis.run_checks import ENOUGH_SEEN, MANY_PAIRS
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
-from dragoman.evaluation.quantize import Verdict as Quantised
+from dragoman.evaluation.quantize import QuantizationResult
 from dragoman.run_directory import RunDirectory, write_atomically
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def terminal_lines(outcome: "Outcome") -> Iterator[str]:
         yield f"  dragoman serve {named if outcome.data.languages else f'--pair xx-yy={named}'}"
 
 
-def _kept(verdict: Quantised) -> str:
+def _kept(verdict: QuantizationResult) -> str:
     if verdict.kept:
         return "Kept."
     return (

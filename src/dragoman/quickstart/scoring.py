@@ -12,8 +12,7 @@ from dragoman.diagnosis.run_checks import times_seen
 from dragoman.errors import DataError
 from dragoman.evaluation.calibration import calibrate_run
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU, Scores, bleu, evaluate, sentence_chrf
-from dragoman.evaluation.quantize import Verdict as Quantised
-from dragoman.evaluation.quantize import quantize
+from dragoman.evaluation.quantize import QuantizationResult, quantize
 from dragoman.progress import waiting
 from dragoman.quickstart import sizing
 from dragoman.quickstart.budget import Afterwards, Clock, share_out
@@ -42,8 +41,8 @@ class Outcome:
     actual: dict[str, float]  # steps, minutes and tokens_per_second of the training; all_minutes of everything
     samples: list[tuple[str, str, str, str]]  # source, output, reference, how sure
     penalties: dict[float, float] = field(default_factory=dict)  # BLEU on validation sentences by length penalty
-    quantised: Quantised | None = None
-    calibration: confidence.Report | None = None
+    quantised: QuantizationResult | None = None
+    calibration: confidence.CalibrationReport | None = None
     left_out: tuple[str, ...] = ()  # what was not measured, and why
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,13 +138,15 @@ def choose_penalty(run: RunDirectory, data: Data, sentences: int) -> dict[float,
     return found
 
 
-def _quantise(run: RunDirectory, data: Data, sentences: int) -> Quantised:
+def _quantise(run: RunDirectory, data: Data, sentences: int) -> QuantizationResult:
     sources, references = data.source("valid")[:sentences], data.references("valid")[:sentences]
     with waiting(f"quantising, by {sentences:,} sentences"):
         return quantize(run.path, sources, references, language=data.target_language, must_be_quicker=True)
 
 
-def _calibrate(run: RunDirectory, data: Data, sentences: int, left_out: list[str]) -> confidence.Report | None:
+def _calibrate(
+    run: RunDirectory, data: Data, sentences: int, left_out: list[str]
+) -> confidence.CalibrationReport | None:
     sources, references = data.source("valid")[:sentences], data.references("valid")[:sentences]
     try:
         with waiting(f"calibrating with {sentences:,} validation sentences"):

@@ -24,7 +24,7 @@ from dragoman.serve.runs import Runs, Watched
 from dragoman.serve.security import RefusedError
 from dragoman.serve.settings import Settings
 from dragoman.translation.result import Candidate, SourceSentence, Translation
-from dragoman.translation.translation_memory import Memory, Suggestion
+from dragoman.translation.translation_memory import Suggestion, TranslationMemory
 from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Service:
         self.detector = LanguageDetector(self.languages)
         self.metrics = Metrics()
         self.files = FileStore(settings.file_bytes, settings.file_seconds)
-        self.memory = None if settings.corrections is None else Memory(settings.corrections)
+        self.memory = None if settings.corrections is None else TranslationMemory(settings.corrections)
         self._cache: BoundedCache[tuple[Stamp, Kind, str], Translation] = BoundedCache(settings.cache_characters)
         self._explainers: dict[str, Explainer] = {}
         self._parser: Parser | None = None

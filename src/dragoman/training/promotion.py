@@ -19,7 +19,7 @@ from dragoman.model.checkpoint import promote as use_weights
 from dragoman.model.checkpoint import read_tensors
 from dragoman.run_directory import RunDirectory, read_json, replacing, sha256, write_atomically
 from dragoman.training.finetune import FineTuned, finetune
-from dragoman.translation.translation_memory import Correction, Memory
+from dragoman.translation.translation_memory import Correction, TranslationMemory
 from dragoman.translation.translator import Translator
 
 HELD_OUT = 0.3  # of the corrections: the difference must be seen on few sentences
@@ -27,7 +27,7 @@ FEWEST = 20  # corrections to learn from and be measured with
 BEFORE = "before-corrections.safetensors"  # the weights that a promotion replaced
 
 
-def of_pair(memory: Memory, pair: str) -> list[Correction]:
+def of_pair(memory: TranslationMemory, pair: str) -> list[Correction]:
     found = [correction for correction in memory if correction.pair == pair]
     if not found:
         others = sorted({correction.pair for correction in memory})
@@ -36,7 +36,7 @@ def of_pair(memory: Memory, pair: str) -> list[Correction]:
 
 
 def train_on(
-    memory: Memory,
+    memory: TranslationMemory,
     pair: str,
     run: Path,
     out: Path,

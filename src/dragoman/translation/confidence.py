@@ -160,7 +160,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measured:
+class ConfidenceQuality:
     """How well the confidences of parts that the fit did not see keep their word."""
 
     judged: tuple[Judged, ...]
@@ -181,10 +181,10 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Report:
+class CalibrationReport:
     calibration: Calibration
-    sentences: Measured
-    words: Measured
+    sentences: ConfidenceQuality
+    words: ConfidenceQuality
 
     def lines(self) -> list[str]:
         found = []
@@ -226,7 +226,7 @@ class Report:
 
 def calibrate(
     evidence: Sequence[Evidence], references: Sequence[Sequence[str]], digest: str, good: float = GOOD
-) -> Report:
+) -> CalibrationReport:
     """Fit on all; what is reported of each part was fitted on the other four."""
     if len(evidence) < FEWEST:
         raise DataError(f"{len(evidence)} sentences to calibrate with; at least {FEWEST} are needed, 500 are good")
@@ -240,7 +240,7 @@ def calibrate(
     word_labels = [label for some in labels_by_sentence for label in some]
     of_sentence = [number % PARTS for number in range(len(evidence))]
     of_word = [part for part, some in zip(of_sentence, labels_by_sentence, strict=True) for _ in some]
-    return Report(
+    return CalibrationReport(
         Calibration(Logistic.fit(sentence_rows, sentence_labels), Logistic.fit(word_rows, word_labels), good, digest),
         _measure(sentence_rows, sentence_labels, of_sentence, lambda row: math.exp(row[0])),
         _measure(word_rows, word_labels, of_word, lambda row: math.exp(row[1])),
@@ -252,13 +252,13 @@ def _measure(
     labels: Sequence[bool],
     parts: Sequence[int],
     raw: Callable[[Sequence[float]], float],
-) -> Measured:
+) -> ConfidenceQuality:
     fitted = {}
     for part in set(parts):
         others = [index for index, own in enumerate(parts) if own != part]
         fitted[part] = Logistic.fit([rows[i] for i in others], [labels[i] for i in others])
     both = list(zip(rows, labels, parts, strict=True))
-    return Measured(
+    return ConfidenceQuality(
         tuple(Judged(fitted[part](row), label) for row, label, part in both),
         tuple(Judged(raw(row), label) for row, label, _ in both),
     )

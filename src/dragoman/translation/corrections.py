@@ -5,12 +5,12 @@ from pathlib import Path
 from dragoman.data.language_codes import languages_of
 from dragoman.errors import UsageError
 from dragoman.run_directory import RunDirectory
-from dragoman.translation.translation_memory import Memory
+from dragoman.translation.translation_memory import TranslationMemory
 
 
-def corrections_for(run: str | Path, file: str | Path, to: str | None = None) -> tuple[Memory, str]:
+def corrections_for(run: str | Path, file: str | Path, to: str | None = None) -> tuple[TranslationMemory, str]:
     """The corrections, and the pair of languages that they are kept under for this run."""
-    memory = Memory(file, must_exist=True)
+    memory = TranslationMemory(file, must_exist=True)
     known = languages_of(RunDirectory.open(run))
     if known is not None:
         source, target = known if to != known[0] else reversed(known)

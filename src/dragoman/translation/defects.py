@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-Fault = Literal["loop", "copy", "runaway", "empty", "lost"]  # lost: what must come through did not
+Defect = Literal["loop", "copy", "runaway", "empty", "lost"]  # lost: what must come through did not
 
 LONGEST_PERIOD = 16  # tokens that come again and again
 RUNAWAY = 3  # times as long as the source, and some
@@ -21,16 +21,16 @@ CROWD = 4  # times that one word stands in a translation, and is more than a thi
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-class Said(NamedTuple):
+class TokenizedText(NamedTuple):
     """A text in tokens and in letters."""
 
     ids: Sequence[int]
     text: str
 
 
-def faults_of(source: Said, target: Said, finished: bool = True) -> tuple[Fault, ...]:
+def defects_of(source: TokenizedText, target: TokenizedText, finished: bool = True) -> tuple[Defect, ...]:
     """`finished`: False where the search had to cut it at the maximum length."""
-    found: list[Fault] = []
+    found: list[Defect] = []
     if source.text.strip() and not target.text.strip():
         found.append("empty")
     if loops(source.ids, target.ids) or crowded(source.text, target.text):

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from dragoman.data.glossary import Required
 from dragoman.data.protected_spans import ProtectedSpan, difference, protected_spans
-from dragoman.translation.defects import Fault, crowded, far_too_long
+from dragoman.translation.defects import Defect, crowded, far_too_long
 from dragoman.translation.masking import SCHEMES, masked
 from dragoman.translation.result import Candidate, How, PlainTranslator, SourceSentence, Translation
 
@@ -60,9 +60,9 @@ def translate_protected(
     return [found[sentence] for sentence in sentences]
 
 
-def _unusable(translation: Translation) -> list[Fault]:
+def _unusable(translation: Translation) -> list[Defect]:
     """Why it cannot be given to anyone, whatever it holds. Loops and copies can be read, and are said."""
-    return [fault for fault in translation.faults if fault in ("runaway", "empty")]
+    return [defect for defect in translation.defects if defect in ("runaway", "empty")]
 
 
 def losses_of(sentence: SourceSentence, target: str) -> Losses:
@@ -112,7 +112,7 @@ def _next_best(spoiled: _Found, plain: PlainTranslator) -> _Found:
             if candidate.text == first.text or not candidate.text.strip() or far_too_long(*said) or crowded(*said):
                 continue
             if losses_of(sentence, candidate.text) == Losses((), ()):
-                better[sentence] = replace(more[sentence.text], candidates=(candidate,), words=(), faults=())
+                better[sentence] = replace(more[sentence.text], candidates=(candidate,), words=(), defects=())
                 break
     return better
 
@@ -129,7 +129,7 @@ def _stand_ins(spoiled: _Found, plain: PlainTranslator) -> _Found:
             candidate = translation.candidates[0]
             text = mask.unmasked(candidate.text)
             losses = losses_of(sentence, text)
-            if mask.copied(candidate.text) and not translation.faults and not losses.grave:
+            if mask.copied(candidate.text) and not translation.defects and not losses.grave:
                 found = reserve if losses.slight else better
                 found[sentence] = replace(
                     translation,
@@ -151,7 +151,7 @@ def _with_required(spoiled: _Found, plain: PlainTranslator) -> _Found:
     return {
         sentence: one
         for sentence, one in zip(asked, said, strict=True)
-        if losses_of(sentence, one.text) == Losses((), ()) and not one.faults and _is_believed(one.candidates[0])
+        if losses_of(sentence, one.text) == Losses((), ()) and not one.defects and _is_believed(one.candidates[0])
     }
 
 
@@ -181,7 +181,7 @@ def _in_pieces(spoiled: _Found, plain: PlainTranslator) -> _Found:
             better[sentence] = Translation(
                 sentence.text,
                 (_without_tokens("".join(texts), [one.candidates[0] for one in asked]),),
-                faults=tuple(dict.fromkeys(fault for one in asked for fault in one.faults)),
+                defects=tuple(dict.fromkeys(defect for one in asked for defect in one.defects)),
                 confidence=min((one.confidence for one in asked if one.confidence is not None), default=None),
             )
     return better
@@ -207,7 +207,7 @@ def _told(sentence: SourceSentence, spoiled: Translation, better: Translation, h
     """The better translation first, with why it was looked for; after it those that were asked for."""
     others = tuple(one for one in spoiled.candidates[1:] if one.text != better.text)
     notes = tuple(dict.fromkeys((*spoiled.notes, *better.notes)))
-    no_longer = (fault for fault in (*spoiled.faults, *_lost(sentence, spoiled)) if fault not in better.faults)
+    no_longer = (defect for defect in (*spoiled.defects, *_lost(sentence, spoiled)) if defect not in better.defects)
     repaired = tuple(dict.fromkeys((*better.repaired, *no_longer)))
     return replace(better, candidates=(better.candidates[0], *others), how=how, notes=notes, repaired=repaired)
 
@@ -216,14 +216,14 @@ def _left(sentence: SourceSentence, spoiled: Translation) -> Translation:
     return replace(
         spoiled,
         candidates=(_without_tokens(sentence.text, []),),
-        faults=tuple(dict.fromkeys((*spoiled.faults, *_lost(sentence, spoiled)))),
+        defects=tuple(dict.fromkeys((*spoiled.defects, *_lost(sentence, spoiled)))),
         confidence=None if spoiled.confidence is None else 0.0,
         words=(),
         how="source",
     )
 
 
-def _lost(sentence: SourceSentence, spoiled: Translation) -> list[Fault]:
+def _lost(sentence: SourceSentence, spoiled: Translation) -> list[Defect]:
     return ["lost"] if losses_of(sentence, spoiled.text).grave else []
 
 

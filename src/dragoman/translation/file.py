@@ -32,7 +32,7 @@ from dragoman.translation.translator import WINDOW, Translator
 
 
 @dataclass(frozen=True)
-class Progress:
+class FileProgress:
     fingerprint: str
     lines: int = 0  # of the input
     bytes: int = 0  # of the output
@@ -91,7 +91,7 @@ def translate_file(
                 )
                 file.write("".join(map(write, translations)).encode())
                 to_disk(file)
-                done = Progress(fingerprint, done.lines + len(chunk), file.tell())
+                done = FileProgress(fingerprint, done.lines + len(chunk), file.tell())
                 write_atomically(_progress_path(output), json.dumps(dataclasses.asdict(done)).encode())
                 meter.show(done.lines)
         except OSError as error:
@@ -157,12 +157,12 @@ def alone(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _where_it_stopped(output: Path, fingerprint: str, file: BinaryIO) -> Progress:
+def _where_it_stopped(output: Path, fingerprint: str, file: BinaryIO) -> FileProgress:
     """What is whole of the same work, all else cut off."""
-    done = Progress(fingerprint)
+    done = FileProgress(fingerprint)
     if _progress_path(output).is_file():
         with contextlib.suppress(DragomanError, TypeError):  # damaged: begin again
-            found = Progress(**read_json(_progress_path(output)))
+            found = FileProgress(**read_json(_progress_path(output)))
             if found.fingerprint == fingerprint and found.bytes <= os.fstat(file.fileno()).st_size:
                 done = found
     file.truncate(done.bytes)

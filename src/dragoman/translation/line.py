@@ -27,8 +27,8 @@ def translation_of_line(line: str, parts: Sequence[Segment], found: Sequence[Tra
     return Translation(
         line,
         tuple(candidates),
-        tuple(dict.fromkeys(fault for one in found for fault in one.faults)),
-        tuple(dict.fromkeys(fault for one in found for fault in one.repaired)),
+        tuple(dict.fromkeys(defect for one in found for defect in one.defects)),
+        tuple(dict.fromkeys(defect for one in found for defect in one.repaired)),
         # A line is as good as its worst sentence.
         min((one.confidence for one in found if one.confidence is not None), default=None),
         _words_of_line(parts, found),

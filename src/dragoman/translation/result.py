@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from dragoman.data.glossary import Required
 from dragoman.translation.confidence import WordConfidence
-from dragoman.translation.defects import Fault
+from dragoman.translation.defects import Defect
 from dragoman.translation.masking import Masked
 from dragoman.translation.translation_memory import Suggestion
 
@@ -33,8 +33,8 @@ class Translation:
 
     source: str
     candidates: tuple[Candidate, ...]
-    faults: tuple[Fault, ...] = ()  # what is plainly wrong with the best of them
-    repaired: tuple[Fault, ...] = ()  # what was, before it was found in another way
+    defects: tuple[Defect, ...] = ()  # what is plainly wrong with the best of them
+    repaired: tuple[Defect, ...] = ()  # what was, before it was found in another way
     confidence: float | None = None  # where it was asked for, and the run is calibrated
     words: tuple[WordConfidence, ...] = ()
     corrected: bool = False  # a person's, from the corrections that are kept
@@ -51,7 +51,7 @@ class Translation:
     def is_doubtful(self, min_confidence: float) -> bool:
         """Less sure than that, or plainly wrong. An empty line is neither."""
         too_little = self.confidence is not None and self.confidence < min_confidence
-        return bool(self.source.strip()) and (too_little or bool(self.faults))
+        return bool(self.source.strip()) and (too_little or bool(self.defects))
 
 
 class SourceSentence(NamedTuple):

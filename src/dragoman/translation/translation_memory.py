@@ -52,7 +52,7 @@ class Suggestion:
     score: float  # 1: the same sentence
 
 
-class Memory:
+class TranslationMemory:
     """One file, which several processes may share. Threads may share this."""
 
     def __init__(self, path: str | Path, must_exist: bool = False) -> None:

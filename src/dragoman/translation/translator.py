@@ -24,11 +24,11 @@ from dragoman.errors import DataError, UsageError
 from dragoman.progress import Say, nobody
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.translation.confidence import Calibration, Evidence, Rating
-from dragoman.translation.defects import Fault, Said, faults_of
+from dragoman.translation.defects import Defect, TokenizedText, defects_of
 from dragoman.translation.fallbacks import translate_protected
 from dragoman.translation.line import translation_of_line
 from dragoman.translation.result import Candidate, SourceSentence, Translation
-from dragoman.translation.translation_memory import Memory
+from dragoman.translation.translation_memory import TranslationMemory
 
 if TYPE_CHECKING:
     from dragoman.decoding.engines.torch_engine import ReferenceEngine
@@ -104,7 +104,7 @@ class Translator:
         self.tag = tag
         self.language = language
         self.tags_in_text = tags_in_text
-        self._corrections: tuple[Memory, str] | None = None
+        self._corrections: tuple[TranslationMemory, str] | None = None
         self._borders: Borders | None = None
 
     @classmethod
@@ -162,7 +162,7 @@ class Translator:
         other.search = with_changes(self.search, **changes)
         return other
 
-    def with_corrections(self, memory: Memory, pair: str) -> "Translator":
+    def with_corrections(self, memory: TranslationMemory, pair: str) -> "Translator":
         """The same, answering sentences that were corrected under this pair of languages with their corrections."""
         other = copy.copy(self)
         other._corrections = memory, pair
@@ -332,16 +332,16 @@ class Translator:
         found = self._find(parts, n_best, wishes.seed, wishes.scores or n_best > 1, wishes.tell)
         best = [some[0].ids for some in found if some]
         decoded = dict(zip(best, self.tokenizer.decode_batch(best), strict=True))  # together, which is quicker
-        faults = [self._faults(part, some, decoded) for part, some in zip(parts, found, strict=True)]
-        repaired: list[tuple[Fault, ...]] = [()] * len(parts)
-        if wishes.repair and any(faults) and not self.search.sampling:
-            wrong = [index for index, some in enumerate(faults) if some]
+        defects = [self._defects(part, some, decoded) for part, some in zip(parts, found, strict=True)]
+        repaired: list[tuple[Defect, ...]] = [()] * len(parts)
+        if wishes.repair and any(defects) and not self.search.sampling:
+            wrong = [index for index, some in enumerate(defects) if some]
             again = self._find_again(
-                [parts[i] for i in wrong], [found[i] for i in wrong], [faults[i] for i in wrong], wishes.tell
+                [parts[i] for i in wrong], [found[i] for i in wrong], [defects[i] for i in wrong], wishes.tell
             )
             for index, (hypotheses, left) in zip(wrong, again, strict=True):
-                repaired[index] = tuple(fault for fault in faults[index] if fault not in left)
-                found[index], faults[index] = hypotheses, left
+                repaired[index] = tuple(defect for defect in defects[index] if defect not in left)
+                found[index], defects[index] = hypotheses, left
         ratings: list[Rating] = []
         if wishes.rate and (calibration := self.calibration) is not None:
             ratings = [calibration.rate(one) for one in self._evidence(parts, [some[0] for some in found])]
@@ -349,7 +349,7 @@ class Translator:
             Translation(
                 text,
                 tuple(self._candidate(hypothesis, decoded) for hypothesis in found[index]),
-                faults[index],
+                defects[index],
                 repaired[index],
                 ratings[index].confidence if ratings else None,
                 ratings[index].words if ratings else (),
@@ -417,39 +417,39 @@ class Translator:
             for part, hypothesis, some in zip(parts, best, log_probs, strict=True)
         ]
 
-    def _faults(self, part: "_Part", found: Sequence[Hypothesis], texts: _Texts) -> tuple[Fault, ...]:
+    def _defects(self, part: "_Part", found: Sequence[Hypothesis], texts: _Texts) -> tuple[Defect, ...]:
         if not found:
             return ("empty",)
         text = self._text(found[0], texts)
-        return faults_of(Said(part.ids, part.text), Said(found[0].ids, text), found[0].finished)
+        return defects_of(TokenizedText(part.ids, part.text), TokenizedText(found[0].ids, text), found[0].finished)
 
     def _find_again(
         self,
         parts: "Sequence[_Part]",
         found: Sequence[list[Hypothesis]],
-        faults: Sequence[tuple[Fault, ...]],
+        defects: Sequence[tuple[Defect, ...]],
         tell: Say,
-    ) -> list[tuple[list[Hypothesis], tuple[Fault, ...]]]:
+    ) -> list[tuple[list[Hypothesis], tuple[Defect, ...]]]:
         """Without repeats and, where it copied, without the source's own stretches: first of three tokens, then of
-        two. The best of those with the fewest faults comes first, and what was found before after it."""
-        best = list(zip(found, faults, strict=True))
+        two. The best of those with the fewest defects comes first, and what was found before after it."""
+        best = list(zip(found, defects, strict=True))
         # Only the reference engine knows words that must be there and stretches of the source that must not.
-        bound = [bool(part.required) or "copy" in some for part, some in zip(parts, faults, strict=True)]
+        bound = [bool(part.required) or "copy" in some for part, some in zip(parts, defects, strict=True)]
         for size, kind in product((3, 2), (False, True) if self._can_constrain else (False,)):
             wrong = [i for i, (_, some) in enumerate(best) if some and bound[i] is kind]
             done = 0
             for indices in _of_one_length(wrong, lambda index: len(parts[index].ids)):
                 tell(f"{done:,} of {len(wrong):,} sentences once more")
                 done += len(indices)
-                hypotheses = self._without_repeats([(parts[i], faults[i]) for i in indices], size, kind)
+                hypotheses = self._without_repeats([(parts[i], defects[i]) for i in indices], size, kind)
                 for index, some in zip(indices, hypotheses, strict=True):
-                    left = self._faults(parts[index], some, {})
+                    left = self._defects(parts[index], some, {})
                     if some and len(left) < len(best[index][1]):
                         best[index] = [*some, *found[index][: len(found[index]) - 1]], left
         return best
 
     def _without_repeats(
-        self, wrong: "Sequence[tuple[_Part, tuple[Fault, ...]]]", size: int, bound: bool
+        self, wrong: "Sequence[tuple[_Part, tuple[Defect, ...]]]", size: int, bound: bool
     ) -> list[list[Hypothesis]]:
         sources = [part.ids for part, _ in wrong]
         # Nothing is cut that is no runaway: twice the source, and some. All are of one length.
@@ -458,7 +458,7 @@ class Translator:
             return self.engine.translate(sources, search, no_repeat=size)
         from dragoman.decoding.beam_search import no_repeats
 
-        own = [ngrams(part.ids, size) if "copy" in faults else set() for part, faults in wrong]
+        own = [ngrams(part.ids, size) if "copy" in defects else set() for part, defects in wrong]
         required = [self._phrases(part.required) for part, _ in wrong]
         return self.reference.translate(
             sources,

@@ -31,7 +31,7 @@ class Converted:
 
 
 @dataclass(frozen=True)
-class Kept:
+class EngineChoice:
     """What a run translates with when nothing else is asked for."""
 
     compute_type: ComputeType = "float32"
@@ -69,12 +69,12 @@ def find_converted(path: Path) -> Converted | None:
         return None
 
 
-def kept_choice(run: RunDirectory, digest: str) -> Kept:
+def kept_choice(run: RunDirectory, digest: str) -> EngineChoice:
     """What `quantize` found good enough for these very weights; float32 for all others."""
     kept = read_json(run.engine_path) if run.engine_path.is_file() else {}
     if kept.get("digest") == digest and kept.get("compute_type") in typing.get_args(ComputeType):
-        return Kept(kept["compute_type"], kept.get("vocabulary_map") is True)
-    return Kept()
+        return EngineChoice(kept["compute_type"], kept.get("vocabulary_map") is True)
+    return EngineChoice()
 
 
 def cores() -> int:

@@ -18,7 +18,7 @@ from dragoman.serve.pairs import Pair
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service, Wishes, check_text
 from dragoman.serve.settings import Settings
-from dragoman.translation.defects import Fault
+from dragoman.translation.defects import Defect
 from dragoman.translation.result import How, Translation
 from dragoman.translation.translation_memory import Suggestion
 from dragoman.translation.translator import Translator
@@ -160,8 +160,8 @@ class SegmentAnswer(ApiModel):
     end: int
     source: str
     candidates: list[CandidateAnswer]
-    faults: Annotated[list[Fault], Field(description="What is plainly wrong with the first candidate")]
-    repaired: Annotated[list[Fault], Field(description="What was, before it was found in another way")]
+    faults: Annotated[list[Defect], Field(description="What is plainly wrong with the first candidate")]
+    repaired: Annotated[list[Defect], Field(description="What was, before it was found in another way")]
     how: Annotated[How, Field(description="The way it was found: plain, or another by which nothing is lost")]
     notes: Annotated[list[str], Field(description="What was lost or added in the translations that were not taken")]
     confidence: Annotated[float | None, Field(description="How probably it is good; null: the run is not calibrated")]
@@ -424,7 +424,7 @@ def _segment(
         end=part.end,
         source=part.text,
         candidates=[CandidateAnswer.model_validate(candidate) for candidate in translation.candidates],
-        faults=list(translation.faults),
+        faults=list(translation.defects),
         repaired=list(translation.repaired),
         how=translation.how,
         notes=list(translation.notes),

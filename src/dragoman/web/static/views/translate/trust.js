@@ -8,8 +8,8 @@ export const UNSURE = 0.5;
 
 const FIGURES = 8; // sentences whose figures are listed one by one
 
-const FAULTS = { loop: "repeated itself", copy: "copied the source", runaway: "did not come to an end", empty: "was empty", lost: "lost what must stay" };
-const faultInWords = (fault) => FAULTS[fault] ?? fault;
+const DEFECTS = { loop: "repeated itself", copy: "copied the source", runaway: "did not come to an end", empty: "was empty", lost: "lost what must stay" };
+const defectInWords = (defect) => DEFECTS[defect] ?? defect;
 
 const isRated = (segment) => segment.confidence !== null && !segment.changed && !segment.corrected;
 
@@ -18,7 +18,7 @@ export function doubtOf(segment) {
   if (segment.changed || segment.corrected) return "";
   const figure = isRated(segment) && segment.confidence < UNSURE ? [`${percent(segment.confidence)}\u00a0sure`] : [];
   const left = segment.how === "source" ? ["not translated"] : [];
-  return [...left, ...figure, ...segment.faults.map(faultInWords)].join("; ");
+  return [...left, ...figure, ...segment.faults.map(defectInWords)].join("; ");
 }
 
 
@@ -69,7 +69,7 @@ function Doubts({ segments, isRated }) {
     element.focus({ preventScroll: true, focusVisible: true });
     setLast(at);
   };
-  const said = isRated ? (count === 1 ? "is doubtful" : "are doubtful") : count === 1 ? "has a fault" : "have faults";
+  const said = isRated ? (count === 1 ? "is doubtful" : "are doubtful") : count === 1 ? "has a defect" : "have defects";
   return html`<div role="status">${count > 0 && html`<p class="doubts">
     <span class="doubtful">${count} of ${segments.length} ${segments.length === 1 ? "sentence" : "sentences"} ${said}: do not rely on ${count === 1 ? "it" : "them"}.</span>${" "}
     <button type="button" class="quiet" onClick=${next}>${count === 1 ? "Show it" : "Show the next"}</button></p>`}</div>`;
@@ -83,7 +83,7 @@ function figuresOf(rated) {
 }
 
 const told = (segments, kind) =>
-  `${segments.length === 1 ? "A sentence" : `${segments.length} sentences`} ${[...new Set(segments.flatMap((segment) => segment[kind].map(faultInWords)))].join(" and ")}`;
+  `${segments.length === 1 ? "A sentence" : `${segments.length} sentences`} ${[...new Set(segments.flatMap((segment) => segment[kind].map(defectInWords)))].join(" and ")}`;
 
 export function Corrections({ about, translation }) {
   const [open, setOpen] = useState(false);
