@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from dragoman.evaluation import metrics
 from dragoman.evaluation.compare import shared_validation_set
 from dragoman.inspection.inspector import Inspector
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.model.transformer import Site
 from dragoman.run_directory import RunDirectory
 from dragoman.serve.pairs import Pair
@@ -26,7 +26,7 @@ from support.browsing import AXE, Visit, nothing_is_wider_than, open_page
 from support.serving import running
 
 SENTENCE = "the old dog sees the red house"
-EXPERIMENT = Result(
+EXPERIMENT = ExperimentResult(
     experiment="scaling",
     title="Scaling of scores",
     claim="Without √d_k, training is worse.",

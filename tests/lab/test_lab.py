@@ -14,10 +14,10 @@ import pytest
 from dragoman.cli.lab import parse_duration
 from dragoman.config import flatten
 from dragoman.lab import figures, rules
-from dragoman.lab.catalogue import NAMES, about, chosen, load, path_of
-from dragoman.lab.queue import Arm, Kept, OutOfBudget, Queue, Settings
+from dragoman.lab.catalogue import NAMES, chosen, describe, load, path_of
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, OutOfBudget, Queue
 from dragoman.lab.report import write_report
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 
 # Rules
 
@@ -71,10 +71,10 @@ def test_what_was_measured_is_never_measured_again(tmp_path: Path) -> None:
         calls.append(one.configuration["number"])
         return {"square": one.configuration["number"] ** 2}
 
-    first = Queue(tmp_path, say=lambda _: None).measured([arm(1), arm(2), arm(1)], measure)
-    again = Queue(tmp_path, say=lambda _: None).measured([arm(2), arm(3)], measure)
+    first = Queue(tmp_path, say=lambda _: None).measure_all([arm(1), arm(2), arm(1)], measure)
+    again = Queue(tmp_path, say=lambda _: None).measure_all([arm(2), arm(3)], measure)
     assert calls == [1, 2, 3]
-    assert [kept.measured["square"] for kept in (*first, *again)] == [1, 4, 1, 4, 9]
+    assert [measured.measurements["square"] for measured in (*first, *again)] == [1, 4, 1, 4, 9]
     lines = (tmp_path / "arms" / "counting.jsonl").read_text().splitlines()
     assert [json.loads(line)["configuration"]["number"] for line in lines] == [1, 2, 3]
 
@@ -82,8 +82,8 @@ def test_what_was_measured_is_never_measured_again(tmp_path: Path) -> None:
 def test_two_queues_at_work_keep_each_others_arms(tmp_path: Path) -> None:
     one, other = (Queue(tmp_path, say=lambda _: None) for _ in range(2))
     assert one.find(arm(1)) is other.find(arm(1)) is None
-    one.measured([arm(1)], lambda _: {})
-    other.measured([arm(2)], lambda _: {})
+    one.measure_all([arm(1)], lambda _: {})
+    other.measure_all([arm(2)], lambda _: {})
     assert all(Queue(tmp_path).find(arm(number)) is not None for number in (1, 2))
 
 
@@ -94,7 +94,7 @@ def test_a_stop_in_the_middle_keeps_what_is_there(tmp_path: Path) -> None:
         return {}
 
     with pytest.raises(KeyboardInterrupt):
-        Queue(tmp_path, say=lambda _: None).measured([arm(1), arm(2)], measure)
+        Queue(tmp_path, say=lambda _: None).measure_all([arm(1), arm(2)], measure)
     assert Queue(tmp_path).find(arm(1)) is not None
     assert Queue(tmp_path).find(arm(2)) is None
 
@@ -111,9 +111,9 @@ def test_the_budget_ends_before_the_arm_that_would_not_fit(tmp_path: Path) -> No
     queue.plan([arm(1), arm(2), long, unknown])
     assert queue.expected(long) == 300
     assert queue.left() == "3 arms left, about 6:40 for 2 of them, and 1 of kinds not timed yet"
-    queue.measured([arm(2)], lambda _: {})
+    queue.measure_all([arm(2)], lambda _: {})
     with pytest.raises(OutOfBudget, match="long would not fit"):
-        queue.measured([long], lambda _: {})
+        queue.measure_all([long], lambda _: {})
 
 
 def test_an_arm_is_known_by_its_configuration_not_by_its_name() -> None:
@@ -135,18 +135,18 @@ def test_every_experiment_has_its_file_and_states_claim_method_and_rule() -> Non
     files = {path.stem.replace("_", "-") for path in path_of("scaling").parent.glob("*.py")} - {"--init--"}
     assert files == set(NAMES)
     for name in NAMES:
-        said = about(name)
+        said = describe(name)
         assert min(len(said.title), len(said.claim), len(said.method), len(said.rule)) > 10
 
 
 @pytest.fixture(scope="module")
-def smoke(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> LabSettings:
     """One queue for all of them: they share arms, as in a real run."""
     out = tmp_path_factory.mktemp("lab")
-    return Settings(Queue(out, say=lambda _: None), out / "models", None, "smoke")
+    return LabSettings(Queue(out, say=lambda _: None), out / "models", None, "smoke")
 
 
-def kept_result(name: str, out: Path, settings: Settings) -> tuple[Result, Path]:
+def kept_result(name: str, out: Path, settings: LabSettings) -> tuple[ExperimentResult, Path]:
     """Run it, and keep its result as `lab run` does."""
     result = load(name).run(settings)
     path = out / "results" / f"{name}.json"
@@ -156,16 +156,16 @@ def kept_result(name: str, out: Path, settings: Settings) -> tuple[Result, Path]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_experiment_runs_at_its_smallest(name: str, smoke: Settings) -> None:
+def test_an_experiment_runs_at_its_smallest(name: str, smoke: LabSettings) -> None:
     experiment = load(name)
     result, path = kept_result(name, smoke.queue.directory, smoke)
     content = json.loads(path.read_text())
-    assert (content["experiment"], content["claim"]) == (name, about(name).claim)
+    assert (content["experiment"], content["claim"]) == (name, describe(name).claim)
     assert content["arms"]
     assert len(result.to_json()) < 60_000
     # The verdict is the rule's, applied to the measurements that are kept.
-    kept = [smoke.queue.find(arm) for arm in experiment.arms(smoke)]
-    found = experiment.judge([one for one in kept if one is not None])
+    measured = [smoke.queue.find(arm) for arm in experiment.arms(smoke)]
+    found = experiment.judge([one for one in measured if one is not None])
     assert [f.verdict for f in found] == [f.verdict for f in result.findings]
     assert result.verdict == rules.combined(found)
     # What is written says that so small a run has none.
@@ -173,19 +173,19 @@ def test_an_experiment_runs_at_its_smallest(name: str, smoke: Settings) -> None:
     for figure in content["figures"]:
         assert all(math.isfinite(x) for x in figure["x"])
         assert all(len(values) == len(figure["x"]) for values in figure["series"].values())
-    for drawn in Result.read(path).figures:
+    for drawn in ExperimentResult.read(path).figures:
         ElementTree.fromstring(figures.draw(drawn))
     measured = {one.key for one in experiment.arms(smoke)}
     assert measured <= {key for records in smoke.queue._kinds.values() for key in records}
 
 
 @pytest.mark.parametrize("name", ["norm", "heads", "prune", "beam", "embeddings"])
-def test_models_that_were_removed_are_trained_again(name: str, smoke: Settings, tmp_path: Path) -> None:
+def test_models_that_were_removed_are_trained_again(name: str, smoke: LabSettings, tmp_path: Path) -> None:
     load(name).run(smoke)
     arms = tmp_path / "arms"
     arms.mkdir()
     shutil.copy(smoke.queue.directory / "arms" / "translation.jsonl", arms)
-    again = Settings(Queue(tmp_path, say=lambda _: None), tmp_path / "models", None, "smoke")
+    again = LabSettings(Queue(tmp_path, say=lambda _: None), tmp_path / "models", None, "smoke")
     load(name).run(again)
     assert list((tmp_path / "models" / "runs").glob("*/model.safetensors"))
 
@@ -209,13 +209,13 @@ def test_a_rule_can_say_no() -> None:
     """The same rule on measurements made up to go either way."""
     from dragoman.lab.experiments import beam
 
-    def kept(four: float, longer: float) -> list[Kept]:
-        measured = {"bleu 4 0.6": four, "bleu 1 0.6": 20.0, "length 4 0.0": 1.0, "length 4 0.6": longer}
-        return [Kept(Arm("beam", "", {"alphas": [0.0, 0.6]}), measured, 1.0) for _ in range(3)]
+    def arms(four: float, longer: float) -> list[MeasuredArm]:
+        measurements = {"bleu 4 0.6": four, "bleu 1 0.6": 20.0, "length 4 0.0": 1.0, "length 4 0.6": longer}
+        return [MeasuredArm(Arm("beam", "", {"alphas": [0.0, 0.6]}), measurements, 1.0) for _ in range(3)]
 
-    assert [f.verdict for f in beam.judge(kept(21.0, 1.1))] == ["holds", "holds"]
-    assert [f.verdict for f in beam.judge(kept(19.0, 0.9))] == ["does not hold here"] * 2
-    assert beam.judge(kept(20.05, 1.1))[0].verdict == "undecided"
+    assert [f.verdict for f in beam.judge(arms(21.0, 1.1))] == ["holds", "holds"]
+    assert [f.verdict for f in beam.judge(arms(19.0, 0.9))] == ["does not hold here"] * 2
+    assert beam.judge(arms(20.05, 1.1))[0].verdict == "undecided"
 
 
 def test_the_restricted_attention_is_attention_with_a_band() -> None:
@@ -246,7 +246,7 @@ def test_figures_are_whole_at_the_edges_of_what_can_be_measured() -> None:
         assert "prefers-color-scheme:dark" in figures.draw(figure)
 
 
-def test_the_report_is_one_offline_page_and_the_same_in_markdown(smoke: Settings, tmp_path: Path) -> None:
+def test_the_report_is_one_offline_page_and_the_same_in_markdown(smoke: LabSettings, tmp_path: Path) -> None:
     out = tmp_path
     (out / "arms").symlink_to(smoke.queue.directory / "arms")
     ran = ["beam", "warmup"]

@@ -25,10 +25,10 @@ lab = typer.Typer(help="The paper's claims as experiments.", no_args_is_help=Tru
 @lab.command("list")
 def list_(out: Out = Path("runs/lab"), as_json: AsJson = False) -> None:
     """The experiments, and what was found."""
-    from dragoman.lab.catalogue import NAMES, about
+    from dragoman.lab.catalogue import NAMES, describe
 
     found: list[dict[str, Any]] = [
-        {"experiment": name, "title": about(name).title, "verdict": _verdict(out, name)} for name in NAMES
+        {"experiment": name, "title": describe(name).title, "verdict": _verdict(out, name)} for name in NAMES
     ]
     if as_json:
         show(json.dumps(found, ensure_ascii=False))
@@ -58,7 +58,7 @@ def run(
     """
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else torch's profiler reports its every start and stop
     from dragoman.lab.catalogue import chosen, load
-    from dragoman.lab.queue import OutOfBudget, Queue, Settings
+    from dragoman.lab.queue import LabSettings, OutOfBudget, Queue
     from dragoman.run_directory import write_atomically
 
     selected = chosen(names)
@@ -66,7 +66,7 @@ def run(
         out = out / SMOKE
         say(f"a smoke run: kept in {out}, and no verdict")
     queue = Queue(out, None if budget is None else parse_duration(budget))
-    settings = Settings(queue, work or out / "models", data, size, seeds)
+    settings = LabSettings(queue, work or out / "models", data, size, seeds)
     experiments = {name: load(name) for name in selected}
     queue.plan([arm for experiment in experiments.values() for arm in experiment.arms(settings)])
     say(queue.left())
@@ -109,11 +109,11 @@ def parse_duration(text: str) -> float:
 
 
 def _verdict(out: Path, name: str) -> str:
-    from dragoman.lab.result import Result
+    from dragoman.lab.result import ExperimentResult
 
     path = out / "results" / f"{name}.json"
     unmeasured = "smoke run" if (out / SMOKE / "results" / path.name).exists() else "not run"
     try:
-        return Result.read(path).verdict if path.exists() else unmeasured
+        return ExperimentResult.read(path).verdict if path.exists() else unmeasured
     except DragomanError:
         return "damaged"

@@ -5,11 +5,11 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 from dragoman.errors import UsageError
-from dragoman.lab.queue import Arm, Kept, Settings
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.lab.rules import combined
 
 NAMES = (
@@ -39,13 +39,13 @@ NAMES = (
 class Experiment(Protocol):
     """What every file of experiments/ has. `judge` is its decision rule: findings from measurements, nothing else."""
 
-    def arms(self, settings: Settings) -> list[Arm]: ...
-    def judge(self, kept: Sequence[Kept]) -> list[Finding]: ...
-    def run(self, settings: Settings) -> Result: ...
+    def arms(self, settings: LabSettings) -> list[Arm]: ...
+    def judge(self, measured: Sequence[MeasuredArm]) -> list[Finding]: ...
+    def run(self, settings: LabSettings) -> ExperimentResult: ...
 
 
 @dataclass(frozen=True)
-class About:
+class ExperimentDescription:
     """The docstring of an experiment: a title, and paragraphs that begin with Claim:, Method: and Rule:."""
 
     title: str
@@ -54,7 +54,7 @@ class About:
     rule: str
 
     @classmethod
-    def of(cls, text: str) -> "About":
+    def of(cls, text: str) -> Self:
         title, *paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
         parts = dict(paragraph.split(": ", 1) for paragraph in paragraphs)
         return cls(title.removesuffix("."), parts["Claim"], parts["Method"], parts["Rule"])
@@ -64,9 +64,9 @@ def path_of(name: str) -> Path:
     return Path(__file__).parent / "experiments" / f"{name.replace('-', '_')}.py"
 
 
-def about(name: str) -> About:
+def describe(name: str) -> ExperimentDescription:
     """Without importing it, and torch with it."""
-    return About.of(ast.get_docstring(ast.parse(path_of(name).read_text(encoding="utf-8"))) or "")
+    return ExperimentDescription.of(ast.get_docstring(ast.parse(path_of(name).read_text(encoding="utf-8"))) or "")
 
 
 def load(name: str) -> Experiment:
@@ -81,36 +81,36 @@ def chosen(names: Sequence[str]) -> list[str]:
     return [name for name in NAMES if name in names]
 
 
-def concluded(
+def conclude(
     name: str,
-    settings: Settings,
-    kept: Sequence[Kept],
+    settings: LabSettings,
+    measured: Sequence[MeasuredArm],
     findings: Sequence[Finding],
     columns: Sequence[str],
     figures: Sequence[Figure] = (),
     notes: Sequence[str] = (),
     rows: Sequence[dict[str, Any]] | None = None,
-) -> Result:
+) -> ExperimentResult:
     """The result of an experiment from its measured arms; `columns` are the measurements that its table shows."""
-    said = about(name)
+    description = describe(name)
     if rows is None:
         rows = [
             {"arm": one.arm.name}
-            | {column: one.measured[column] for column in columns if column in one.measured}
+            | {column: one.measurements[column] for column in columns if column in one.measurements}
             | {"seconds": one.seconds}
-            for one in kept
+            for one in measured
         ]
-    return Result(
+    return ExperimentResult(
         experiment=name,
-        title=said.title,
-        claim=said.claim,
-        method=said.method,
-        rule=said.rule,
+        title=description.title,
+        claim=description.claim,
+        method=description.method,
+        rule=description.rule,
         verdict=combined(findings),
         findings=findings,
         arms=rows,
         figures=figures,
         notes=notes,
         size=settings.size,
-        seconds=sum(one.seconds for one in kept),
+        seconds=sum(one.seconds for one in measured),
     )

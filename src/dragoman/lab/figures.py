@@ -63,10 +63,10 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [10.0**power for power in powers] if len(powers) > 1 else [10.0 ** powers[0], 10.0 ** (powers[0] + 1)]
 
 
-Scale = Callable[[float], float]
+AxisScale = Callable[[float], float]
 
 
-def _scale(low: float, high: float, first: float, last: float, log: bool) -> Scale:
+def _scale(low: float, high: float, first: float, last: float, log: bool) -> AxisScale:
     def to(value: float) -> float:
         if log:
             return first + (last - first) * (math.log(value / low) / (math.log(high / low) or 1.0))

@@ -19,7 +19,7 @@ from dragoman.progress import to_stderr
 from dragoman.run_directory import write_atomically
 from dragoman.training.log import clock
 
-Size = Literal["smoke", "small"]
+LabSize = Literal["smoke", "small"]
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Arm:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-Measured = dict[str, Any]  # plain values, by name
+Measurements = dict[str, Any]  # plain values, by name
 
 
 @dataclass(frozen=True)
-class Kept:
+class MeasuredArm:
     """A measured arm."""
 
     arm: Arm
-    measured: Measured
+    measurements: Measurements
     seconds: float
 
 
@@ -75,9 +75,9 @@ class Queue:
                 raise DataError(f"{path}: damaged ({error}); restore it, or remove the line") from None
         return self._kinds[kind]
 
-    def find(self, arm: Arm) -> Kept | None:
+    def find(self, arm: Arm) -> MeasuredArm | None:
         record = self._of_kind(arm.kind).get(arm.key)
-        return None if record is None else Kept(arm, record["measured"], record["seconds"])
+        return None if record is None else MeasuredArm(arm, record["measured"], record["seconds"])
 
     def plan(self, arms: Sequence[Arm]) -> None:
         """What this stretch is to measure, for the word on what is left."""
@@ -97,16 +97,16 @@ class Queue:
         parts += [f"{len(times) - len(known)} of kinds not timed yet"] if len(known) < len(times) else []
         return f"{len(missing)} arms left, {', and '.join(parts)}"
 
-    def measured(self, arms: Sequence[Arm], measure: Callable[[Arm], Measured]) -> list[Kept]:
+    def measure_all(self, arms: Sequence[Arm], measure: Callable[[Arm], Measurements]) -> list[MeasuredArm]:
         """All of these arms: those that are kept, and the others measured now, within the budget."""
         return [self.find(arm) or self._measure(arm, measure) for arm in arms]
 
-    def _measure(self, arm: Arm, measure: Callable[[Arm], Measured]) -> Kept:
+    def _measure(self, arm: Arm, measure: Callable[[Arm], Measurements]) -> MeasuredArm:
         expected, used = self.expected(arm), time.monotonic() - self.began
         if self.budget is not None and used + (expected or 0.0) > self.budget:
             raise OutOfBudget(f"{arm.kind}: {arm.name} would not fit; {self.left()}")
-        about = "" if expected is None else f", about {clock(expected)}"
-        self.say(f"{arm.kind}: {arm.name}{about}")
+        describe = "" if expected is None else f", about {clock(expected)}"
+        self.say(f"{arm.kind}: {arm.name}{describe}")
         began, cpu_began = time.monotonic(), time.process_time()
         values = measure(arm)
         # A training that went on after a stop knows of the time before it.
@@ -126,30 +126,30 @@ class Queue:
         records = self._of_kind(arm.kind)
         # Through JSON once, so that a measurement is the same whether it was made now or read.
         records[arm.key] = json.loads(json.dumps(record))
-        text = "".join(f"{json.dumps(kept, ensure_ascii=False)}\n" for kept in records.values())
+        text = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in records.values())
         write_atomically(self.directory / "arms" / f"{arm.kind}.jsonl", text.encode())
         self.say(f"  {clock(seconds)}; {self.left()}")
-        return Kept(arm, records[arm.key]["measured"], seconds)
+        return MeasuredArm(arm, records[arm.key]["measured"], seconds)
 
 
 @dataclass(frozen=True)
-class Settings:
+class LabSettings:
     """What an experiment is run with."""
 
     queue: Queue
     work: Path  # trained models, which are large and can be made again
     data: Path | None = None  # Multi30k; None at size smoke: a few made-up sentences
-    size: Size = "small"
+    size: LabSize = "small"
     seeds: int | None = None  # None: as many as the experiment finds right
 
     def seed_list(self, usual: int) -> range:
         return range(1, 1 + (self.seeds or (1 if self.size == "smoke" else usual)))
 
 
-def values_of(kept: Sequence[Kept], name: str, **where: Any) -> list[float]:
+def values_of(measured: Sequence[MeasuredArm], name: str, **where: Any) -> list[float]:
     """A measurement of all arms whose configuration has these values, in their order."""
     return [
-        one.measured[name]
-        for one in kept
+        one.measurements[name]
+        for one in measured
         if all(one.arm.configuration.get(key) == value for key, value in where.items())
     ]

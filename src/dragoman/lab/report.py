@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import UsageError
-from dragoman.lab.catalogue import NAMES, about, load
+from dragoman.lab.catalogue import NAMES, describe, load
 from dragoman.lab.figures import draw, number
-from dragoman.lab.queue import Queue, Settings
-from dragoman.lab.result import Result
+from dragoman.lab.queue import LabSettings, Queue
+from dragoman.lab.result import ExperimentResult
 from dragoman.run_directory import write_atomically
 from dragoman.training.log import clock
 
@@ -52,7 +52,9 @@ SIGNS = {
 
 def write_report(out: Path) -> list[Path]:
     """report.html, report.md and figures/ beside results/."""
-    results = {name: Result.read(path) for name in NAMES if (path := out / "results" / f"{name}.json").exists()}
+    results = {
+        name: ExperimentResult.read(path) for name in NAMES if (path := out / "results" / f"{name}.json").exists()
+    }
     if not results and not (out / "arms").is_dir():
         raise UsageError(f"lab report: nothing measured in {out}; run some first: dragoman lab run scaling --out {out}")
     waiting = _waiting(out, [name for name in NAMES if name not in results])
@@ -79,7 +81,7 @@ def _time_spent(out: Path) -> str:
 def _waiting(out: Path, names: Sequence[str]) -> dict[str, str]:
     """How far the experiments without a result are."""
     queue = Queue(out)
-    settings = Settings(queue, out / "models")
+    settings = LabSettings(queue, out / "models")
     found = {}
     for name in names:
         arms = load(name).arms(settings)
@@ -99,7 +101,7 @@ def _plain_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted(found, key="seconds".__eq__)  # which come last
 
 
-def _as_html(results: Mapping[str, Result], waiting: Mapping[str, str], spent: str) -> str:
+def _as_html(results: Mapping[str, ExperimentResult], waiting: Mapping[str, str], spent: str) -> str:
     e = html.escape
 
     def verdict(text: str) -> str:
@@ -119,7 +121,7 @@ def _as_html(results: Mapping[str, Result], waiting: Mapping[str, str], spent: s
     summary = [
         [f'<td><a href="#{name}">{name}</a></td>', f"<td>{verdict(result.verdict)}</td>", td(result.title)]
         if (result := results.get(name)) is not None
-        else [td(name), f'<td class="soft">{e(waiting[name])}</td>', td(about(name).title)]
+        else [td(name), f'<td class="soft">{e(waiting[name])}</td>', td(describe(name).title)]
         for name in NAMES
     ]
     parts = [f"<h1>{e(TITLE)}</h1><p>{e(LEAD)}</p><p class=soft>{e(spent)}</p>",
@@ -148,7 +150,7 @@ def _as_html(results: Mapping[str, Result], waiting: Mapping[str, str], spent: s
     )
 
 
-def _as_markdown(results: Mapping[str, Result], waiting: Mapping[str, str], spent: str) -> str:
+def _as_markdown(results: Mapping[str, ExperimentResult], waiting: Mapping[str, str], spent: str) -> str:
     def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         def line(cells: Sequence[Any]) -> str:
             return "| " + " | ".join(_cell(cell).replace("|", "\\|") for cell in cells) + " |"
@@ -158,7 +160,7 @@ def _as_markdown(results: Mapping[str, Result], waiting: Mapping[str, str], spen
     summary = [
         (f"[{name}](#{name})", f"**{result.verdict}**", result.title)
         if (result := results.get(name)) is not None
-        else (name, waiting[name], about(name).title)
+        else (name, waiting[name], describe(name).title)
         for name in NAMES
     ]
     parts = [f"# {TITLE}", LEAD, spent, table(("experiment", "verdict", "about"), summary)]

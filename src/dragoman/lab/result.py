@@ -9,7 +9,9 @@ from typing import Any, Literal, Self
 
 from dragoman.errors import DataError
 
-Verdict = Literal["holds", "does not hold here", "undecided", "smoke run"]  # which is no verdict: it shows that it runs
+ClaimVerdict = Literal[
+    "holds", "does not hold here", "undecided", "smoke run"
+]  # which is no verdict: it shows that it runs
 FigureKind = Literal["lines", "bars", "points"]
 
 
@@ -18,7 +20,7 @@ class Finding:
     """One part of a claim, what the rule says of it, and the measurements that the rule saw."""
 
     claim: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     because: str
 
 
@@ -40,7 +42,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Result:
+class ExperimentResult:
     """`verdict` follows from the findings by `rules.combined`."""
 
     experiment: str
@@ -48,7 +50,7 @@ class Result:
     claim: str
     method: str
     rule: str
-    verdict: Verdict
+    verdict: ClaimVerdict
     findings: Sequence[Finding]
     arms: Sequence[Mapping[str, Any]]
     figures: Sequence[Figure] = ()

@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from dragoman.lab.result import Finding, Verdict
+from dragoman.lab.result import ClaimVerdict, Finding
 
 
 def mean(values: Sequence[float]) -> float:
@@ -24,7 +24,7 @@ def pooled_spread(groups: Sequence[Sequence[float]]) -> float | None:
     return math.sqrt(sum(spread(group) ** 2 * (len(group) - 1) for group in groups) / degrees)
 
 
-def higher(a: Sequence[float], b: Sequence[float], noise: float | None = None, least: float = 0.0) -> Verdict:
+def higher(a: Sequence[float], b: Sequence[float], noise: float | None = None, least: float = 0.0) -> ClaimVerdict:
     """Is a above b by more than chance and by at least `least`?
 
     Chance is two standard errors of the difference of the means, by `noise`, the standard deviation of a value over
@@ -39,7 +39,7 @@ def higher(a: Sequence[float], b: Sequence[float], noise: float | None = None, l
     return "does not hold here" if difference < -band else "undecided"
 
 
-def alike(a: Sequence[float], b: Sequence[float], tolerance: float) -> Verdict:
+def alike(a: Sequence[float], b: Sequence[float], tolerance: float) -> ClaimVerdict:
     """Are the means within the tolerance, so that the spread of neither hides a larger difference?"""
     band = 2 * math.sqrt(spread(a) ** 2 / len(a) + spread(b) ** 2 / len(b))
     difference = abs(mean(a) - mean(b))
@@ -48,12 +48,12 @@ def alike(a: Sequence[float], b: Sequence[float], tolerance: float) -> Verdict:
     return "does not hold here" if difference - band > tolerance else "undecided"
 
 
-def yes(condition: bool) -> Verdict:
+def yes(condition: bool) -> ClaimVerdict:
     """For what has no noise."""
     return "holds" if condition else "does not hold here"
 
 
-def combined(findings: Sequence[Finding]) -> Verdict:
+def combined(findings: Sequence[Finding]) -> ClaimVerdict:
     """A claim holds if all its parts do, and does not if one does not."""
     verdicts = {finding.verdict for finding in findings}
     if "does not hold here" in verdicts:

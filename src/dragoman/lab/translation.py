@@ -26,7 +26,7 @@ from dragoman.data.corpus import read_lines
 from dragoman.data.dataset import Prepared, prepare
 from dragoman.errors import UsageError
 from dragoman.evaluation import metrics
-from dragoman.lab.queue import Arm, Kept, Measured, Settings, Size
+from dragoman.lab.queue import Arm, LabSettings, LabSize, Measurements
 from dragoman.lab.tasks import one_thread
 from dragoman.model.transformer import count_parameters
 from dragoman.run_directory import RunDirectory
@@ -35,7 +35,7 @@ BASE_SEEDS = 5  # of the base row: their spread is the noise band of all others
 
 
 @dataclass(frozen=True)
-class Scale:
+class RecipeScale:
     """What paper-size numbers are divided by."""
 
     width: int
@@ -47,14 +47,18 @@ class Scale:
     peak_rate: float  # at d_model 128
 
 
-SCALES: Mapping[Size, Scale] = {
-    "small": Scale(width=4, layers=2, steps=100, batch_tokens=1000, vocab_size=4000, warmup_steps=200, peak_rate=4e-3),
-    "smoke": Scale(width=64, layers=6, steps=50_000, batch_tokens=400, vocab_size=320, warmup_steps=1, peak_rate=4e-3),
+SCALES: Mapping[LabSize, RecipeScale] = {
+    "small": RecipeScale(
+        width=4, layers=2, steps=100, batch_tokens=1000, vocab_size=4000, warmup_steps=200, peak_rate=4e-3
+    ),
+    "smoke": RecipeScale(
+        width=64, layers=6, steps=50_000, batch_tokens=400, vocab_size=320, warmup_steps=1, peak_rate=4e-3
+    ),
 }
 TEXT = {"small": "Multi30k English-German", "smoke": "made-up sentences"}
 
 
-def scaled(recipe: str, size: Size, **changes: Any) -> RunConfig:
+def scaled(recipe: str, size: LabSize, **changes: Any) -> RunConfig:
     """A recipe by the rule above, then `changes` by full name with two underscores: train__seed=2."""
     scale, paper = SCALES[size], configuration.load(recipe).config
 
@@ -100,7 +104,7 @@ def scaled(recipe: str, size: Size, **changes: Any) -> RunConfig:
     return RunConfig(model, DataConfig(), replace(train, **values["train"]), paper.search)
 
 
-def translation_arm(settings: Settings, name: str, seed: int, recipe: str = "table3-base", **changes: Any) -> Arm:
+def translation_arm(settings: LabSettings, name: str, seed: int, recipe: str = "table3-base", **changes: Any) -> Arm:
     """An arm by what of its configuration is not the paper's base; same values, same arm, whatever asked for it."""
     config = scaled(recipe, settings.size, **changes, train__seed=seed)
     plain = {"model": dataclasses.asdict(ModelConfig()), "train": dataclasses.asdict(TrainConfig()) | {"seed": None}}
@@ -116,7 +120,7 @@ def translation_arm(settings: Settings, name: str, seed: int, recipe: str = "tab
     return Arm("translation", f"{name}, seed {seed}", {"text": TEXT[settings.size], **different}, float(f"{cost:.4g}"))
 
 
-def base_arms(settings: Settings) -> list[Arm]:
+def base_arms(settings: LabSettings) -> list[Arm]:
     """The base row with the seeds of the noise band."""
     seeds = range(1, 1 + max(settings.seeds or 0, 1 if settings.size == "smoke" else BASE_SEEDS))
     return [translation_arm(settings, "base", seed) for seed in seeds]
@@ -127,7 +131,7 @@ def config_of(arm: Arm) -> RunConfig:
     return RunConfig.from_json(json.dumps(values), arm.name)
 
 
-def measure_translation(arm: Arm, settings: Settings) -> Measured:
+def measure_translation(arm: Arm, settings: LabSettings) -> Measurements:
     """Train it; perplexity on the validation set, BLEU on the test set with the paper's beam."""
     run = trained(arm, settings)
     sources, references = test_set(settings)
@@ -135,7 +139,7 @@ def measure_translation(arm: Arm, settings: Settings) -> Measured:
     events = run.events()
     losses = [round(event["loss"], 4) for event in events if event["event"] == "train"]
     valid = [event for event in events if event["event"] == "valid"]
-    kept = {
+    measurements: Measurements = {
         "bleu": bleu(outputs, references),
         "nll": valid[-1]["nll"],
         "perplexity": valid[-1]["perplexity"],
@@ -151,10 +155,10 @@ def measure_translation(arm: Arm, settings: Settings) -> Measured:
     }
     if config_of(arm).train.keep_checkpoints == 1:  # the optimiser's state is three times the model
         shutil.rmtree(run.checkpoints_path, ignore_errors=True)
-    return kept
+    return measurements
 
 
-def trained(arm: Arm, settings: Settings) -> RunDirectory:
+def trained(arm: Arm, settings: LabSettings) -> RunDirectory:
     """The run of an arm, trained now if it is not there; one that was stopped goes on."""
     from dragoman.training.loop import train
 
@@ -175,14 +179,14 @@ def trained(arm: Arm, settings: Settings) -> RunDirectory:
     return run
 
 
-def prepared_text(settings: Settings) -> Prepared:
+def prepared_text(settings: LabSettings) -> Prepared:
     """The text's ids, made once for all arms."""
     return prepare(
         text_of(settings), SCALES[settings.size].vocab_size, 1, settings.work / f"text-{settings.size}", lambda _: None
     )
 
 
-def text_of(settings: Settings) -> DataConfig:
+def text_of(settings: LabSettings) -> DataConfig:
     if settings.size == "smoke":
         made_up = _made_up_text(settings.work / "made-up")
         train, valid = (CorpusConfig(pairs=str(made_up / f"{part}.tsv")) for part in ("train", "valid"))
@@ -195,7 +199,7 @@ def text_of(settings: Settings) -> DataConfig:
     return DataConfig(train=(train,), valid=(valid,))
 
 
-def multi30k(settings: Settings) -> Path:
+def multi30k(settings: LabSettings) -> Path:
     if settings.data is None or not (settings.data / "train.en.gz").is_file():
         raise UsageError(
             f"lab: no Multi30k in {settings.data}; give --data DIRECTORY with train, val and test_2016_flickr, "
@@ -204,7 +208,7 @@ def multi30k(settings: Settings) -> Path:
     return settings.data
 
 
-def test_set(settings: Settings) -> tuple[list[str], list[str]]:
+def test_set(settings: LabSettings) -> tuple[list[str], list[str]]:
     if settings.size == "smoke":
         lines = (_made_up_text(settings.work / "made-up") / "valid.tsv").read_text(encoding="utf-8").splitlines()
         pairs = [line.split("\t") for line in lines]
@@ -241,13 +245,6 @@ def parameters_of(run: RunDirectory) -> int:
     from dragoman.model.lstm import make_model
 
     return count_parameters(make_model(run.read_config().model))
-
-
-def noise_of(base: Sequence[Kept], name: str) -> float:
-    """The standard deviation of a measurement over the base's seeds."""
-    from dragoman.lab.rules import spread
-
-    return spread([kept.measured[name] for kept in base])
 
 
 def _made_up_text(directory: Path) -> Path:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from dragoman.data.batching import make_batch, plan_epoch
-from dragoman.lab.queue import Arm, Kept, Measured, Settings
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
 from dragoman.lab.result import Figure, Finding
 from dragoman.lab.rules import higher, mean, pooled_spread, shown, spread
 from dragoman.lab.tasks import one_thread
@@ -17,7 +17,7 @@ from dragoman.model.lstm import make_model
 COLUMNS = ("bleu", "perplexity", "length_ratio", "parameters", "skipped_steps")
 
 
-def variant_arms(settings: Settings, variants: Mapping[str, Mapping[str, Any]], usual_seeds: int = 1) -> list[Arm]:
+def variant_arms(settings: LabSettings, variants: Mapping[str, Mapping[str, Any]], usual_seeds: int = 1) -> list[Arm]:
     return [
         translation_arm(settings, name, seed, **changes)
         for name, changes in variants.items()
@@ -25,73 +25,75 @@ def variant_arms(settings: Settings, variants: Mapping[str, Mapping[str, Any]], 
     ]
 
 
-def with_base(settings: Settings, variants: Mapping[str, Mapping[str, Any]], usual_seeds: int = 1) -> list[Arm]:
+def with_base(settings: LabSettings, variants: Mapping[str, Mapping[str, Any]], usual_seeds: int = 1) -> list[Arm]:
     return base_arms(settings) + variant_arms(settings, variants, usual_seeds)
 
 
-def measured(settings: Settings, arms: Sequence[Arm]) -> list[Kept]:
-    return settings.queue.measured(arms, lambda arm: measure_any(arm, settings))
+def measure_variants(settings: LabSettings, arms: Sequence[Arm]) -> list[MeasuredArm]:
+    return settings.queue.measure_all(arms, lambda arm: measure_any(arm, settings))
 
 
-def measure_any(arm: Arm, settings: Settings) -> Measured:
+def measure_any(arm: Arm, settings: LabSettings) -> Measurements:
     return measure_gradients(arm, settings) if arm.kind == "gradients" else measure_translation(arm, settings)
 
 
-def of_variant(kept: Sequence[Kept], name: str, measurement: str) -> list[float]:
-    found = [k.measured[measurement] for k in kept if k.arm.kind == "translation" and variant_of(k) == name]
+def of_variant(measured: Sequence[MeasuredArm], name: str, measurement: str) -> list[float]:
+    found = [k.measurements[measurement] for k in measured if k.arm.kind == "translation" and variant_of(k) == name]
     assert found, f"no arm {name}"
     return found
 
 
-def variant_of(kept: Kept) -> str:
-    return kept.arm.name.rpartition(", seed ")[0]
+def variant_of(measured: MeasuredArm) -> str:
+    return measured.arm.name.rpartition(", seed ")[0]
 
 
-def names_of(kept: Sequence[Kept]) -> list[str]:
-    return list(dict.fromkeys(variant_of(one) for one in kept if one.arm.kind == "translation"))
+def names_of(measured: Sequence[MeasuredArm]) -> list[str]:
+    return list(dict.fromkeys(variant_of(one) for one in measured if one.arm.kind == "translation"))
 
 
-def noise(kept: Sequence[Kept], measurement: str) -> float | None:
+def noise(measured: Sequence[MeasuredArm], measurement: str) -> float | None:
     """Over seeds, of all variants that have several (mostly the base row): what single runs are held against."""
-    return pooled_spread([of_variant(kept, name, measurement) for name in names_of(kept)])
+    return pooled_spread([of_variant(measured, name, measurement) for name in names_of(measured)])
 
 
-def better(kept: Sequence[Kept], claim: str, a: str, b: str, measurement: str = "bleu") -> Finding:
+def better(measured: Sequence[MeasuredArm], claim: str, a: str, b: str, measurement: str = "bleu") -> Finding:
     """a is better than b beyond the noise: of BLEU more, of perplexity and loss less."""
-    of_a, of_b = of_variant(kept, a, measurement), of_variant(kept, b, measurement)
+    of_a, of_b = of_variant(measured, a, measurement), of_variant(measured, b, measurement)
     sign = 1 if measurement == "bleu" else -1
-    verdict = higher([sign * v for v in of_a], [sign * v for v in of_b], noise(kept, measurement))
-    band = noise(kept, measurement)
-    said = "of one seed each" if band is None else f"standard deviation over seeds {band:.2f}"
+    verdict = higher([sign * v for v in of_a], [sign * v for v in of_b], noise(measured, measurement))
+    band = noise(measured, measurement)
+    description = "of one seed each" if band is None else f"standard deviation over seeds {band:.2f}"
     label = {"bleu": "BLEU", "nll": "loss on the validation set"}.get(measurement, measurement)
-    return Finding(claim, verdict, f"{label}: {a} {shown(of_a)}, {b} {shown(of_b)}; {said}")
+    return Finding(claim, verdict, f"{label}: {a} {shown(of_a)}, {b} {shown(of_b)}; {description}")
 
 
-def quality_figures(kept: Sequence[Kept]) -> list[Figure]:
+def quality_figures(measured: Sequence[MeasuredArm]) -> list[Figure]:
     """BLEU and perplexity as bars with their spread, and the loss while training."""
-    names = names_of(kept)
+    names = names_of(measured)
     at = list(range(len(names)))
     figures = [
-        Figure(f"{label}", at, {label: [mean(of_variant(kept, name, key)) for name in names]}, "", label, "bars",
-               labels=names, spread={label: [spread(of_variant(kept, name, key)) for name in names]})
+        Figure(f"{label}", at, {label: [mean(of_variant(measured, name, key)) for name in names]}, "", label, "bars",
+               labels=names, spread={label: [spread(of_variant(measured, name, key)) for name in names]})
         for key, label in (("bleu", "BLEU on the test set"), ("perplexity", "Perplexity on the validation set"))
     ]  # fmt: skip
-    return [*figures, curve_figure(kept, "losses", "Training loss", "smoothed loss a token")]
+    return [*figures, curve_figure(measured, "losses", "Training loss", "smoothed loss a token")]
 
 
-def curve_figure(kept: Sequence[Kept], measurement: str, title: str, label: str, log_y: bool = False) -> Figure:
+def curve_figure(
+    measured: Sequence[MeasuredArm], measurement: str, title: str, label: str, log_y: bool = False
+) -> Figure:
     """The first seed of each variant, by the share of its steps that is done."""
-    firsts: dict[str, Kept] = {}
-    for one in kept:
+    firsts: dict[str, MeasuredArm] = {}
+    for one in measured:
         if one.arm.kind == "translation":
             firsts.setdefault(variant_of(one), one)
-    longest = max(len(one.measured[measurement]) for one in firsts.values())
+    longest = max(len(one.measurements[measurement]) for one in firsts.values())
     points = min(longest, 20)
 
     def thin(values: Sequence[float]) -> list[float | None]:
         return [values[min(len(values) - 1, round((i + 1) * len(values) / points) - 1)] for i in range(points)]
 
-    series = {name: thin(one.measured[measurement]) for name, one in firsts.items()}
+    series = {name: thin(one.measurements[measurement]) for name, one in firsts.items()}
     return Figure(title, [round(100 * (i + 1) / points) for i in range(points)], series, "% of the training", label,
                   log_y=log_y)  # fmt: skip
 
@@ -101,7 +103,7 @@ def gradient_arm(like: Arm) -> Arm:
     return Arm("gradients", like.name, like.configuration, 0.1)
 
 
-def measure_gradients(arm: Arm, settings: Settings) -> Measured:
+def measure_gradients(arm: Arm, settings: LabSettings) -> Measurements:
     """The norm of the gradient of each layer's feed-forward weights before training, encoder first."""
     config, prepared = config_of(arm), prepared_text(settings)
     with one_thread():
@@ -120,12 +122,12 @@ def measure_gradients(arm: Arm, settings: Settings) -> Measured:
     return {"encoder": norms(model.encoder), "decoder": norms(model.decoder), "loss": loss.item() / batch.tokens}
 
 
-def gradient_figure(kept: Sequence[Kept]) -> Figure:
-    found = [one for one in kept if one.arm.kind == "gradients"]
-    deepest = max(len(one.measured["encoder"]) + len(one.measured["decoder"]) for one in found)
+def gradient_figure(measured: Sequence[MeasuredArm]) -> Figure:
+    found = [one for one in measured if one.arm.kind == "gradients"]
+    deepest = max(len(one.measurements["encoder"]) + len(one.measurements["decoder"]) for one in found)
 
-    def padded(one: Kept) -> list[float | None]:
-        values = [*one.measured["encoder"], *one.measured["decoder"]]
+    def padded(one: MeasuredArm) -> list[float | None]:
+        values = [*one.measurements["encoder"], *one.measurements["decoder"]]
         return [*values, *[None] * (deepest - len(values))]
 
     return Figure("Gradient of the feed-forward weights before training, by layer: encoder, then decoder",

@@ -18,9 +18,9 @@ import torch
 
 from dragoman.config import SearchConfig
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.lab.rules import higher, mean, shown, spread
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import bleu, prepared_text, scaled, test_set, trained, translation_arm
@@ -30,9 +30,9 @@ from dragoman.translation.translator import Translator
 COUNTS = (1, 2, 3, 5, 10)
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     steps = scaled("table3-base", settings.size).train.steps
-    kept: dict[str, Any] = {
+    saving: dict[str, Any] = {
         "train__valid_steps": max(1, steps // 20),
         "train__keep_checkpoints": 10,
         "train__average_checkpoints": 1,
@@ -41,18 +41,18 @@ def arms(settings: Settings) -> list[Arm]:
     found = []
     for rate, changes in rates.items():
         for seed in settings.seed_list(2):
-            like = translation_arm(settings, rate, seed, **kept, **changes)
+            like = translation_arm(settings, rate, seed, **saving, **changes)
             found.append(Arm("averaging", like.name, {**like.configuration, "rate": rate, "seed": seed}, like.cost))
     return found
 
 
-def measure(arm: Arm, settings: Settings) -> Measured:
+def measure(arm: Arm, settings: LabSettings) -> Measurements:
     like = {key: value for key, value in arm.configuration.items() if key not in ("rate", "seed")}
     run = trained(Arm("translation", arm.name, like), settings)
     sources, references = test_set(settings)
     model, tokenizer = load_model(run), prepared_text(settings).tokenizer
     search = SearchConfig(beam=1)
-    found: Measured = {}
+    found: Measurements = {}
     with one_thread():
         for count in COUNTS:
             weights = average(run.checkpoints()[-count:])
@@ -65,13 +65,13 @@ def measure(arm: Arm, settings: Settings) -> Measured:
     return found
 
 
-def _differences(kept: Sequence[Kept]) -> tuple[list[float], list[float]]:
-    found = [one.measured for one in kept if one.arm.configuration["rate"] == "equation 3"]
+def _differences(measured: Sequence[MeasuredArm]) -> tuple[list[float], list[float]]:
+    found = [one.measurements for one in measured if one.arm.configuration["rate"] == "equation 3"]
     return [one["bleu of 5"] for one in found], [one["bleu of 1"] for one in found]
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    five, last = _differences(kept)
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    five, last = _differences(measured)
     # Paired: both are of the same training, so that the spread of their difference is what counts.
     gains = [a - b for a, b in zip(five, last, strict=True)]
     verdict = higher(gains, [0.0] * len(gains), spread(gains), least=0.1)
@@ -84,16 +84,16 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
     ]
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), lambda arm: measure(arm, settings))
-    rates = list(dict.fromkeys(one.arm.configuration["rate"] for one in kept))
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
+    rates = list(dict.fromkeys(one.arm.configuration["rate"] for one in measured))
 
     def of(rate: str, count: int) -> list[float]:
-        return [one.measured[f"bleu of {count}"] for one in kept if one.arm.configuration["rate"] == rate]
+        return [one.measurements[f"bleu of {count}"] for one in measured if one.arm.configuration["rate"] == rate]
 
     figure = Figure("BLEU (greedy) of the average of the last checkpoints", COUNTS,
                     {rate: [mean(of(rate, count)) for count in COUNTS] for rate in rates}, "checkpoints", "BLEU",
                     spread={rate: [spread(of(rate, count)) for count in COUNTS] for rate in rates})  # fmt: skip
     notes = ["Where the rate falls to zero, an average goes back in time."]
     columns = [f"bleu of {count}" for count in COUNTS]
-    return concluded("averaging", settings, kept, judge(kept), columns, [figure], notes)
+    return conclude("averaging", settings, measured, judge(measured), columns, [figure], notes)

@@ -14,14 +14,14 @@ four times.
 
 from collections.abc import Sequence
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Settings
-from dragoman.lab.result import Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.translation import scaled
-from dragoman.lab.variants import COLUMNS, better, measured, quality_figures, with_base
+from dragoman.lab.variants import COLUMNS, better, measure_variants, quality_figures, with_base
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     base = scaled("table3-base", settings.size).train
 
     def times(factor: float) -> dict[str, float]:
@@ -36,13 +36,13 @@ def arms(settings: Settings) -> list[Arm]:
     return with_base(settings, {"a quarter": times(0.25), "four times": times(4)})
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     return [
-        better(kept, "A quarter of the tokens a step is better at equal tokens.", "a quarter", "base", "nll"),
-        better(kept, "The base is better than four times its tokens a step.", "base", "four times", "nll"),
+        better(measured, "A quarter of the tokens a step is better at equal tokens.", "a quarter", "base", "nll"),
+        better(measured, "The base is better than four times its tokens a step.", "base", "four times", "nll"),
     ]
 
 
-def run(settings: Settings) -> Result:
-    kept = measured(settings, arms(settings))
-    return concluded("batch-size", settings, kept, judge(kept), COLUMNS, quality_figures(kept))
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = measure_variants(settings, arms(settings))
+    return conclude("batch-size", settings, measured, judge(measured), COLUMNS, quality_figures(measured))

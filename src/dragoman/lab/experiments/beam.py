@@ -12,16 +12,16 @@ differences) and at least 0.1. A larger α makes longer outputs: at beam 4 the l
 
 from collections.abc import Sequence
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.lab.rules import higher, mean, shown, spread, yes
 from dragoman.lab.translation import base_arms, bleu, test_set, trained, translations
 
 BEAMS, ALPHAS = (1, 2, 4, 8, 16), (0.0, 0.6, 1.0, 1.5)
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     beams, alphas = ((1, 4), (0.0, 0.6)) if settings.size == "smoke" else (BEAMS, ALPHAS)
     return [
         Arm("beam", arm.name, {**arm.configuration, "beams": list(beams), "alphas": list(alphas)})
@@ -29,12 +29,12 @@ def arms(settings: Settings) -> list[Arm]:
     ]
 
 
-def measure(arm: Arm, settings: Settings) -> Measured:
+def measure(arm: Arm, settings: LabSettings) -> Measurements:
     like = {key: value for key, value in arm.configuration.items() if key not in ("beams", "alphas")}
     run = trained(Arm("translation", arm.name, like), settings)
     sources, references = test_set(settings)
     words = sum(len(reference.split()) for reference in references)
-    found: Measured = {}
+    found: Measurements = {}
     for beam in arm.configuration["beams"]:
         for alpha in arm.configuration["alphas"]:
             if beam == 1 and alpha != 0.6:  # one hypothesis has nothing to be ranked against
@@ -45,15 +45,15 @@ def measure(arm: Arm, settings: Settings) -> Measured:
     return found
 
 
-def of(kept: Sequence[Kept], what: str, beam: int, alpha: float) -> list[float]:
-    return [one.measured[f"{what} {beam} {0.6 if beam == 1 else alpha}"] for one in kept]
+def of(measured: Sequence[MeasuredArm], what: str, beam: int, alpha: float) -> list[float]:
+    return [one.measurements[f"{what} {beam} {0.6 if beam == 1 else alpha}"] for one in measured]
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    alphas = kept[0].arm.configuration["alphas"]
-    usual, greedy = of(kept, "bleu", 4, 0.6), of(kept, "bleu", 1, 0.6)
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    alphas = measured[0].arm.configuration["alphas"]
+    usual, greedy = of(measured, "bleu", 4, 0.6), of(measured, "bleu", 1, 0.6)
     gains = [a - b for a, b in zip(usual, greedy, strict=True)]
-    lengths = [mean(of(kept, "length", 4, alpha)) for alpha in alphas]
+    lengths = [mean(of(measured, "length", 4, alpha)) for alpha in alphas]
     return [
         Finding(
             "Beam 4 with α = 0.6 is better than greedy search.",
@@ -68,18 +68,19 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
     ]
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), lambda arm: measure(arm, settings))
-    beams, alphas = kept[0].arm.configuration["beams"], kept[0].arm.configuration["alphas"]
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
+    beams, alphas = measured[0].arm.configuration["beams"], measured[0].arm.configuration["alphas"]
     figures = [
-        Figure(title, beams, {f"α = {a:g}": [mean(of(kept, what, b, a)) for b in beams] for a in alphas}, "beam", label,
-               log_x=True, spread={f"α = {a:g}": [spread(of(kept, what, b, a)) for b in beams] for a in alphas})
+        Figure(title, beams, {f"α = {a:g}": [mean(of(measured, what, b, a)) for b in beams] for a in alphas},
+               "beam", label, log_x=True,
+               spread={f"α = {a:g}": [spread(of(measured, what, b, a)) for b in beams] for a in alphas})
         for what, title, label in (("bleu", "BLEU by beam and α", "BLEU"),
                                    ("length", "Length of the output by beam and α", "output over reference, words"))
     ]  # fmt: skip
     rows = [
-        {"beam": b, "α": a, "BLEU": mean(of(kept, "bleu", b, a)), "length": mean(of(kept, "length", b, a))}
+        {"beam": b, "α": a, "BLEU": mean(of(measured, "bleu", b, a)), "length": mean(of(measured, "length", b, a))}
         for b in beams
         for a in (alphas if b > 1 else [0.6])
     ]
-    return concluded("beam", settings, kept, judge(kept), (), figures, (), rows)
+    return conclude("beam", settings, measured, judge(measured), (), figures, (), rows)

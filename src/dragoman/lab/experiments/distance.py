@@ -25,9 +25,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dragoman.config import ModelConfig
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings, values_of
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.lab.rules import higher, mean, shown, spread, yes
 from dragoman.lab.tasks import END, FIRST, START, fit, generator, one_thread, thinned
 from dragoman.model.lstm import make_model
@@ -39,7 +39,7 @@ ASK = NOISE_FROM + SYMBOLS
 MODELS = ("transformer", "lstm")
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     smoke = settings.size == "smoke"
     distances, steps, tested = ((10, 20), 2, 4) if smoke else ((10, 30, 100, 250, 500), 1000, 300)
     lengths = [8, 16] if smoke else [16, 64, 128, 256]
@@ -56,7 +56,7 @@ def arms(settings: Settings) -> list[Arm]:
     ]  # fmt: skip
 
 
-def measure(arm: Arm) -> Measured:
+def measure(arm: Arm) -> Measurements:
     values = arm.configuration
     with one_thread():
         if values["part"] == "recall":
@@ -84,7 +84,7 @@ def draw_recall(count: int, distance: int, draw: torch.Generator) -> tuple[Tenso
     return source, torch.cat((start, asked, noise, ask), dim=1), asked[:, 0]
 
 
-def recall(name: str, distance: int, seed: int, steps: int, tested: int) -> Measured:
+def recall(name: str, distance: int, seed: int, steps: int, tested: int) -> Measurements:
     torch.manual_seed(seed)
     model = model_of(name)
 
@@ -103,7 +103,7 @@ def recall(name: str, distance: int, seed: int, steps: int, tested: int) -> Meas
     return {"accuracy": accuracy, "losses": thinned(losses), "parameters": count_parameters(model)}
 
 
-def times(name: str, lengths: Sequence[int]) -> Measured:
+def times(name: str, lengths: Sequence[int]) -> Measurements:
     torch.manual_seed(1)
     model, source = model_of(name), torch.randint(FIRST, ASK, (16, 16))
 
@@ -121,7 +121,7 @@ def times(name: str, lengths: Sequence[int]) -> Measured:
             for _ in range(target.shape[1]):
                 last = model.step(last, state).argmax(-1)
 
-    found: Measured = {"lengths": list(lengths)}
+    found: Measurements = {"lengths": list(lengths)}
     for label, work in (("train", train_pass), ("forward", forward), ("write", write)):
         found[f"{label} ms"] = [
             1000 * least(partial(work, torch.randint(FIRST, ASK, (16, length)))) for length in lengths
@@ -138,15 +138,17 @@ def least(work: Callable[[], None], rounds: int = 4) -> float:
     return min(took)
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    distances = [one.arm.configuration["distance"] for one in kept if "distance" in one.arm.configuration]
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    distances = [one.arm.configuration["distance"] for one in measured if "distance" in one.arm.configuration]
     shortest, longest = min(distances), max(distances)
     near, far = (
-        [values_of(kept, "accuracy", part="recall", model=m, distance=distance) for m in MODELS]
+        [values_of(measured, "accuracy", part="recall", model=m, distance=distance) for m in MODELS]
         for distance in (shortest, longest)
     )
     learned = min(map(mean, near)) >= 0.9
-    timed = {one.arm.configuration["model"]: one.measured for one in kept if one.arm.configuration["part"] == "time"}
+    timed = {
+        one.arm.configuration["model"]: one.measurements for one in measured if one.arm.configuration["part"] == "time"
+    }
     length = timed["lstm"]["lengths"][-1]
     training = {model: found["train ms"][-1] for model, found in timed.items()}
     slower = {model: found["write ms"][-1] / found["forward ms"][-1] for model, found in timed.items()}
@@ -162,13 +164,15 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
     ]  # fmt: skip
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), measure)
-    distances = sorted({one.arm.configuration["distance"] for one in kept if "distance" in one.arm.configuration})
-    timed = {one.arm.configuration["model"]: one.measured for one in kept if one.arm.configuration["part"] == "time"}
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), measure)
+    distances = sorted({one.arm.configuration["distance"] for one in measured if "distance" in one.arm.configuration})
+    timed = {
+        one.arm.configuration["model"]: one.measurements for one in measured if one.arm.configuration["part"] == "time"
+    }
 
     def found(model: str, distance: int) -> list[float]:
-        return values_of(kept, "accuracy", part="recall", model=model, distance=distance)
+        return values_of(measured, "accuracy", part="recall", model=model, distance=distance)
 
     figures = [
         Figure("Accuracy of recall by distance", distances, {m: [mean(found(m, d)) for d in distances] for m in MODELS},
@@ -181,4 +185,4 @@ def run(settings: Settings) -> Result:
     notes = [
         "On one core nothing is parallel: what is left of the advantage in training is that of large matrix products."
     ]
-    return concluded("distance", settings, kept, judge(kept), ("accuracy", "parameters"), figures, notes)
+    return conclude("distance", settings, measured, judge(measured), ("accuracy", "parameters"), figures, notes)

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings, values_of
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.lab.rules import higher, mean, shown
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, config_of, prepared_text, trained
@@ -36,11 +36,11 @@ GROUPS = {
 }
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     return [Arm("embeddings", arm.name, arm.configuration, 0.1) for arm in base_arms(settings)[:3]]
 
 
-def measure(arm: Arm, settings: Settings) -> Measured:
+def measure(arm: Arm, settings: LabSettings) -> Measurements:
     tokenizer = prepared_text(settings).tokenizer
     words = {word: group for group, several in GROUPS.items() for word in several.split()}
     if settings.size == "smoke":  # its made-up text has none of them
@@ -53,7 +53,7 @@ def measure(arm: Arm, settings: Settings) -> Measured:
         torch.manual_seed(config_of(arm).train.seed)
         before = make_model(config_of(arm).model)
         after = load_model(trained(Arm("translation", arm.name, arm.configuration), settings))
-        found: Measured = {"words": known, "groups": groups}
+        found: Measurements = {"words": known, "groups": groups}
         for when, model in (("before", before), ("after", after)):
             table = next(model.source_embedding.tokens.parameters())
             vectors = (table - table.mean(0))[rows]
@@ -70,7 +70,7 @@ def similarities(vectors: Tensor) -> Tensor:
     return unit @ unit.T  # type: ignore[no-any-return]
 
 
-def closeness(vectors: Tensor, groups: Sequence[str]) -> Measured:
+def closeness(vectors: Tensor, groups: Sequence[str]) -> Measurements:
     similar = similarities(vectors)
     same = torch.tensor([[a == b for a in groups] for b in groups]) & ~torch.eye(len(groups), dtype=torch.bool)
     other = torch.tensor([[a != b for a in groups] for b in groups])
@@ -86,22 +86,22 @@ def neighbours(vectors: Tensor, words: Sequence[str]) -> dict[str, str]:
     return {word: ", ".join(words[j] for j in several) for word, several in zip(words, nearest, strict=True)}
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     findings = []
     for name, claim in (
         ("within_less_between", "Words of a group come closer than others."),
         ("own_group", "A word's nearest neighbour is of its group more often."),
     ):
-        before, after = values_of(kept, f"{name} before"), values_of(kept, f"{name} after")
+        before, after = values_of(measured, f"{name} before"), values_of(measured, f"{name} after")
         findings.append(
             Finding(claim, higher(after, before, least=0.05), f"{shown(before, 3)} before, {shown(after, 3)} after")
         )
     return findings
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), lambda arm: measure(arm, settings))
-    first = kept[0].measured
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
+    first = measured[0].measurements
     groups = list(dict.fromkeys(first["groups"]))
     points, words = first["map"], first["words"]
     series = {
@@ -120,7 +120,7 @@ def run(settings: Settings) -> Result:
         }
         for word in words
     ]
-    notes = [f"{one.arm.name}: of {len(one.measured['words'])} words, the nearest is of its group for "
-             f"{one.measured['own_group before']:.0%} before and {one.measured['own_group after']:.0%} after."
-             for one in kept]  # fmt: skip
-    return concluded("embeddings", settings, kept, judge(kept), (), figures, notes, rows)
+    notes = [f"{one.arm.name}: of {len(one.measurements['words'])} words, the nearest is of its group for "
+             f"{one.measurements['own_group before']:.0%} before and {one.measurements['own_group after']:.0%} after."
+             for one in measured]  # fmt: skip
+    return conclude("embeddings", settings, measured, judge(measured), (), figures, notes, rows)

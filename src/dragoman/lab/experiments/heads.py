@@ -21,9 +21,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dragoman.inspection.attention_trace import trace
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings, values_of
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.lab.rules import higher, mean, shown, spread
 from dragoman.lab.tasks import fit, generator, one_thread, thinned
 from dragoman.lab.translation import measure_translation, prepared_text, test_set, trained, translation_arm
@@ -34,7 +34,7 @@ from dragoman.model.transformer import FeedForward, MultiHeadAttention, Site, si
 OFFSETS, SYMBOLS, LENGTH = (-3, -1, 2, 5), 16, 24
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     smoke = settings.size == "smoke"
     width, steps = (16, 2) if smoke else (512, 700)
     translated = [
@@ -55,7 +55,7 @@ def arms(settings: Settings) -> list[Arm]:
     return task + translated + sharpness
 
 
-def measure(arm: Arm, settings: Settings) -> Measured:
+def measure(arm: Arm, settings: LabSettings) -> Measurements:
     if arm.kind == "translation":
         return measure_translation(arm, settings)
     with one_thread():
@@ -64,7 +64,7 @@ def measure(arm: Arm, settings: Settings) -> Measured:
         return sharpness(arm, settings)
 
 
-class Look(nn.Module):
+class OffsetModel(nn.Module):
     """One layer of attention and feed-forward over symbols and positions; a guess for each offset."""
 
     def __init__(self, h: int, d_model: int = 64) -> None:
@@ -90,9 +90,9 @@ def draw_looks(count: int, draw: torch.Generator) -> tuple[Tensor, Tensor, slice
     return ids, right, slice(-min(OFFSETS), LENGTH - max(OFFSETS))
 
 
-def learn(h: int, seed: int, steps: int) -> Measured:
+def learn(h: int, seed: int, steps: int) -> Measurements:
     torch.manual_seed(seed)
-    model = Look(h)
+    model = OffsetModel(h)
 
     def loss_at(step: int) -> Tensor:
         ids, right, inside = draw_looks(32, generator(seed, step))
@@ -105,7 +105,7 @@ def learn(h: int, seed: int, steps: int) -> Measured:
     return {"accuracy": accuracy, "losses": thinned(losses)}
 
 
-def sharpness(arm: Arm, settings: Settings) -> Measured:
+def sharpness(arm: Arm, settings: LabSettings) -> Measurements:
     """Means over heads, rows and sentences, of rows with more than one key to choose from."""
     run = trained(Arm("translation", arm.name, arm.configuration), settings)
     model, tokenizer = load_model(run), prepared_text(settings).tokenizer
@@ -124,10 +124,10 @@ def sharpness(arm: Arm, settings: Settings) -> Measured:
     return {name: mean(values) for name, values in sums.items()}
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    task = [one for one in kept if one.arm.kind == "heads-task"]
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    task = [one for one in measured if one.arm.kind == "heads-task"]
     eight, one = values_of(task, "accuracy", h=8), values_of(task, "accuracy", h=1)
-    bleu_eight, bleu_one = of_variant(kept, "h = 8", "bleu"), of_variant(kept, "h = 1", "bleu")
+    bleu_eight, bleu_one = of_variant(measured, "h = 8", "bleu"), of_variant(measured, "h = 1", "bleu")
     return [
         Finding("Several heads recover the resolution that averaging loses.", higher(eight, one, least=0.05),
                 f"right answers: {shown(eight, 3)} with eight heads, {shown(one, 3)} with one"),
@@ -136,25 +136,25 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
     ]  # fmt: skip
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), lambda arm: measure(arm, settings))
-    task = [one for one in kept if one.arm.kind == "heads-task"]
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
+    task = [one for one in measured if one.arm.kind == "heads-task"]
     heads = sorted({one.arm.configuration["h"] for one in task})
-    sharp = [one for one in kept if one.arm.kind == "heads-sharpness"]
-    names = list(sharp[0].measured)
+    sharp = [one for one in measured if one.arm.kind == "heads-sharpness"]
+    names = list(sharp[0].measurements)
     figures = [
         Figure("Right answers on the task that needs resolution", heads,
                {"accuracy": [mean(values_of(task, "accuracy", h=h)) for h in heads]}, "heads", "share of right answers",
                log_x=True, spread={"accuracy": [spread(values_of(task, "accuracy", h=h)) for h in heads]}),
-        *quality_figures([one for one in kept if one.arm.kind == "translation"]),
+        *quality_figures([one for one in measured if one.arm.kind == "translation"]),
         Figure("How sharp attention is in the trained translators", list(range(len(sharp))),
-               {name: [one.measured[name] for one in sharp] for name in names}, "", "share", "bars",
+               {name: [one.measurements[name] for one in sharp] for name in names}, "", "share", "bars",
                labels=[one.arm.name for one in sharp]),
     ]  # fmt: skip
-    blur = ", ".join(f"{one.measured['entropy, encoder']:.3f} ({one.arm.name})" for one in sharp)
+    blur = ", ".join(f"{one.measurements['entropy, encoder']:.3f} ({one.arm.name})" for one in sharp)
     notes = [
         f"Entropy of the encoder's attention over its largest possible value: {blur}. Where that of one head is the "
         f"lowest, it does not blur several places into one; it looks at one of them only."
     ]
     columns = ("accuracy", "bleu", "perplexity", *names)
-    return concluded("heads", settings, kept, judge(kept), columns, figures, notes)
+    return conclude("heads", settings, measured, judge(measured), columns, figures, notes)

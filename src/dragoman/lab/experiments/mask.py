@@ -23,9 +23,9 @@ import torch
 from dragoman.config import SearchConfig
 from dragoman.data.batching import make_batch, plan_epoch
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings
-from dragoman.lab.result import Figure, Finding, Result, Verdict
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
+from dragoman.lab.result import ClaimVerdict, ExperimentResult, Figure, Finding
 from dragoman.lab.rules import yes
 from dragoman.lab.tasks import fit, one_thread, thinned
 from dragoman.lab.translation import bleu, prepared_text, scaled, test_set
@@ -36,7 +36,7 @@ from dragoman.translation.translator import Translator
 WAYS = ("masked and shifted", "no mask", "not shifted")
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     steps = 2 if settings.size == "smoke" else 800
     return [Arm("mask", "exactness", {"part": "exactness", "size": settings.size}, 0.01)] + [
         Arm(
@@ -49,7 +49,7 @@ def arms(settings: Settings) -> list[Arm]:
     ]
 
 
-def measure(arm: Arm, settings: Settings) -> Measured:
+def measure(arm: Arm, settings: LabSettings) -> Measurements:
     values = arm.configuration
     with one_thread():
         if values["part"] == "exactness":
@@ -58,7 +58,7 @@ def measure(arm: Arm, settings: Settings) -> Measured:
 
 
 @torch.inference_mode()
-def exactness(settings: Settings) -> Measured:
+def exactness(settings: LabSettings) -> Measurements:
     torch.manual_seed(1)
     model = Transformer(scaled("table3-base", settings.size).model).eval()
     source, target = torch.randint(4, 300, (4, 9)), torch.randint(4, 300, (4, 12))
@@ -76,7 +76,7 @@ def exactness(settings: Settings) -> Measured:
     }
 
 
-def train_and_translate(way: str, seed: int, steps: int, settings: Settings) -> Measured:
+def train_and_translate(way: str, seed: int, steps: int, settings: LabSettings) -> Measurements:
     config, prepared = scaled("table3-base", settings.size), prepared_text(settings)
     torch.manual_seed(seed)
     model = Transformer(replace(config.model, vocab_size=prepared.tokenizer.vocab_size))
@@ -115,8 +115,8 @@ def train_and_translate(way: str, seed: int, steps: int, settings: Settings) -> 
     }
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    exact = next(one.measured for one in kept if one.arm.configuration["part"] == "exactness")
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    exact = next(one.measurements for one in measured if one.arm.configuration["part"] == "exactness")
     none_later = exact["largest_weight_on_later"] == 0 and exact["largest_change_of_earlier_logits"] == 0
     findings = [
         Finding(
@@ -126,13 +126,13 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
             f"earlier logit {exact['largest_change_of_earlier_logits']:g}",
         )
     ]
-    by_way = {way: [one.measured for one in kept if one.arm.configuration.get("way") == way] for way in WAYS}
+    by_way = {way: [one.measurements for one in measured if one.arm.configuration.get("way") == way] for way in WAYS}
     honest_loss = min(one["final_loss"] for one in by_way[WAYS[0]])
     honest_bleu = min(one["bleu"] for one in by_way[WAYS[0]])
     for way in WAYS[1:]:
         loss = max(one["final_loss"] for one in by_way[way])
         score = max(one["bleu"] for one in by_way[way])
-        verdict: Verdict = "undecided"
+        verdict: ClaimVerdict = "undecided"
         if honest_bleu >= 5:
             if loss < honest_loss / 2 and score < honest_bleu / 2:
                 verdict = "holds"
@@ -148,20 +148,20 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
     return findings
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), lambda arm: measure(arm, settings))
-    trained = [one for one in kept if one.arm.configuration["part"] == "training"]
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
+    trained = [one for one in measured if one.arm.configuration["part"] == "training"]
     steps = trained[0].arm.configuration["steps"]
-    points = len(trained[0].measured["losses"])
+    points = len(trained[0].measurements["losses"])
     at = [round((i + 1) * steps / points) for i in range(points)]
     figures = [
-        Figure("Training loss", at, {one.arm.name: one.measured["losses"] for one in trained}, "step",
+        Figure("Training loss", at, {one.arm.name: one.measurements["losses"] for one in trained}, "step",
                "smoothed loss a token"),
         Figure("Free-running BLEU on the test set", list(range(len(trained))),
-               {"BLEU": [one.measured["bleu"] for one in trained]}, "", "BLEU", "bars",
+               {"BLEU": [one.measurements["bleu"] for one in trained]}, "", "BLEU", "bars",
                labels=[one.arm.name for one in trained]),
     ]  # fmt: skip
-    notes = [f"{one.arm.name} writes: “{one.measured['sample']}”" for one in trained]
+    notes = [f"{one.arm.name} writes: “{one.measurements['sample']}”" for one in trained]
     notes.append("The smoothed loss of a perfect copier is not 0: ε of the probability is asked for elsewhere.")
     columns = ("final_loss", "bleu", "largest_weight_on_later", "largest_change_of_earlier_logits")
-    return concluded("mask", settings, kept, judge(kept), columns, figures, notes)
+    return conclude("mask", settings, measured, judge(measured), columns, figures, notes)

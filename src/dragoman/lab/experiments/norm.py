@@ -16,9 +16,9 @@ from collections.abc import Sequence
 import torch
 
 from dragoman.data.batching import make_batch, plan_epoch
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings
-from dragoman.lab.result import Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import prepared_text, trained
 from dragoman.lab.variants import COLUMNS, better, measure_any, quality_figures, variant_arms, with_base
@@ -29,12 +29,12 @@ from dragoman.model.transformer import BatchNorm
 VARIANTS = {"batch norm": {"model__norm": "batch"}}
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     batch_norm = variant_arms(settings, VARIANTS, 2)
     return with_base(settings, VARIANTS, 2) + [Arm("norm", arm.name, arm.configuration, 0.1) for arm in batch_norm]
 
 
-def measure(arm: Arm, settings: Settings) -> Measured:
+def measure(arm: Arm, settings: LabSettings) -> Measurements:
     if arm.kind != "norm":
         return measure_any(arm, settings)
     like = Arm("translation", arm.name, arm.configuration)
@@ -57,19 +57,19 @@ def measure(arm: Arm, settings: Settings) -> Measured:
     return sums
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     return [
-        better(kept, "Layer normalisation translates better.", "base", "batch norm"),
-        better(kept, "Its loss is lower.", "base", "batch norm", "nll"),
+        better(measured, "Layer normalisation translates better.", "base", "batch norm"),
+        better(measured, "Its loss is lower.", "base", "batch norm", "nll"),
     ]
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), lambda arm: measure(arm, settings))
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
     notes = [
-        f"{one.arm.name}: " + "; ".join(f"{name} {value:.3f}" for name, value in one.measured.items())
-        for one in kept
+        f"{one.arm.name}: " + "; ".join(f"{name} {value:.3f}" for name, value in one.measurements.items())
+        for one in measured
         if one.arm.kind == "norm"
     ]
-    translated = [one for one in kept if one.arm.kind == "translation"]
-    return concluded("norm", settings, kept, judge(kept), COLUMNS, quality_figures(translated), notes)
+    translated = [one for one in measured if one.arm.kind == "translation"]
+    return conclude("norm", settings, measured, judge(measured), COLUMNS, quality_figures(translated), notes)

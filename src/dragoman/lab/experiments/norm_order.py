@@ -14,9 +14,9 @@ deviation over seeds, of all four together.
 
 from collections.abc import Sequence
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Settings
-from dragoman.lab.result import Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.translation import SCALES
 from dragoman.lab.variants import (
     COLUMNS,
@@ -24,13 +24,13 @@ from dragoman.lab.variants import (
     curve_figure,
     gradient_arm,
     gradient_figure,
-    measured,
+    measure_variants,
     quality_figures,
     variant_arms,
 )
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     warmups = {"warm-up": SCALES[settings.size].warmup_steps, "no warm-up": 1}
     variants = {
         f"{order}-norm, {name}": {"model__norm_order": order, "train__warmup_steps": steps}
@@ -42,15 +42,17 @@ def arms(settings: Settings) -> list[Arm]:
     return translated + [gradient_arm(arm) for arm in firsts]
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     return [
-        better(kept, "Post-norm needs the warm-up.", "post-norm, warm-up", "post-norm, no warm-up", "nll"),
-        better(kept, "Without warm-up, pre-norm is better.", "pre-norm, no warm-up", "post-norm, no warm-up", "nll"),
+        better(measured, "Post-norm needs the warm-up.", "post-norm, warm-up", "post-norm, no warm-up", "nll"),
+        better(
+            measured, "Without warm-up, pre-norm is better.", "pre-norm, no warm-up", "post-norm, no warm-up", "nll"
+        ),
     ]
 
 
-def run(settings: Settings) -> Result:
-    kept = measured(settings, arms(settings))
-    norms = curve_figure(kept, "gradient_norms", "Gradient norm while training", "norm", log_y=True)
-    figures = [*quality_figures(kept), norms, gradient_figure(kept)]
-    return concluded("norm-order", settings, kept, judge(kept), COLUMNS, figures)
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = measure_variants(settings, arms(settings))
+    norms = curve_figure(measured, "gradient_norms", "Gradient norm while training", "norm", log_y=True)
+    figures = [*quality_figures(measured), norms, gradient_figure(measured)]
+    return conclude("norm-order", settings, measured, judge(measured), COLUMNS, figures)

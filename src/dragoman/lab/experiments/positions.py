@@ -21,9 +21,9 @@ from collections.abc import Sequence
 import torch
 
 from dragoman.config import ModelConfig
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings, values_of
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.lab.rules import alike, higher, mean, shown, spread, yes
 from dragoman.lab.tasks import FIRST, Pairs, fit, generator, one_thread, sequence_loss, thinned, token_accuracy
 from dragoman.model.transformer import Transformer, sinusoids
@@ -33,7 +33,7 @@ TASKS = ("copy", "reverse")
 SYMBOLS, SHORTEST, LONGEST, BEYOND = 12, 4, 16, 24
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     steps, tested = (3, 2) if settings.size == "smoke" else (1200, 100)
     return [Arm("positions", "rotation", {"part": "rotation"}, 0.01)] + [
         Arm(
@@ -47,7 +47,7 @@ def arms(settings: Settings) -> list[Arm]:
     ]
 
 
-def measure(arm: Arm) -> Measured:
+def measure(arm: Arm) -> Measurements:
     values = arm.configuration
     with one_thread():
         if values["part"] == "rotation":
@@ -55,7 +55,7 @@ def measure(arm: Arm) -> Measured:
         return learn(values["task"], values["kind"], values["seed"], values["steps"], values["tested"])
 
 
-def rotation() -> Measured:
+def rotation() -> Measurements:
     """Each (sine, cosine) pair at pos + k is that at pos, turned by k times its frequency."""
     d_model, largest = 128, 0.0
     frequency = 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
@@ -76,7 +76,7 @@ def draw_pairs(task: str, count: int, length: int, draw: torch.Generator) -> Pai
     return source, source.flip(1) if task == "reverse" else source
 
 
-def learn(task: str, kind: str, seed: int, steps: int, tested: int) -> Measured:
+def learn(task: str, kind: str, seed: int, steps: int, tested: int) -> Measurements:
     torch.manual_seed(seed)
     config = ModelConfig(
         vocab_size=FIRST + SYMBOLS, encoder_layers=2, decoder_layers=2, d_model=64, d_ff=128, num_heads=4, dropout=0.0,
@@ -101,11 +101,11 @@ def learn(task: str, kind: str, seed: int, steps: int, tested: int) -> Measured:
     }
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     def found(measurement: str, task: str, kind: str) -> list[float]:
-        return values_of(kept, measurement, task=task, kind=kind)
+        return values_of(measured, measurement, task=task, kind=kind)
 
-    turned = next(one.measured for one in kept if one.arm.configuration["part"] == "rotation")
+    turned = next(one.measurements for one in measured if one.arm.configuration["part"] == "rotation")
     sine, none = found("within", "reverse", "sinusoidal"), found("within", "reverse", "none")
     findings = [
         Finding(
@@ -142,12 +142,12 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
     return findings
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), measure)
-    lengths = next(one.measured["lengths"] for one in kept if "lengths" in one.measured)
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), measure)
+    lengths = next(one.measurements["lengths"] for one in measured if "lengths" in one.measurements)
     figures = []
     for task in TASKS:
-        curves = {kind: values_of(kept, "by_length", task=task, kind=kind) for kind in KINDS}
+        curves = {kind: values_of(measured, "by_length", task=task, kind=kind) for kind in KINDS}
         columns = {kind: list(zip(*several, strict=True)) for kind, several in curves.items()}
         figures.append(
             Figure(
@@ -163,4 +163,6 @@ def run(settings: Settings) -> Result:
         "“index” adds the position itself, over 100, to every component: one number in place of a vector.",
         "A decoder knows where it is even without positions, as the mask lets it count; the encoder does not.",
     ]
-    return concluded("positions", settings, kept, judge(kept), ("within", "beyond", "largest_error"), figures, notes)
+    return conclude(
+        "positions", settings, measured, judge(measured), ("within", "beyond", "largest_error"), figures, notes
+    )

@@ -24,9 +24,9 @@ from dragoman.config import SearchConfig
 from dragoman.data.batching import make_batch
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.inspection.attention_trace import trace
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings
-from dragoman.lab.result import Figure, Finding, Result, Verdict
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
+from dragoman.lab.result import ClaimVerdict, ExperimentResult, Figure, Finding
 from dragoman.lab.rules import higher, mean
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, bleu, prepared_text, test_set, trained
@@ -38,7 +38,7 @@ Head = tuple[Site, int]
 SHARES = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     sentences = 1 if settings.size == "smoke" else 200
     return [Arm("prune", arm.name, {**arm.configuration, "sentences": sentences}) for arm in base_arms(settings)[:1]]
 
@@ -50,7 +50,7 @@ def off(heads: Iterable[Head]) -> dict[Site, Intervention]:
     return {site: Intervention(heads_off=tuple(several)) for site, several in by_site.items()}
 
 
-def measure(arm: Arm, settings: Settings) -> Measured:
+def measure(arm: Arm, settings: LabSettings) -> Measurements:
     like = {key: value for key, value in arm.configuration.items() if key != "sentences"}
     model = load_model(trained(Arm("translation", arm.name, like), settings))
     prepared, sentences = prepared_text(settings), arm.configuration["sentences"]
@@ -101,7 +101,7 @@ def measure(arm: Arm, settings: Settings) -> Measured:
     }
 
 
-def looks_of(model: Transformer, heads: Sequence[Head], settings: Settings) -> dict[str, dict[str, float]]:
+def looks_of(model: Transformer, heads: Sequence[Head], settings: LabSettings) -> dict[str, dict[str, float]]:
     """What each head's weights are on, over 60 test pairs: the offset that has most of them and its share, and how much
     lies on rare words, over their share of the words."""
     tokenizer = prepared_text(settings).tokenizer
@@ -150,23 +150,23 @@ def _curve(found: Mapping[str, Sequence[float]], share: float) -> tuple[float, f
     return found["by importance"][at], mean([curve[at] for name, curve in found.items() if name != "by importance"])
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    curves = kept[0].measured["curves"]
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    curves, heads = measured[0].measurements["curves"], measured[0].measurements["heads"]
     whole, quarter = curves["by importance"][0], _curve(curves, 0.25)[0]
     kept_share = quarter / whole if whole else 0.0
-    verdict: Verdict = "holds" if kept_share >= 0.95 else "does not hold here" if kept_share < 0.8 else "undecided"
+    verdict: ClaimVerdict = "holds" if kept_share >= 0.95 else "does not hold here" if kept_share < 0.8 else "undecided"
     by_importance, at_random = _curve(curves, 0.5)
     return [
         Finding("Many heads can go.", verdict if whole >= 1 else "undecided",
-                f"BLEU {whole:.1f} whole, {quarter:.1f} with a quarter of {kept[0].measured['heads']} heads removed"),
+                f"BLEU {whole:.1f} whole, {quarter:.1f} with a quarter of {heads} heads removed"),
         Finding("Which ones matters.", higher([by_importance], [at_random], least=1.0),
                 f"with half removed: {by_importance:.1f} by importance, {at_random:.1f} at random"),
     ]  # fmt: skip
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), lambda arm: measure(arm, settings))
-    found = kept[0].measured
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
+    found = measured[0].measurements
     left = [round(found["heads"] * (1 - share)) for share in SHARES]
     figures = [Figure("BLEU against heads left", left, found["curves"], "heads left", "BLEU (greedy)")]
     looks, importance = found["looks"], found["importance"]
@@ -191,4 +191,4 @@ def run(settings: Settings) -> Result:
         f"{looks[positional]['offset']:+.0f}, {rarest} puts {looks[rarest]['rare words']:.2f} times their share on "
         f"rare words. The table has those with a role, the eight most important, and the three nearest to each role."
     ]
-    return concluded("prune", settings, kept, judge(kept), (), figures, notes, rows)
+    return conclude("prune", settings, measured, judge(measured), (), figures, notes, rows)

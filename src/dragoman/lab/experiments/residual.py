@@ -12,14 +12,22 @@ errors, by the spread over seeds, mostly the base row's.
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Settings
-from dragoman.lab.result import Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.translation import scaled
-from dragoman.lab.variants import COLUMNS, better, gradient_arm, gradient_figure, measured, quality_figures, with_base
+from dragoman.lab.variants import (
+    COLUMNS,
+    better,
+    gradient_arm,
+    gradient_figure,
+    measure_variants,
+    quality_figures,
+    with_base,
+)
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     depth = 2 * scaled("table3-base", settings.size).model.encoder_layers
     deep = {"model__encoder_layers": depth, "model__decoder_layers": depth}
     variants: dict[str, dict[str, Any]] = {
@@ -31,13 +39,20 @@ def arms(settings: Settings) -> list[Arm]:
     return translated + [gradient_arm(arm) for arm in translated if arm.name.endswith("seed 1")]
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     return [
-        better(kept, "Residual connections help at the base depth.", "base", "no residual", "nll"),
-        better(kept, "And at twice the depth.", "twice as deep", "twice as deep, no residual", "nll"),
+        better(measured, "Residual connections help at the base depth.", "base", "no residual", "nll"),
+        better(measured, "And at twice the depth.", "twice as deep", "twice as deep, no residual", "nll"),
     ]
 
 
-def run(settings: Settings) -> Result:
-    kept = measured(settings, arms(settings))
-    return concluded("residual", settings, kept, judge(kept), COLUMNS, [*quality_figures(kept), gradient_figure(kept)])
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = measure_variants(settings, arms(settings))
+    return conclude(
+        "residual",
+        settings,
+        measured,
+        judge(measured),
+        COLUMNS,
+        [*quality_figures(measured), gradient_figure(measured)],
+    )

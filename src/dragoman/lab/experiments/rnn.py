@@ -23,9 +23,9 @@ from typing import Any
 import torch
 
 from dragoman.data.batching import make_batch, plan_epoch
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.lab.rules import higher, mean
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import (
@@ -44,7 +44,7 @@ from dragoman.model.lstm import make_model
 KINDS = {"none": "LSTM", "additive": "LSTM, additive", "multiplicative": "LSTM, multiplicative"}
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     steps = scaled("table3-base", settings.size).train.steps
     smoke = settings.size == "smoke"
     sentences, every = (1, 2) if smoke else (200, steps // 5)
@@ -63,11 +63,11 @@ def arms(settings: Settings) -> list[Arm]:
     return base_arms(settings) + found + timed
 
 
-def measure(arm: Arm, settings: Settings) -> Measured:
+def measure(arm: Arm, settings: LabSettings) -> Measurements:
     return measure_translation(arm, settings) if arm.kind == "translation" else step_time(arm, settings)
 
 
-def step_time(arm: Arm, settings: Settings) -> Measured:
+def step_time(arm: Arm, settings: LabSettings) -> Measurements:
     """Processor time of a step, the median of several with different batches."""
     config, prepared = config_of(arm), prepared_text(settings)
     took = []
@@ -88,13 +88,13 @@ def step_time(arm: Arm, settings: Settings) -> Measured:
     return {"step_seconds": statistics.median(took[1:]), "epoch_seconds": statistics.median(took[1:]) * epoch}
 
 
-def curve(kept: Sequence[Kept], name: str) -> list[tuple[float, float]]:
+def curve(measured: Sequence[MeasuredArm], name: str) -> list[tuple[float, float]]:
     """(seconds, BLEU while training), from 0 on."""
-    trained = next(k for k in kept if k.arm.kind == "translation" and k.arm.name == f"{name}, seed 1")
+    trained = next(k for k in measured if k.arm.kind == "translation" and k.arm.name == f"{name}, seed 1")
     step = next(
-        k.measured["step_seconds"] for k in kept if k.arm.kind == "rnn-time" and k.arm.name == f"{name}, seed 1"
+        k.measurements["step_seconds"] for k in measured if k.arm.kind == "rnn-time" and k.arm.name == f"{name}, seed 1"
     )
-    return [(0.0, 0.0)] + [(at * step, score) for at, _, score in trained.measured["validations"]]
+    return [(0.0, 0.0)] + [(at * step, score) for at, _, score in trained.measurements["validations"]]
 
 
 def at_time(points: Sequence[tuple[float, float]], seconds: float) -> float:
@@ -105,39 +105,43 @@ def at_time(points: Sequence[tuple[float, float]], seconds: float) -> float:
     return points[-1][1]
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    best = max(KINDS.values(), key=lambda name: mean(of_variant(kept, name, "bleu")))
-    ours, theirs = curve(kept, "Transformer"), curve(kept, best)
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    best = max(KINDS.values(), key=lambda name: mean(of_variant(measured, name, "bleu")))
+    ours, theirs = curve(measured, "Transformer"), curve(measured, best)
     seconds = min(ours[-1][0], theirs[-1][0])
     here, there = at_time(ours, seconds), at_time(theirs, seconds)
-    attentive = max((KINDS["additive"], KINDS["multiplicative"]), key=lambda name: mean(of_variant(kept, name, "bleu")))
+    attentive = max(
+        (KINDS["additive"], KINDS["multiplicative"]), key=lambda name: mean(of_variant(measured, name, "bleu"))
+    )
     return [
-        better(kept, "The Transformer is better than the best LSTM at equal steps.", "base", best),
+        better(measured, "The Transformer is better than the best LSTM at equal steps.", "base", best),
         Finding("And at equal time.", higher([here], [there], least=0.5),
                 f"after {seconds:.0f} s of one core: BLEU {here:.1f} against {there:.1f} ({best})"),
-        better(kept, "Attention helps the LSTM.", attentive, KINDS["none"]),
+        better(measured, "Attention helps the LSTM.", attentive, KINDS["none"]),
     ]  # fmt: skip
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), lambda arm: measure(arm, settings))
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
     names = ["Transformer", *KINDS.values()]
     by_length = {
-        name: next(k.measured["bleu_by_length"] for k in kept if k.arm.name == f"{name}, seed 1") for name in names
+        name: next(k.measurements["bleu_by_length"] for k in measured if k.arm.name == f"{name}, seed 1")
+        for name in names
     }
-    ends = sorted({round(seconds) for name in names for seconds, _ in curve(kept, name)})
+    curves = {name: curve(measured, name) for name in names}
+    ends = sorted({round(seconds) for points in curves.values() for seconds, _ in points})
     figures = [
-        *quality_figures([one for one in kept if one.arm.kind == "translation"])[:2],
+        *quality_figures([one for one in measured if one.arm.kind == "translation"])[:2],
         Figure("BLEU while training, by processor time", ends,
-               {name: [at_time(curve(kept, name), s) if s <= curve(kept, name)[-1][0] + 1 else None for s in ends]
-                for name in names}, "seconds of one core", "BLEU (greedy, 200 validation sentences)"),
+               {name: [at_time(points, s) if s <= points[-1][0] + 1 else None for s in ends]
+                for name, points in curves.items()}, "seconds of one core", "BLEU (greedy, 200 validation sentences)"),
         Figure("BLEU by words of the source", list(range(len(LENGTHS))), by_length, "words", "BLEU", "bars",
                labels=[f"{low} to {high}" if high < 999 else f"{low} and more" for low, high in LENGTHS]),
     ]  # fmt: skip
     notes = [
-        f"{one.arm.name}: {one.measured['step_seconds'] * 1000:.0f} ms a step, "
-        f"{one.measured['epoch_seconds']:.0f} s an epoch"
-        for one in kept
+        f"{one.arm.name}: {one.measurements['step_seconds'] * 1000:.0f} ms a step, "
+        f"{one.measurements['epoch_seconds']:.0f} s an epoch"
+        for one in measured
         if one.arm.kind == "rnn-time"
     ]
-    return concluded("rnn", settings, kept, judge(kept), (*COLUMNS, "step_seconds"), figures, notes)
+    return conclude("rnn", settings, measured, judge(measured), (*COLUMNS, "step_seconds"), figures, notes)

@@ -22,9 +22,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings, values_of
-from dragoman.lab.result import Figure, Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
+from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.lab.rules import higher, mean, shown, slope, spread, yes
 from dragoman.lab.tasks import fit, generator, one_thread, thinned
 
@@ -34,7 +34,7 @@ KEYS = 64  # keys that a random query chooses from
 SLOTS, SYMBOLS, CLASSES, D_MODEL = 16, 64, 10, 64
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     smoke = settings.size == "smoke"
     widths = (4, 64) if smoke else (4, 8, 16, 32, 64, 128, 256, 512)
     learned = (4, 32) if smoke else (4, 16, 64, 128, 256, 512)
@@ -57,7 +57,7 @@ def arms(settings: Settings) -> list[Arm]:
     return found
 
 
-def measure(arm: Arm) -> Measured:
+def measure(arm: Arm) -> Measurements:
     values = arm.configuration
     with one_thread():
         if values["part"] == "random":
@@ -65,11 +65,11 @@ def measure(arm: Arm) -> Measured:
         return learn(values["way"], values["d_k"], values["seed"], values["steps"])
 
 
-def random_products(d_k: int, seed: int) -> Measured:
+def random_products(d_k: int, seed: int) -> Measurements:
     draw = generator(seed, d_k)
     query, key = torch.randn(512, d_k, generator=draw), torch.randn(512, KEYS, d_k, generator=draw)
     products = (key @ query[:, :, None]).squeeze(2)  # (512, KEYS)
-    found: Measured = {"variance": float(products.var())}
+    found: Measurements = {"variance": float(products.var())}
     for name, exponent in SCALES.items():
         weights = (products * d_k**exponent).softmax(dim=1)
         found[f"entropy {name}"] = float(torch.special.entr(weights).sum(1).mean())
@@ -109,7 +109,7 @@ def draw_lookups(count: int, draw: torch.Generator) -> tuple[Tensor, Tensor, Ten
     return keys.gather(1, place)[:, 0], keys, classes, classes.gather(1, place)[:, 0]
 
 
-def learn(way: str, d_k: int, seed: int, steps: int) -> Measured:
+def learn(way: str, d_k: int, seed: int, steps: int) -> Measurements:
     torch.manual_seed(seed)
     model = Lookup(way, d_k)
 
@@ -135,14 +135,16 @@ def steps_to_learn(losses: Sequence[float]) -> int:
     return next((i for i in range(10, len(losses) + 1) if mean(losses[i - 10 : i]) < half), len(losses))
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    random = sorted({one.arm.configuration["d_k"] for one in kept if one.arm.configuration["part"] == "random"})
-    variances = [mean(values_of(kept, "variance", part="random", d_k=d_k)) for d_k in random]
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    random = sorted({one.arm.configuration["d_k"] for one in measured if one.arm.configuration["part"] == "random"})
+    variances = [mean(values_of(measured, "variance", part="random", d_k=d_k)) for d_k in random]
     exponent = slope(random, variances)
-    scaled, unscaled = (mean(values_of(kept, f"jacobian {s}", part="random", d_k=random[-1])) for s in ("1/√d_k", "1"))
-    widest = max(one.arm.configuration["d_k"] for one in kept if one.arm.configuration["part"] == "task")
+    scaled, unscaled = (
+        mean(values_of(measured, f"jacobian {s}", part="random", d_k=random[-1])) for s in ("1/√d_k", "1")
+    )
+    widest = max(one.arm.configuration["d_k"] for one in measured if one.arm.configuration["part"] == "task")
     with_scale, without = (
-        values_of(kept, "steps_to_learn", part="task", way=way, d_k=widest) for way in ("1/√d_k", "1")
+        values_of(measured, "steps_to_learn", part="task", way=way, d_k=widest) for way in ("1/√d_k", "1")
     )
     return [
         Finding(
@@ -163,16 +165,16 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
     ]
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), measure)
-    random = sorted({one.arm.configuration["d_k"] for one in kept if one.arm.configuration["part"] == "random"})
-    learned = sorted({one.arm.configuration["d_k"] for one in kept if one.arm.configuration["part"] == "task"})
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), measure)
+    random = sorted({one.arm.configuration["d_k"] for one in measured if one.arm.configuration["part"] == "random"})
+    learned = sorted({one.arm.configuration["d_k"] for one in measured if one.arm.configuration["part"] == "task"})
 
     def drawn(name: str) -> list[float | None]:
-        return [mean(values_of(kept, name, part="random", d_k=d_k)) for d_k in random]
+        return [mean(values_of(measured, name, part="random", d_k=d_k)) for d_k in random]
 
     def task(way: str, d_k: int, name: str = "steps_to_learn") -> list[float]:
-        return values_of(kept, name, part="task", way=way, d_k=d_k)
+        return values_of(measured, name, part="task", way=way, d_k=d_k)
 
     figures = [
         Figure("Variance of a dot product", random, {"measured": drawn("variance"), "predicted: d_k": random},
@@ -191,6 +193,12 @@ def run(settings: Settings) -> Result:
         f"{shown(task('additive', widest), 0)}: the first starts with weights that are nearly uniform, the second "
         f"needs no scale because its tanh bounds the scores."
     ]
-    return concluded(
-        "scaling", settings, kept, judge(kept), ("steps_to_learn", "accuracy", "final_loss", "variance"), figures, notes
+    return conclude(
+        "scaling",
+        settings,
+        measured,
+        judge(measured),
+        ("steps_to_learn", "accuracy", "final_loss", "variance"),
+        figures,
+        notes,
     )

@@ -11,14 +11,14 @@ standard errors, by the spread over seeds, mostly the base row's.
 
 from collections.abc import Sequence
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Settings
-from dragoman.lab.result import Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.translation import base_arms, translation_arm
-from dragoman.lab.variants import COLUMNS, better, measured, quality_figures
+from dragoman.lab.variants import COLUMNS, better, measure_variants, quality_figures
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     seeds = settings.seed_list(2)
     return base_arms(settings) + [
         translation_arm(settings, name, seed, recipe)
@@ -27,13 +27,13 @@ def arms(settings: Settings) -> list[Arm]:
     ]
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     return [
-        better(kept, "Label smoothing hurts perplexity.", "ε = 0", "base", "perplexity"),
-        better(kept, "It helps BLEU.", "base", "ε = 0"),
+        better(measured, "Label smoothing hurts perplexity.", "ε = 0", "base", "perplexity"),
+        better(measured, "It helps BLEU.", "base", "ε = 0"),
     ]
 
 
-def run(settings: Settings) -> Result:
-    kept = measured(settings, arms(settings))
-    return concluded("smoothing", settings, kept, judge(kept), COLUMNS, quality_figures(kept))
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = measure_variants(settings, arms(settings))
+    return conclude("smoothing", settings, measured, judge(measured), COLUMNS, quality_figures(measured))

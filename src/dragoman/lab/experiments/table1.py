@@ -25,9 +25,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings
-from dragoman.lab.result import Figure, Finding, Result, Verdict
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
+from dragoman.lab.result import ClaimVerdict, ExperimentResult, Figure, Finding
 from dragoman.lab.rules import slope, yes
 from dragoman.lab.tasks import one_thread
 from dragoman.model.transformer import Intervention, MultiHeadAttention, Site, attention
@@ -43,7 +43,7 @@ PREDICTED = {
 OTHERS = ("self-attention, fused", "multi-head layer", "dilated stack")
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     smoke = settings.size == "smoke"
     lengths = [16, 32] if smoke else [2**power for power in range(4, 13)]
     return [Arm("table1", "paths", {"part": "paths", "n": lengths}, 0.01)] + [
@@ -53,7 +53,7 @@ def arms(settings: Settings) -> list[Arm]:
     ]
 
 
-def measure(arm: Arm) -> Measured:
+def measure(arm: Arm) -> Measurements:
     values = arm.configuration
     if values["part"] == "paths":
         return {"n": values["n"], "paths": {kind: [path(kind, n) for n in values["n"]] for kind in SPREADS}}
@@ -157,35 +157,35 @@ def path(kind: str, n: int) -> int:
     return steps
 
 
-def cost(kept: Sequence[Kept], kind: str, d: int, name: str = "cpu_seconds") -> list[float]:
-    found = (one.measured[name] for one in kept if one.arm.configuration.get("kind") == kind
+def cost(measured: Sequence[MeasuredArm], kind: str, d: int, name: str = "cpu_seconds") -> list[float]:
+    found = (one.measurements[name] for one in measured if one.arm.configuration.get("kind") == kind
              and one.arm.configuration["d"] == d)  # fmt: skip
     return list(next(found))
 
 
-def exponents(kept: Sequence[Kept], kind: str) -> tuple[float, float]:
-    lengths, widths = sizes(kept)
+def exponents(measured: Sequence[MeasuredArm], kind: str) -> tuple[float, float]:
+    lengths, widths = sizes(measured)
     middle_d, middle_n = widths[len(widths) // 2], len(lengths) * 2 // 3
     half = len(lengths) // 2
-    in_n = slope(lengths[half - 1 :], cost(kept, kind, middle_d)[half - 1 :])
-    return in_n, slope(widths, [cost(kept, kind, d)[middle_n] for d in widths])
+    in_n = slope(lengths[half - 1 :], cost(measured, kind, middle_d)[half - 1 :])
+    return in_n, slope(widths, [cost(measured, kind, d)[middle_n] for d in widths])
 
 
-def sizes(kept: Sequence[Kept]) -> tuple[list[int], list[int]]:
-    lengths = kept[0].arm.configuration["n"]
-    return lengths, sorted({one.arm.configuration["d"] for one in kept if "d" in one.arm.configuration})
+def sizes(measured: Sequence[MeasuredArm]) -> tuple[list[int], list[int]]:
+    lengths = measured[0].arm.configuration["n"]
+    return lengths, sorted({one.arm.configuration["d"] for one in measured if "d" in one.arm.configuration})
 
 
-def within(value: float, predicted: float, tolerance: float) -> Verdict:
+def within(value: float, predicted: float, tolerance: float) -> ClaimVerdict:
     off = abs(value - predicted)
     return "holds" if off <= tolerance else "does not hold here" if off > 2 * tolerance else "undecided"
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    lengths, widths = sizes(kept)
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    lengths, widths = sizes(measured)
     findings = []
     for kind, (predicted_n, predicted_d) in PREDICTED.items():
-        in_n, in_d = exponents(kept, kind)
+        in_n, in_d = exponents(measured, kind)
         because = f"measured n^{in_n:.2f} d^{in_d:.2f}, predicted n^{predicted_n} d^{predicted_d}"
         findings.append(Finding(f"{kind}: growth with n.", within(in_n, predicted_n, 0.3), because))
         findings.append(Finding(f"{kind}: growth with d.", within(in_d, predicted_d, 0.5), because))
@@ -193,12 +193,12 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
         attended < recurred
         for d in widths
         for n, attended, recurred in zip(
-            lengths, cost(kept, "multi-head layer", d), cost(kept, "recurrent", d), strict=True
+            lengths, cost(measured, "multi-head layer", d), cost(measured, "recurrent", d), strict=True
         )
         if n < d
     ]
     share = sum(cells) / len(cells) if cells else 0.0
-    verdict: Verdict = "holds" if share >= 0.9 else "does not hold here" if share < 0.5 else "undecided"
+    verdict: ClaimVerdict = "holds" if share >= 0.9 else "does not hold here" if share < 0.5 else "undecided"
     findings.append(
         Finding(
             "Self-attention is faster than recurrence when n < d.",
@@ -206,22 +206,24 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
             f"in {sum(cells)} of {len(cells)} measured cells with n < d",
         )
     )
-    counted = next(one.measured["paths"] for one in kept if "paths" in one.measured)
+    counted = next(one.measurements["paths"] for one in measured if "paths" in one.measurements)
     agree = all(counted[kind] == [formula(n) for n in lengths] for kind, formula in FORMULAS.items())
     longest = ", ".join(f"{kind} {counted[kind][-1]}" for kind in FORMULAS)
     findings.append(Finding("Path lengths are as in the table.", yes(agree), f"at n = {lengths[-1]}: {longest}"))
     return findings
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), measure)
-    lengths, widths = sizes(kept)
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), measure)
+    lengths, widths = sizes(measured)
     middle = widths[len(widths) // 2]
     kinds = (*PREDICTED, *OTHERS)
-    milliseconds = {kind: [1000 * value for value in cost(kept, kind, middle)] for kind in kinds}
-    megabytes = {kind: [value / 2**20 for value in cost(kept, kind, middle, "peak_bytes")] for kind in kinds}
+    milliseconds = {kind: [1000 * value for value in cost(measured, kind, middle)] for kind in kinds}
+    megabytes = {kind: [value / 2**20 for value in cost(measured, kind, middle, "peak_bytes")] for kind in kinds}
     ratio = {
-        f"d = {d}": [r / a for a, r in zip(cost(kept, "multi-head layer", d), cost(kept, "recurrent", d), strict=True)]
+        f"d = {d}": [
+            r / a for a, r in zip(cost(measured, "multi-head layer", d), cost(measured, "recurrent", d), strict=True)
+        ]
         for d in widths
     }
     figures = [
@@ -234,7 +236,7 @@ def run(settings: Settings) -> Result:
     rows = []
     for kind in kinds:
         predicted = PREDICTED.get(kind)
-        in_n, in_d = exponents(kept, kind)
+        in_n, in_d = exponents(measured, kind)
         rows.append(
             {
                 "layer": kind,
@@ -248,11 +250,11 @@ def run(settings: Settings) -> Result:
                 f"MB at n = {lengths[-1]}, d = {middle}": megabytes[kind][-1],
             }
         )  # fmt: skip
-    one_layer = cost(kept, "convolution", middle)[-1]
+    one_layer = cost(measured, "convolution", middle)[-1]
     depth = FORMULAS["convolution"](lengths[-1])
     notes = [
         f"A stack of plain convolutions with a full receptive field at n = {lengths[-1]} has {depth} layers: "
         f"{1000 * one_layer * depth:,.0f} ms by multiplication of one layer's time, not run.",
         "The fused kernel never holds the n × n weights: the same exponent of time, far less memory.",
     ]
-    return concluded("table1", settings, kept, judge(kept), (), figures, notes, rows)
+    return conclude("table1", settings, measured, judge(measured), (), figures, notes, rows)

@@ -24,9 +24,9 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.config import ModelConfig
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Measured, Settings
-from dragoman.lab.result import Figure, Finding, Result, Verdict
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
+from dragoman.lab.result import ClaimVerdict, ExperimentResult, Figure, Finding
 from dragoman.lab.rules import yes
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, measure_translation
@@ -39,7 +39,7 @@ GPUS, SUSTAINED, TOKENS = 8, 9.5e12, 25_000
 LENGTH = 25  # positions of a side in the counted pass: about a sentence
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     models = ("base",) if settings.size == "smoke" else tuple(PAPER)
     own = [Arm("table2", name, {"part": "count", "model": name, "size": settings.size}) for name in models]
     rounds = 2 if settings.size == "smoke" else 30
@@ -47,7 +47,7 @@ def arms(settings: Settings) -> list[Arm]:
     return own + base_arms(settings)
 
 
-def measure(arm: Arm, settings: Settings) -> Measured:
+def measure(arm: Arm, settings: LabSettings) -> Measurements:
     if arm.kind == "translation":
         return measure_translation(arm, settings)
     with one_thread():
@@ -56,7 +56,7 @@ def measure(arm: Arm, settings: Settings) -> Measured:
         return time_parts(arm.configuration["rounds"])
 
 
-def count(name: str) -> Measured:
+def count(name: str) -> Measurements:
     config = ModelConfig.base() if name == "base" else ModelConfig.big()
     with torch.device("meta"):  # shapes without numbers
         model = Transformer(config)
@@ -83,7 +83,7 @@ def count(name: str) -> Measured:
     }
 
 
-def time_parts(rounds: int) -> Measured:
+def time_parts(rounds: int) -> Measurements:
     """Processor time of one training pass through each part, by turns; medians."""
     d_model = 512
     torch.manual_seed(1)
@@ -107,9 +107,11 @@ def time_parts(rounds: int) -> Measured:
     return found | {"eight_over_one": statistics.median(a / b for a, b in pairs)}
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     counted = {
-        one.arm.configuration["model"]: one.measured for one in kept if one.arm.configuration.get("part") == "count"
+        one.arm.configuration["model"]: one.measurements
+        for one in measured
+        if one.arm.configuration.get("part") == "count"
     }
     findings = []
     for name, found in counted.items():
@@ -128,31 +130,35 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
                 f"GPUs were used at {found['counted'] / found['gpu_time']:.0%} of that capacity",
             )
         )
-    ratio = next(one.measured["eight_over_one"] for one in kept if "eight_over_one" in one.measured)
-    verdict: Verdict = "holds" if 0.8 <= ratio <= 1.25 else "undecided" if 0.5 <= ratio <= 2 else "does not hold here"
+    ratio = next(one.measurements["eight_over_one"] for one in measured if "eight_over_one" in one.measurements)
+    verdict: ClaimVerdict = (
+        "holds" if 0.8 <= ratio <= 1.25 else "undecided" if 0.5 <= ratio <= 2 else "does not hold here"
+    )
     findings.append(Finding("Eight heads of 64 cost about as much as one of 512.", verdict,
                             f"eight take {ratio:.2f} times as long as one"))  # fmt: skip
     return findings
 
 
-def run(settings: Settings) -> Result:
-    kept = settings.queue.measured(arms(settings), lambda arm: measure(arm, settings))
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
     counted = {
-        one.arm.configuration["model"]: one.measured for one in kept if one.arm.configuration.get("part") == "count"
+        one.arm.configuration["model"]: one.measurements
+        for one in measured
+        if one.arm.configuration.get("part") == "count"
     }
-    timed = next(one.measured for one in kept if "eight_over_one" in one.measured)
-    ours = [one for one in kept if one.arm.kind == "translation"]
+    timed = next(one.measurements for one in measured if "eight_over_one" in one.measurements)
+    ours = [one for one in measured if one.arm.kind == "translation"]
     rows = [{"arm": name, **found} for name, found in counted.items()]
     rows.append({"arm": "time of parts", **timed})
     for one in ours:
-        operations = 6.0 * one.measured["parameters"] * one.measured["tokens"]
+        operations = 6.0 * one.measurements["parameters"] * one.measurements["tokens"]
         rows.append(
             {
                 "arm": f"ours: {one.arm.name}",
-                "parameters": one.measured["parameters"],
+                "parameters": one.measurements["parameters"],
                 "six_n_t": operations,
-                "bleu": one.measured["bleu"],
-                "bleu_per_1e15": one.measured["bleu"] / operations * 1e15,
+                "bleu": one.measurements["bleu"],
+                "bleu_per_1e15": one.measurements["bleu"] / operations * 1e15,
             }
         )
     names = list(counted)
@@ -173,4 +179,4 @@ def run(settings: Settings) -> Result:
         "Attention's count includes the normalisation weights of its layers. BLEU of ours is on Multi30k and that of "
         "the paper on WMT: set beside operations, the two are not one scale.",
     ]
-    return concluded("table2", settings, kept, judge(kept), (), figures, notes, rows)
+    return conclude("table2", settings, measured, judge(measured), (), figures, notes, rows)

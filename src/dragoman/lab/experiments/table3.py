@@ -14,12 +14,12 @@ standard errors of the noise band; for learned positions: within it.
 
 from collections.abc import Sequence
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Settings
-from dragoman.lab.result import Figure, Finding, Result, Verdict
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
+from dragoman.lab.result import ClaimVerdict, ExperimentResult, Figure, Finding
 from dragoman.lab.rules import alike, mean, rank_correlation, shown
 from dragoman.lab.translation import base_arms, translation_arm
-from dragoman.lab.variants import better, measured, names_of, noise, of_variant
+from dragoman.lab.variants import better, measure_variants, names_of, noise, of_variant
 
 # Perplexity and BLEU on newstest2013, by row.
 PAPER = {
@@ -55,20 +55,22 @@ WHAT = {
 SAME_IN_PAPER = 0.1  # BLEU: what the paper calls nearly identical (row E)
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     rows = ("A1", "C1", "D3", "E") if settings.size == "smoke" else tuple(row for row in PAPER if row != "base")
     return base_arms(settings) + [
         translation_arm(settings, row, seed, f"table3-{row}") for row in rows for seed in settings.seed_list(1)
     ]
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    rows = names_of(kept)
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    rows = names_of(measured)
     findings = []
     for column, (measurement, label) in enumerate((("perplexity", "perplexity"), ("bleu", "BLEU"))):
-        ours = [mean(of_variant(kept, row, measurement)) for row in rows]
+        ours = [mean(of_variant(measured, row, measurement)) for row in rows]
         correlation = rank_correlation(ours, [PAPER[row][column] for row in rows])
-        verdict: Verdict = "holds" if correlation >= 0.5 else "does not hold here" if correlation < 0 else "undecided"
+        verdict: ClaimVerdict = (
+            "holds" if correlation >= 0.5 else "does not hold here" if correlation < 0 else "undecided"
+        )
         findings.append(
             Finding(
                 f"Rows come in the paper's order by {label}.",
@@ -87,23 +89,23 @@ def judge(kept: Sequence[Kept]) -> list[Finding]:
         ("D: no dropout is worse.", "base", "D1"),
         ("big is better.", "big", "base"),
     )
-    findings += [better(kept, claim, a, b) for claim, a, b in statements if {a, b} <= set(rows)]
-    base, learned = of_variant(kept, "base", "bleu"), of_variant(kept, "E", "bleu")
-    band = 2 * (noise(kept, "bleu") or 0.0) * (1 / len(base) + 1 / len(learned)) ** 0.5
+    findings += [better(measured, claim, a, b) for claim, a, b in statements if {a, b} <= set(rows)]
+    base, learned = of_variant(measured, "base", "bleu"), of_variant(measured, "E", "bleu")
+    band = 2 * (noise(measured, "bleu") or 0.0) * (1 / len(base) + 1 / len(learned)) ** 0.5
     same = alike([mean(base)], [mean(learned)], max(band, 0.2))
     findings.append(Finding("E: learned positions are as good as sinusoids.", same,
                             f"BLEU {shown(base)} and {shown(learned)}"))  # fmt: skip
     return findings
 
 
-def run(settings: Settings) -> Result:
-    kept = measured(settings, arms(settings))
-    rows, base = names_of(kept), mean(of_variant(kept, "base", "bleu"))
-    base_perplexity = mean(of_variant(kept, "base", "perplexity"))
-    band = 2 * (noise(kept, "bleu") or 0.0)
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = measure_variants(settings, arms(settings))
+    rows, base = names_of(measured), mean(of_variant(measured, "base", "bleu"))
+    base_perplexity = mean(of_variant(measured, "base", "perplexity"))
+    band = 2 * (noise(measured, "bleu") or 0.0)
     table = []
     for row in rows:
-        bleus, perplexities = of_variant(kept, row, "bleu"), of_variant(kept, row, "perplexity")
+        bleus, perplexities = of_variant(measured, row, "bleu"), of_variant(measured, row, "perplexity")
         ours, paper = mean(bleus) - base, PAPER[row][1] - PAPER["base"][1]
         if abs(ours) <= band:
             direction = "within the noise"
@@ -116,7 +118,7 @@ def run(settings: Settings) -> Result:
                 "row": row,
                 "what": WHAT[row],
                 "seeds": len(bleus),
-                "parameters": int(of_variant(kept, row, "parameters")[0]),
+                "parameters": int(of_variant(measured, row, "parameters")[0]),
                 "perplexity": mean(perplexities),
                 "paper perplexity": PAPER[row][0],
                 "BLEU": mean(bleus),
@@ -129,17 +131,17 @@ def run(settings: Settings) -> Result:
     at = list(range(len(rows)))
     figures = [
         Figure("BLEU beside the base row", at,
-               {"here": [mean(of_variant(kept, row, "bleu")) - base for row in rows],
+               {"here": [mean(of_variant(measured, row, "bleu")) - base for row in rows],
                 "paper": [PAPER[row][1] - PAPER["base"][1] for row in rows]},
                "", "difference in BLEU", "bars", labels=rows, spread={"here": [band] * len(rows)}),
         Figure("Perplexity over the base row's", at,
-               {"here": [mean(of_variant(kept, row, "perplexity")) / base_perplexity for row in rows],
+               {"here": [mean(of_variant(measured, row, "perplexity")) / base_perplexity for row in rows],
                 "paper": [PAPER[row][0] / PAPER["base"][0] for row in rows]},
                "", "ratio", "bars", labels=rows),
     ]  # fmt: skip
     notes = [
         f"The band on “here” is two standard deviations of the base row over its "
-        f"{len(of_variant(kept, 'base', 'bleu'))} seeds: {band:.2f} BLEU. Perplexities are of wordpieces of other "
+        f"{len(of_variant(measured, 'base', 'bleu'))} seeds: {band:.2f} BLEU. Perplexities are of wordpieces of other "
         f"vocabularies: set their ratios beside each other, not the figures themselves.",
     ]
-    return concluded("table3", settings, kept, judge(kept), (), figures, notes, table)
+    return conclude("table3", settings, measured, judge(measured), (), figures, notes, table)

@@ -12,10 +12,10 @@ without by more than two standard errors.
 
 from collections.abc import Sequence
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Settings
-from dragoman.lab.result import Finding, Result
-from dragoman.lab.variants import COLUMNS, better, measured, quality_figures, with_base
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
+from dragoman.lab.result import ExperimentResult, Finding
+from dragoman.lab.variants import COLUMNS, better, measure_variants, quality_figures, with_base
 
 VARIANTS = {
     "untied": {"model__tie_embeddings": False},
@@ -24,17 +24,17 @@ VARIANTS = {
 }
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     return with_base(settings, VARIANTS)
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     return [
-        better(kept, "Tied embeddings are at least as good.", "base", "untied"),
-        better(kept, "Scaling embeddings by √d_model helps.", "base", "unscaled"),
+        better(measured, "Tied embeddings are at least as good.", "base", "untied"),
+        better(measured, "Scaling embeddings by √d_model helps.", "base", "unscaled"),
     ]
 
 
-def run(settings: Settings) -> Result:
-    kept = measured(settings, arms(settings))
-    return concluded("tying", settings, kept, judge(kept), COLUMNS, quality_figures(kept))
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = measure_variants(settings, arms(settings))
+    return conclude("tying", settings, measured, judge(measured), COLUMNS, quality_figures(measured))

@@ -13,15 +13,15 @@ over seeds, of which both have two. The other lengths are shown, not judged.
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman.lab.catalogue import concluded
-from dragoman.lab.queue import Arm, Kept, Settings
-from dragoman.lab.result import Finding, Result
+from dragoman.lab.catalogue import conclude
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.translation import scaled
-from dragoman.lab.variants import COLUMNS, better, curve_figure, measured, quality_figures, variant_arms
+from dragoman.lab.variants import COLUMNS, better, curve_figure, measure_variants, quality_figures, variant_arms
 from dragoman.training.schedule import learning_rate
 
 
-def arms(settings: Settings) -> list[Arm]:
+def arms(settings: LabSettings) -> list[Arm]:
     base = scaled("table3-base", settings.size)
     usual = max(1, base.train.steps * 3 // 10)
     paper: dict[str, Any] = {"model__norm_order": "post", "train__schedule": "paper", "train__peak_rate": None}
@@ -37,12 +37,12 @@ def arms(settings: Settings) -> list[Arm]:
     return variant_arms(settings, judged, 2) + variant_arms(settings, shown)
 
 
-def judge(kept: Sequence[Kept]) -> list[Finding]:
-    return [better(kept, "Warm-up helps.", "warm-up", "no warm-up", "nll")]
+def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    return [better(measured, "Warm-up helps.", "warm-up", "no warm-up", "nll")]
 
 
-def run(settings: Settings) -> Result:
-    kept = measured(settings, arms(settings))
-    norms = curve_figure(kept, "gradient_norms", "Gradient norm while training", "norm", True)
+def run(settings: LabSettings) -> ExperimentResult:
+    measured = measure_variants(settings, arms(settings))
+    norms = curve_figure(measured, "gradient_norms", "Gradient norm while training", "norm", True)
     notes = ["Without warm-up the rate starts at its highest and falls with the root of the step from there."]
-    return concluded("warmup", settings, kept, judge(kept), COLUMNS, [*quality_figures(kept), norms], notes)
+    return conclude("warmup", settings, measured, judge(measured), COLUMNS, [*quality_figures(measured), norms], notes)
