@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dragoman.evaluation.metrics import Scores
     from dragoman.evaluation.quantize import QuantizationResult
     from dragoman.export.bundle import About
-    from dragoman.export.formats import Form
+    from dragoman.export.formats import ExportFormat
     from dragoman.quickstart.pipeline import Ended
     from dragoman.training.finetune import FineTuned
     from dragoman.translation import confidence as confidence_of
@@ -269,7 +269,7 @@ class Run:
         self._translators.clear()
         return quantize(self.path, list(_lines(sources)), [[line] for line in _lines(references)], to, limit)
 
-    def export(self, to: "Form", out: str | Path | None = None, **options: Any) -> Path:
+    def export(self, to: "ExportFormat", out: str | Path | None = None, **options: Any) -> Path:
         """For another program: ctranslate2, argos, marian-hf or onnx; the path of what was written."""
         from dragoman.export.formats import export
 

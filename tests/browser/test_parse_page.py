@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote
 import pytest
 from playwright.sync_api import Browser, expect
 
-from dragoman.parsing.bracket_attention import Node, SeenParse, look
+from dragoman.parsing.bracket_attention import Node, ParseTrace, trace_parse
 from dragoman.parsing.parser import Parser
 from dragoman.serve.pairs import Pair
 from dragoman.serve.service import Service
@@ -38,7 +38,7 @@ def opened_first(node: Node) -> list[Node]:
     return [node, *(one for child in node.children for one in opened_first(child))]
 
 
-def check_weights(visit: Visit, seen: SeenParse, step: int, layer: int = -1, head: int | None = None) -> None:
+def check_weights(visit: Visit, seen: ParseTrace, step: int, layer: int = -1, head: int | None = None) -> None:
     page = visit.page
     expect(page.locator("[data-shown=step]")).to_have_text(str(step + 1))
     expect(page.locator(".bars")).to_have_attribute("data-layer", str(layer % len(seen.weights)))
@@ -72,7 +72,7 @@ def test_a_tree_is_drawn_as_one_types_and_its_numbers_are_the_python_apis(visit:
     expect(page.get_by_role("navigation").get_by_role("link")).to_have_text(["Parse", "Training", "Compare"])
     type_in(visit, "the dog")
     type_in(visit, SENTENCE)
-    seen = look(parser, SENTENCE.split())
+    seen = trace_parse(parser, SENTENCE.split())
     assert seen.tree is not None
     nodes = opened_first(seen.tree)
     drawn = page.get_by_role("treeitem")
@@ -111,10 +111,10 @@ def test_what_the_constraint_buys(visit: Visit, parser: Parser) -> None:
     type_in(visit, PUZZLE)
     expect(page.get_by_role("tree")).to_be_visible()
     page.get_by_role("switch", name="Only trees").click()
-    free = look(parser, PUZZLE.split(), constrained=False)
+    free = trace_parse(parser, PUZZLE.split(), constrained=False)
     assert free.tree is None
     expect(page.locator(".fault")).to_have_text(free.fault or "")
-    tied = look(parser, PUZZLE.split()).log_probability
+    tied = trace_parse(parser, PUZZLE.split()).log_probability
     expect(page.locator(".bought")).to_contain_text(f"log P = −{-tied:.2f}")
     written = page.get_by_role("listbox", name="What was written").get_by_role("option")
     assert written.all_inner_texts() == list(free.parse.symbols)
@@ -130,7 +130,7 @@ def test_everything_by_keyboard(visit: Visit, parser: Parser) -> None:
     page = visit.page
     expect(page.get_by_label("Sentence to parse")).to_be_focused()
     page.keyboard.type(SENTENCE)
-    seen = look(parser, SENTENCE.split())
+    seen = trace_parse(parser, SENTENCE.split())
     assert seen.tree is not None
     nodes = opened_first(seen.tree)
     expect(page.get_by_role("treeitem")).to_have_count(len(nodes))

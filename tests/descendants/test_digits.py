@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.descendants.digits import LEVELS, Digits, load_digits, pixel_tokenizer
 from dragoman.descendants.masked_model import Classifier
-from dragoman.descendants.patch_attention import look_at
+from dragoman.descendants.patch_attention import patch_attention
 from support.commands import run_in_process
 
 Cli = Callable[..., Any]
@@ -62,9 +62,9 @@ def test_digits_are_told_apart(vit_run: Path, digits: Digits, cli: Cli) -> None:
 
 def test_attention_over_patches_is_drawn(vit_run: Path, digits: Digits, tmp_path: Path, cli: Cli) -> None:
     picture, label = digits.test[5]
-    look = look_at(Classifier.load(vit_run), picture)
-    assert (len(look.heads), len(look.heads[0])) == (2, 4)
-    for layer in look.heads:
+    seen = patch_attention(Classifier.load(vit_run), picture)
+    assert (len(seen.heads), len(seen.heads[0])) == (2, 4)
+    for layer in seen.heads:
         for grid in layer:
             assert (len(grid), len(grid[0])) == (4, 4)
             assert 0 < sum(map(sum, grid)) <= 1 + 1e-5  # the rest is for the end symbol itself
@@ -72,7 +72,7 @@ def test_attention_over_patches_is_drawn(vit_run: Path, digits: Digits, tmp_path
     lines = ran.stdout.splitlines()
     assert lines[0].split() == ["picture", "layer", "1", "layer", "2"]
     assert len(lines) == 10
-    assert lines[-1].startswith(f"a {label}; taken for {look.judged.label} (")
+    assert lines[-1].startswith(f"a {label}; taken for {seen.classification.label} (")
     bright = [[LEVELS.index(pixel) > 13 for pixel in picture[8 * row : 8 * row + 8]] for row in range(8)]
     drawn = [[line[2 * column] == "█" for column in range(8)] for line in lines[1:9]]
     assert drawn == bright

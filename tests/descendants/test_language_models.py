@@ -180,10 +180,10 @@ def test_sentences_are_judged_alike_alone_and_in_company(classifier_run: Path) -
     classifier = Classifier.load(classifier_run)
     sentences = ["the dog", "the old cat sees the small red dog near the house", "cat dog", "dog cat"]
     together = classifier.classify(sentences)
-    for sentence, judged in zip(sentences, together, strict=True):
+    for sentence, classified in zip(sentences, together, strict=True):
         [alone] = classifier.classify([sentence])
-        assert alone.classes == judged.classes
-        assert alone.probabilities == pytest.approx(judged.probabilities, abs=1e-5)
+        assert alone.classes == classified.classes
+        assert alone.probabilities == pytest.approx(classified.probabilities, abs=1e-5)
 
 
 def test_a_run_that_was_stopped_hides_the_same_tokens_afterwards(

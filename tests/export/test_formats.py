@@ -18,7 +18,7 @@ import torch
 from dragoman.config import ModelConfig, RunConfig
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.errors import DataError, UsageError
-from dragoman.export.formats import Form, export, import_marian
+from dragoman.export.formats import ExportFormat, export, import_marian
 from dragoman.model.checkpoint import save_weights, weights_of
 from dragoman.model.transformer import Transformer
 from dragoman.run_directory import RunDirectory
@@ -118,8 +118,10 @@ def test_transformers_finds_the_same_greedy_ids(
     assert tokenizer.decode(ours[0], skip_special_tokens=True) == own.decode(ours[0])
 
 
-@pytest.mark.parametrize("form", get_args(Form))
-def test_what_is_exported_is_for_all_to_read_that_the_user_lets(form: Form, tiny_run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", get_args(ExportFormat))
+def test_what_is_exported_is_for_all_to_read_that_the_user_lets(
+    form: ExportFormat, tiny_run: Path, tmp_path: Path
+) -> None:
     path = export(tiny_run, form, tmp_path / "exported", languages=("en", "eo"))
     (tmp_path / "plain").write_bytes(b"")
     wanted = stat.S_IMODE((tmp_path / "plain").stat().st_mode)

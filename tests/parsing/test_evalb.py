@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.errors import DataError
 from dragoman.parsing import evalb
-from dragoman.parsing.evalb import Status, Summary, score_line, score_lines
+from dragoman.parsing.evalb import EvalbSummary, Status, score_line, score_lines
 from support import evalb_pairs
 
 
@@ -53,7 +53,7 @@ def test_a_rule(test: str, matched: int, of_gold: int, of_test: int) -> None:
 def test_a_line_that_cannot_be_scored_lowers_only_the_f1_of_all(test: str, status: Status) -> None:
     found = score_line(GOLD, test)
     assert found.status == status
-    both = Summary.of([score_line(GOLD, GOLD), found])
+    both = EvalbSummary.of([score_line(GOLD, GOLD), found])
     assert (both.f1, both.errors + both.skipped) == (100.0, 1)
     assert both.f1_of_all == pytest.approx(200 * 4 / (4 + 4 + 4))
 
@@ -65,9 +65,9 @@ def test_crossing_is_counted_once_a_test_bracket() -> None:
 
 
 def test_nothing_right_is_zero_and_not_a_division() -> None:
-    summary = Summary.of([score_line("(TOP (A (X a)))", "(TOP (B (X a)))")])
+    summary = EvalbSummary.of([score_line("(TOP (A (X a)))", "(TOP (B (X a)))")])
     assert (summary.f1, summary.recall, summary.f1_of_all) == (0.0, 0.0, 0.0)
-    assert Summary.of([]).f1 == 0.0
+    assert EvalbSummary.of([]).f1 == 0.0
 
 
 def test_unequal_numbers_of_trees_are_refused() -> None:

@@ -20,10 +20,10 @@ from dragoman.decoding.hypothesis import paper_length_penalty
 from dragoman.errors import DataError, UsageError
 from dragoman.inspection.attention_trace import trace
 from dragoman.model.transformer import Site, Transformer
-from dragoman.parsing.bracket_attention import Node, SeenParse, look
-from dragoman.parsing.constraint import Symbols, well_formed
+from dragoman.parsing.bracket_attention import Node, ParseTrace, trace_parse
+from dragoman.parsing.constraint import TreeSymbols, well_formed
 from dragoman.parsing.draw import draw_svg, draw_text, place
-from dragoman.parsing.evalb import Summary, score_lines
+from dragoman.parsing.evalb import EvalbSummary, score_lines
 from dragoman.parsing.linearise import fault, linearise, read_symbol, rebuild
 from dragoman.parsing.parser import Parser
 from dragoman.parsing.trees import (
@@ -170,7 +170,7 @@ def test_no_word_is_a_symbol(text: str) -> None:
 _MARKS = ["()0", "()1", "()2"]  # after which they begin anew
 _INVENTORY = ["(S", ")S", "(NP", ")NP", "(NN)", "(DT)", "(X", *_MARKS]  # (X has no end: it must never be opened
 _EOS = len(_INVENTORY)
-SYMBOLS = Symbols.of(
+SYMBOLS = TreeSymbols.of(
     {i: read for i, symbol in enumerate(_INVENTORY) if (read := read_symbol(symbol))},
     list(map(_INVENTORY.index, _MARKS)),
 )
@@ -225,7 +225,7 @@ def test_the_constraint_forbids_no_tree_that_has_room() -> None:
 
 
 def test_punctuation_and_nothing_else_is_tagged_as_such() -> None:
-    symbols = Symbols.of({i: ("word", tag) for i, tag in enumerate(["NN", "HYPH", ",", ".", ":", "``"])}, [])
+    symbols = TreeSymbols.of({i: ("word", tag) for i, tag in enumerate(["NN", "HYPH", ",", ".", ":", "``"])}, [])
     for word in ("dog", "1,000", "n't", "a.m.", "-LRB-", "[", "%"):
         assert symbols.tags_for(word) == (0, 1)
     for word in (",", "...", "?!", "``", "--", '"'):
@@ -406,7 +406,7 @@ def test_parses_go_from_one_command_to_the_next(cli: Callable[..., object], pars
     assert [read_one(line).words() for line in lines] == [tree.words() for tree in gold]
     (bank / "parsed.mrg").write_text(ran.stdout)  # type: ignore[attr-defined]
     scored = cli("parse", "evaluate", "--trees", bank / "valid.mrg", "--hypotheses", bank / "parsed.mrg", "--json")
-    summary = Summary.of(score_lines(map(str, gold), lines))
+    summary = EvalbSummary.of(score_lines(map(str, gold), lines))
     assert json.loads(scored.stdout)["hypotheses"]["f1"] == summary.f1  # type: ignore[attr-defined]
 
 
@@ -429,7 +429,7 @@ def all_nodes(node: Node) -> Iterator[Node]:
         yield from all_nodes(child)
 
 
-def check_steps(seen: SeenParse) -> None:
+def check_steps(seen: ParseTrace) -> None:
     """Of every node the words and the steps are those of the tree, and every row of attention sums to one."""
     assert seen.tree is not None
     assert seen.parse.tree is not None
@@ -460,7 +460,7 @@ def check_steps(seen: SeenParse) -> None:
 def test_every_bracket_knows_the_steps_that_wrote_it(cli: Callable[..., object], parser_run: Path) -> None:
     text = "the dog of the red king sees the cat with the old saw ."
     parser = Parser.load(parser_run)
-    seen = look(parser, text.split())
+    seen = trace_parse(parser, text.split())
     ran = cli("parse", "run", parser_run, stdin=f"{text}\n")
     assert f"{seen.parse.tree}\n" == ran.stdout  # type: ignore[attr-defined]
     assert seen.fault is None
@@ -489,7 +489,7 @@ def test_a_word_of_several_tokens_is_looked_at_as_all_of_them() -> None:
     search = SearchConfig(beam=1, max_extra_length=12, max_source_length=30)
     parser = Parser(ReferenceEngine([model], tokenizer), Vocabulary(tokenizer), search)
     words = ["Frabbling", "dog", "(", "▁␛"]
-    seen = look(parser, words)
+    seen = trace_parse(parser, words)
     check_steps(seen)
     marked = parser.vocabulary.marked_words(seen.parse.words)
     lengths = [len(tokenizer.encode(word)) for word in marked]
@@ -499,15 +499,15 @@ def test_a_word_of_several_tokens_is_looked_at_as_all_of_them() -> None:
     summed = [part.sum(dim=-1) for part in whole.weights[Site("cross", 0)].split([*lengths, 1], dim=-1)]
     steps = [*seen.parse.steps, len(seen.parse.ids)]
     torch.testing.assert_close(seen.weights[0], torch.stack(summed, dim=-1)[:, steps])
-    free = look(parser, words, constrained=False)
+    free = trace_parse(parser, words, constrained=False)
     assert free.tree is None
     assert free.fault is not None
     assert free.weights[0].shape[1] == len(free.parse.symbols) + 1
     for wrong, said in (([], "a sentence of 0 tokens"), (["a"] * 31, "1 to 30 are parsed here")):
         with pytest.raises(UsageError, match=said):
-            look(parser, wrong)
+            trace_parse(parser, wrong)
     with pytest.raises(UsageError, match="an ensemble of 2"):
-        look(Parser(ReferenceEngine([model, model], tokenizer), parser.vocabulary, search), words)
+        trace_parse(Parser(ReferenceEngine([model, model], tokenizer), parser.vocabulary, search), words)
 
 
 def test_trees_are_drawn(cli: Callable[..., object], parser_run: Path, tmp_path: Path) -> None:

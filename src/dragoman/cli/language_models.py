@@ -106,13 +106,13 @@ def evaluate(
     from dragoman.descendants.language_model import LanguageModel
 
     model = LanguageModel.load(*runs, checkpoint=checkpoint)
-    fit = model.fit([line.strip() for line in read_lines(text) if line.strip()])
-    measured = {"perplexity": fit.perplexity, "bits_per_byte": fit.bits_per_byte}
+    scored = model.evaluate([line.strip() for line in read_lines(text) if line.strip()])
+    measured = {"perplexity": scored.perplexity, "bits_per_byte": scored.bits_per_byte}
     if as_json:
-        show(json.dumps({**dataclasses.asdict(fit), **measured}))
+        show(json.dumps({**dataclasses.asdict(scored), **measured}))
     else:
-        show(f"bits per byte {fit.bits_per_byte:.4f}  perplexity a token {fit.perplexity:.2f}  "
-              f"({fit.lines:,} lines, {fit.tokens:,} tokens, {fit.bytes:,} bytes)", "\n")  # fmt: skip
+        show(f"bits per byte {scored.bits_per_byte:.4f}  perplexity a token {scored.perplexity:.2f}  "
+              f"({scored.lines:,} lines, {scored.tokens:,} tokens, {scored.bytes:,} bytes)", "\n")  # fmt: skip
 
 
 mlm = typer.Typer(help="Masked models and classifiers: the encoder alone.", no_args_is_help=True,
@@ -201,12 +201,12 @@ def classify(
              else f"accuracy {share:.2%} of {len(pairs):,} lines")  # fmt: skip
         return
     lines = list(lines_from(input_, "mlm classify"))
-    for line, judged in zip(lines, classifier.classify(lines), strict=True):
+    for line, classified in zip(lines, classifier.classify(lines), strict=True):
         if as_json:
-            classes = dict(zip(judged.classes, judged.probabilities, strict=True))
+            classes = dict(zip(classified.classes, classified.probabilities, strict=True))
             show(json.dumps({"source": line, "classes": classes}, ensure_ascii=False))
         else:
-            show(f"{judged.label}\t{judged.probabilities[0]:.4f}\t{line}")
+            show(f"{classified.label}\t{classified.probabilities[0]:.4f}\t{line}")
 
 
 def tasks(

@@ -157,14 +157,14 @@ def evaluate(
         systems["right-branching"] = [str(right_branching(tree.leaves())) for tree in gold]
     scored = {name: evalb.score_lines(gold_lines, lines) for name, lines in systems.items()}
     if as_json:
-        show(json.dumps({name: dataclasses.asdict(evalb.Summary.of(found)) for name, found in scored.items()}))
+        show(json.dumps({name: dataclasses.asdict(evalb.EvalbSummary.of(found)) for name, found in scored.items()}))
         return
     for name, found in scored.items():
         if table:
             for line in evalb.report(found):
                 show(line)
         else:
-            show(_summary_line(name, evalb.Summary.of(found)))
+            show(_summary_line(name, evalb.EvalbSummary.of(found)))
 
 
 def _given(**values: float | None) -> dict[str, float]:

@@ -53,10 +53,10 @@ def evaluate(
     from dragoman.descendants.masked_model import Classifier
 
     test = load_digits().test
-    judged = Classifier.load(run, checkpoint).classify([picture for picture, _ in test])
+    classified = Classifier.load(run, checkpoint).classify([picture for picture, _ in test])
     wrong = [
         {"number": number, "is": label, "taken_for": one.label}
-        for number, (one, (_, label)) in enumerate(zip(judged, test, strict=True))
+        for number, (one, (_, label)) in enumerate(zip(classified, test, strict=True))
         if one.label != label
     ]
     accuracy = 1 - len(wrong) / len(test)
@@ -78,16 +78,16 @@ def show_one(
     """A picture, what it is taken for, and where each layer looks to say so."""
     from dragoman.descendants.digits import load_digits
     from dragoman.descendants.masked_model import Classifier
-    from dragoman.descendants.patch_attention import draw_svg, draw_text, look_at
+    from dragoman.descendants.patch_attention import draw_svg, draw_text, patch_attention
     from dragoman.run_directory import write_atomically
 
     test = load_digits().test
     if number >= len(test):
         raise UsageError(f"vit show: --number {number}; the held-out pictures are 0 to {len(test) - 1}")
     picture, label = test[number]
-    look = look_at(Classifier.load(run, checkpoint), picture)
-    likely = zip(look.judged.classes[:3], look.judged.probabilities, strict=False)
-    show(draw_text(look))
+    seen = patch_attention(Classifier.load(run, checkpoint), picture)
+    likely = zip(seen.classification.classes[:3], seen.classification.probabilities, strict=False)
+    show(draw_text(seen))
     show(f"a {label}; taken for " + ", ".join(f"{name} ({share:.1%})" for name, share in likely))
     if svg is not None:
-        write_atomically(svg, draw_svg(look, f"digit {label}, number {number}").encode())
+        write_atomically(svg, draw_svg(seen, f"digit {label}, number {number}").encode())

@@ -20,7 +20,7 @@ _TO_COME = "\ufffd"  # a character whose last bytes are not there yet
 
 
 @dataclass(frozen=True)
-class Continued:
+class GeneratedText:
     """A text that the model wrote, the prompt in front; `finished`: it ended by itself."""
 
     text: str
@@ -29,7 +29,7 @@ class Continued:
 
 
 @dataclass(frozen=True)
-class Fit:
+class TextScore:
     """How well a model foresees a text. Every line ends: its end symbol is one token, its newline one byte."""
 
     lines: int
@@ -73,7 +73,7 @@ class LanguageModel:
 
     def generate(
         self, prompt: str = "", count: int = 1, seed: int = 0, stream: Callable[[str], None] | None = None
-    ) -> list[Continued]:
+    ) -> list[GeneratedText]:
         """`count` texts that begin with the prompt. `stream` is given the first of them piece by piece as it comes."""
         if stream is not None and not self.search.sampling and self.search.beam > 1:
             raise UsageError(
@@ -104,7 +104,7 @@ class LanguageModel:
         if stream is not None and texts:
             stream(texts[0][len(shown) :])
         return [
-            Continued(text, sum((one.token_log_probabilities or ())[len(begun) :]), one.finished)
+            GeneratedText(text, sum((one.token_log_probabilities or ())[len(begun) :]), one.finished)
             for text, one in zip(texts, drawn, strict=True)
         ]
 
@@ -115,10 +115,10 @@ class LanguageModel:
             scores = self.engine.score([[] for _ in batch], [ids[number] for number in batch])
             yield from zip(batch, scores, strict=True)
 
-    def fit(self, lines: Sequence[str]) -> Fit:
+    def evaluate(self, lines: Sequence[str]) -> TextScore:
         if not lines:
             raise DataError("no lines to evaluate; give a text with one sentence a line")
         found = [log_probs for _, log_probs in self.score(lines)]
         tokens = sum(map(len, found))
         size = sum(len(line.encode()) + 1 for line in lines)
-        return Fit(len(lines), tokens, size, -math.fsum(map(math.fsum, found)))
+        return TextScore(len(lines), tokens, size, -math.fsum(map(math.fsum, found)))

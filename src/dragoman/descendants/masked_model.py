@@ -22,7 +22,7 @@ _MARK = "\ue000"  # of no meaning in any text, and so in no vocabulary: it is sp
 
 
 @dataclass(frozen=True)
-class Filling:
+class GapCandidate:
     """A token for a gap."""
 
     piece: str
@@ -30,11 +30,11 @@ class Filling:
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledText:
     """A text with its gaps filled, and of each gap what else might stand there, most probable first."""
 
     text: str
-    gaps: list[list[Filling]]
+    gaps: list[list[GapCandidate]]
 
 
 class MaskedModel:
@@ -52,12 +52,12 @@ class MaskedModel:
         return cls(load_model(directory, checkpoint), load_tokenizer(directory.path))
 
     @torch.inference_mode()
-    def fill(self, text: str, best: int = 5) -> Filled:
+    def fill(self, text: str, best: int = 5) -> FilledText:
         """Each ___ is one token. The surest gap is filled first, the next one in its light: tokens depend on each
         other. What else might have stood there is as the model saw it then."""
         ids = self._with_gaps(text)
         gaps = [place for place, token in enumerate(ids) if token == self.tokenizer.unk_id]
-        found: dict[int, list[Filling]] = {}
+        found: dict[int, list[GapCandidate]] = {}
         while len(found) < len(gaps):
             logits = self.model(torch.tensor([[*ids, self.tokenizer.eos_id]]), torch.empty(1, 0, dtype=torch.long))[0]
             logits[:, self._never_meant] = -torch.inf
@@ -66,8 +66,8 @@ class MaskedModel:
             top = probabilities[place].topk(min(best, self.tokenizer.vocab_size))
             ids[place] = int(top.indices[0])
             pieces = [self.tokenizer.piece(token) for token in top.indices.tolist()]
-            found[place] = [Filling(*pair) for pair in zip(pieces, top.values.tolist(), strict=True)]
-        return Filled(self.tokenizer.decode(ids), [found[place] for place in gaps])
+            found[place] = [GapCandidate(*pair) for pair in zip(pieces, top.values.tolist(), strict=True)]
+        return FilledText(self.tokenizer.decode(ids), [found[place] for place in gaps])
 
     def _with_gaps(self, text: str) -> list[int]:
         """Ids with the unknown symbol at each gap. The space before a gap is part of the token that is looked for."""
@@ -87,7 +87,7 @@ class MaskedModel:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Classification:
     """The classes by probability, most probable first."""
 
     classes: tuple[str, ...]
@@ -111,26 +111,26 @@ class Classifier:
         require_task(directory, "classify")
         return cls(load_model(directory, checkpoint), load_tokenizer(directory.path))
 
-    def classify(self, lines: Sequence[str], batch_tokens: int = 4096) -> list[Judgement]:
-        judged: dict[int, Judgement] = {}
+    def classify(self, lines: Sequence[str], batch_tokens: int = 4096) -> list[Classification]:
+        classified: dict[int, Classification] = {}
         ids = self.tokenizer.encode_batch([line.strip() for line in lines])
         for batch in batches_of_like_length([len(line) for line in ids], batch_tokens):
-            judged.update(zip(batch, self._judge([ids[number] for number in batch]), strict=True))
-        return [judged[number] for number in range(len(lines))]
+            classified.update(zip(batch, self._judge([ids[number] for number in batch]), strict=True))
+        return [classified[number] for number in range(len(lines))]
 
     def accuracy(self, pairs: Sequence[tuple[str, str]]) -> float:
         """The share of lines that get their label."""
         if not pairs:
             raise DataError("no lines to classify; give a line, a tab and a label on each")
-        judged = self.classify([line for line, _ in pairs])
-        return sum(one.label == label.strip() for one, (_, label) in zip(judged, pairs, strict=True)) / len(pairs)
+        classified = self.classify([line for line, _ in pairs])
+        return sum(one.label == label.strip() for one, (_, label) in zip(classified, pairs, strict=True)) / len(pairs)
 
     @torch.inference_mode()
-    def _judge(self, sentences: Sequence[Sequence[int]]) -> Iterator[Judgement]:
+    def _judge(self, sentences: Sequence[Sequence[int]]) -> Iterator[Classification]:
         source, mask = pad([[*ids, self.tokenizer.eos_id] for ids in sentences], self.tokenizer.pad_id)
         states = self.model.states(source, torch.empty(len(source), 0, dtype=torch.long), mask)
         logits: Tensor = self.model.output(states.flatten(0, 1)[ends_of(source, mask, self.model.config.patch)])
         probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
         names = self.model.config.classes
         for row, places in zip(probabilities.tolist(), order.tolist(), strict=True):
-            yield Judgement(tuple(names[place] for place in places), tuple(row))
+            yield Classification(tuple(names[place] for place in places), tuple(row))

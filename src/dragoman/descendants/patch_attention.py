@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dragoman.descendants.digits import LEVELS, SIDE
-from dragoman.descendants.masked_model import Classifier, Judgement
+from dragoman.descendants.masked_model import Classification, Classifier
 from dragoman.inspection.attention_trace import trace
 
 Grid = list[list[float]]  # rows of values from 0 to 1
@@ -14,15 +14,15 @@ _CELL, _GAP, _LABEL = 12, 14, 22
 
 
 @dataclass(frozen=True)
-class Look:
+class PatchAttention:
     """One picture through the model: what it is taken for, and the end symbol's attention over the patches."""
 
     picture: Grid
-    judged: Judgement
+    classification: Classification
     heads: list[list[Grid]]  # of each layer, of each head; a layer's patches sum to at most 1
 
 
-def look_at(classifier: Classifier, line: str) -> Look:
+def patch_attention(classifier: Classifier, line: str) -> PatchAttention:
     tokenizer, model = classifier.tokenizer, classifier.model
     traced = trace(model, [*tokenizer.encode(line), tokenizer.eos_id], [])
     across = SIDE // model.config.patch
@@ -31,8 +31,8 @@ def look_at(classifier: Classifier, line: str) -> Look:
         for site, weights in sorted(traced.weights.items(), key=lambda item: item[0].layer)
     ]
     light = [LEVELS.index(letter) / (len(LEVELS) - 1) for letter in line]
-    [judged] = classifier.classify([line])
-    return Look(_grid(light, SIDE), judged, heads)
+    [classification] = classifier.classify([line])
+    return PatchAttention(_grid(light, SIDE), classification, heads)
 
 
 def _grid(values: Sequence[float], width: int) -> Grid:
@@ -49,9 +49,9 @@ def widened(grid: Grid, side: int = SIDE) -> Grid:
     return [[grid[row // times][column // times] / most for column in range(side)] for row in range(side)]
 
 
-def draw_text(look: Look) -> str:
+def draw_text(seen: PatchAttention) -> str:
     """The picture, and beside it each layer's mean attention; the darkest patch is the one most looked at."""
-    maps = [look.picture, *(widened(mean_of(layer)) for layer in look.heads)]
+    maps = [seen.picture, *(widened(mean_of(layer)) for layer in seen.heads)]
     names = ["picture", *(f"layer {number}" for number in range(1, len(maps)))]
     width = 2 * SIDE
     lines = ["   ".join(name.center(width) for name in names).rstrip()]
@@ -64,16 +64,16 @@ def _shade(value: float) -> str:
     return _SHADES[round(value * (len(_SHADES) - 1))]
 
 
-def draw_svg(look: Look, title: str) -> str:
+def draw_svg(seen: PatchAttention, title: str) -> str:
     """A row a layer, a column a head: the picture in grey, attention over it in colour."""
     size = SIDE * _CELL
-    rows, columns = len(look.heads), len(look.heads[0])
+    rows, columns = len(seen.heads), len(seen.heads[0])
     width, height = _GAP + (columns + 1) * (size + _GAP), _LABEL + rows * (size + _LABEL)
-    parts = [_picture(look.picture, _GAP, _LABEL), _name("picture", _GAP + size / 2, _LABEL)]
-    for layer, heads in enumerate(look.heads):
+    parts = [_picture(seen.picture, _GAP, _LABEL), _name("picture", _GAP + size / 2, _LABEL)]
+    for layer, heads in enumerate(seen.heads):
         for head, grid in enumerate(heads):
             x, y = _GAP + (head + 1) * (size + _GAP), _LABEL + layer * (size + _LABEL)
-            parts += [_picture(look.picture, x, y), _attention(widened(grid), x, y)]
+            parts += [_picture(seen.picture, x, y), _attention(widened(grid), x, y)]
             parts.append(_name(f"layer {layer + 1}, head {head + 1}", x + size / 2, y))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '

@@ -146,7 +146,7 @@ def _version() -> str:
 
 
 @dataclass
-class _Page:
+class _CardPage:
     lines: list[str] = field(default_factory=list)
 
     def table(self, title: str, rows: list[tuple[str, Any]]) -> None:
@@ -165,7 +165,7 @@ def card_lines(card: dict[str, Any]) -> list[str]:
     about, training, model = card["about"], card["training"], card["config"]["model"]
     languages = card["languages"]
     direction = "" if languages is None else " to ".join(map(language_name, languages))
-    page = _Page([f"# {about['title'] or direction or 'A translator'}"])
+    page = _CardPage([f"# {about['title'] or direction or 'A translator'}"])
     if about["notes"]:
         page.lines += ["", about["notes"]]
     missing = "not stated"

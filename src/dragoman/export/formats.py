@@ -16,14 +16,14 @@ from dragoman.decoding.engines.ct2_convert import convert
 from dragoman.errors import DataError, UsageError
 from dragoman.run_directory import RunDirectory, replacing, require_task, write_atomically
 
-Form = Literal["ctranslate2", "argos", "marian-hf", "onnx"]
+ExportFormat = Literal["ctranslate2", "argos", "marian-hf", "onnx"]
 
 POSITIONS = 1024  # the longest sequence that the exported model takes
 
 
 def export(
     run: str | Path,
-    to: Form,
+    to: ExportFormat,
     out: str | Path | None = None,
     *,
     languages: tuple[str, str] | None = None,

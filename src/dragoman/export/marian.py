@@ -22,17 +22,15 @@ from safetensors.numpy import load_file, save_file
 
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.engines.ct2_convert import Weights, position_table
+from dragoman.decoding.engines.ct2_convert import Array, Weights, position_table
 from dragoman.errors import DataError
 from dragoman.run_directory import RunDirectory, read_json
 
 POSITIONS = 1024  # rows of the table that goes with the weights
 
-Array = NDArray[np.float32]
-
 
 @dataclass(frozen=True)
-class Tensor:
+class TensorMapping:
     """One tensor of both models: its names, and which of its axes are model dimensions."""
 
     ours: str
@@ -41,32 +39,34 @@ class Tensor:
     shape: tuple[int, ...]
 
 
-def tensors(config: ModelConfig) -> Iterator[Tensor]:
+def tensors(config: ModelConfig) -> Iterator[TensorMapping]:
     """Every tensor that both have."""
     d_model, d_ff = config.d_model, config.d_ff
 
-    def norm(ours: str, theirs: str) -> Iterator[Tensor]:
+    def norm(ours: str, theirs: str) -> Iterator[TensorMapping]:
         for part in ("weight", "bias"):
-            yield Tensor(f"{ours}.{part}", f"{theirs}.{part}", (0,), (d_model,))
+            yield TensorMapping(f"{ours}.{part}", f"{theirs}.{part}", (0,), (d_model,))
 
-    def attention(ours: str, theirs: str) -> Iterator[Tensor]:
+    def attention(ours: str, theirs: str) -> Iterator[TensorMapping]:
         for letter, axis in (("q", 1), ("k", 1), ("v", 1), ("o", 0)):
             their_name = "out_proj" if letter == "o" else f"{letter}_proj"
-            yield Tensor(f"{ours}.w_{letter}.weight", f"{theirs}.{their_name}.weight", (axis,), (d_model, d_model))
+            yield TensorMapping(
+                f"{ours}.w_{letter}.weight", f"{theirs}.{their_name}.weight", (axis,), (d_model, d_model)
+            )
 
-    def layer(ours: str, theirs: str, across: bool) -> Iterator[Tensor]:
+    def layer(ours: str, theirs: str, across: bool) -> Iterator[TensorMapping]:
         yield from attention(f"{ours}.self_attention", f"{theirs}.self_attn")
         yield from norm(f"{ours}.around_self.norm", f"{theirs}.self_attn_layer_norm")
         if across:
             yield from attention(f"{ours}.cross_attention", f"{theirs}.encoder_attn")
             yield from norm(f"{ours}.around_cross.norm", f"{theirs}.encoder_attn_layer_norm")
-        yield Tensor(f"{ours}.feed_forward.w_1.weight", f"{theirs}.fc1.weight", (1,), (d_ff, d_model))
-        yield Tensor(f"{ours}.feed_forward.w_1.bias", f"{theirs}.fc1.bias", (), (d_ff,))
-        yield Tensor(f"{ours}.feed_forward.w_2.weight", f"{theirs}.fc2.weight", (0,), (d_model, d_ff))
-        yield Tensor(f"{ours}.feed_forward.w_2.bias", f"{theirs}.fc2.bias", (0,), (d_model,))
+        yield TensorMapping(f"{ours}.feed_forward.w_1.weight", f"{theirs}.fc1.weight", (1,), (d_ff, d_model))
+        yield TensorMapping(f"{ours}.feed_forward.w_1.bias", f"{theirs}.fc1.bias", (), (d_ff,))
+        yield TensorMapping(f"{ours}.feed_forward.w_2.weight", f"{theirs}.fc2.weight", (0,), (d_model, d_ff))
+        yield TensorMapping(f"{ours}.feed_forward.w_2.bias", f"{theirs}.fc2.bias", (0,), (d_model,))
         yield from norm(f"{ours}.around_feed_forward.norm", f"{theirs}.final_layer_norm")
 
-    yield Tensor("source_embedding.tokens.weight", "model.shared.weight", (1,), (config.vocab_size, d_model))
+    yield TensorMapping("source_embedding.tokens.weight", "model.shared.weight", (1,), (config.vocab_size, d_model))
     for index in range(config.encoder_layers):
         yield from layer(f"encoder.{index}", f"model.encoder.layers.{index}", across=False)
     for index in range(config.decoder_layers):
@@ -136,7 +136,7 @@ def write_marian(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> st
     return loaded_by
 
 
-def _reordered(array: Array, tensor: Tensor, order: NDArray[np.int64]) -> Array:
+def _reordered(array: Array, tensor: TensorMapping, order: NDArray[np.int64]) -> Array:
     for axis in tensor.axes:
         array = array.take(order, axis=axis)
     return np.ascontiguousarray(array)
@@ -181,13 +181,13 @@ def _generation(config: RunConfig, tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedModel:
     config: RunConfig
     weights: dict[str, Array]
     tokenizer: Tokenizer
 
 
-def read_marian(directory: Path) -> Imported:
+def read_marian(directory: Path) -> ImportedModel:
     """A directory of Hugging Face's Marian (or Pegasus) as a run's parts; what our model is not is refused."""
     values = read_json(directory / "config.json")
     config = _our_config(values, directory)
@@ -213,7 +213,7 @@ def read_marian(directory: Path) -> Imported:
     said = values | (read_json(generation) if generation.is_file() else {})
     beam, alpha = said.get("num_beams") or 4, said.get("length_penalty")
     search = SearchConfig(beam=int(beam), alpha=0.6 if alpha is None else float(alpha))
-    return Imported(RunConfig(model=config, search=search), weights, tokenizer)
+    return ImportedModel(RunConfig(model=config, search=search), weights, tokenizer)
 
 
 def _our_config(values: Mapping[str, Any], directory: Path) -> ModelConfig:

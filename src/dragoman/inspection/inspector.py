@@ -59,7 +59,7 @@ class Inspection:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class InterventionOutcome:
     """What changes do: to the translation that was shown, and to what the model would say now."""
 
     before: Inspection
@@ -120,15 +120,15 @@ class Inspector:
         changes: Sequence[Change | str],
         translation: str | Sequence[str] | None = None,
         retranslate: bool = True,
-    ) -> Outcome:
+    ) -> InterventionOutcome:
         """Changes that are given together work together."""
         source, target = self._ids(text, translation)
         wanted = _parsed(changes)
         before, after = self._inspect(source, target, ()), self._inspect(source, target, wanted)
         if not retranslate:
-            return Outcome(before, after, None, None, None)
+            return InterventionOutcome(before, after, None, None, None)
         said = self._search(source, wanted)
-        return Outcome(
+        return InterventionOutcome(
             before, after, self.explainer.text_of(said.ids), self.explainer.pieces(said.ids), said.log_probability
         )
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from dragoman.data.words import Word
-from dragoman.inspection.inspector import Inspection, Inspector, Outcome
+from dragoman.inspection.inspector import Inspection, Inspector, InterventionOutcome
 
 
 def describe(inspector: Inspector, seen: Inspection) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def describe_heads(seen: Inspection) -> list[dict[str, Any]]:
     ]
 
 
-def describe_outcome(outcome: Outcome) -> dict[str, Any]:
+def describe_outcome(outcome: InterventionOutcome) -> dict[str, Any]:
     return {
         "changes": [str(change) for change in outcome.after.changes],
         "before": list(outcome.before.log_probabilities),

@@ -1,7 +1,7 @@
 """What a parser looked at: the tree of a sentence, the steps that wrote each of its brackets, the attention of each.
 
 parser = Parser.load("runs/parser")
-seen = look(parser, "the old man sat down".split())
+seen = trace_parse(parser, "the old man sat down".split())
 noun = seen.tree.children[0].children[0]           # a node of the tree, below its root
 seen.attended(noun.opened)                         # what its opening bracket looked at, a weight a word
 seen.attended(noun.closed, layer=0, head=3)        # its closing one, by one head
@@ -35,7 +35,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class SeenParse:
+class ParseTrace:
     """One teacher-forced pass over what the parser wrote. Step t is the one that wrote symbols[t]; the last wrote the
     end symbol. It looks at the words and, after them, at the end of the sentence: together they have the weight one.
     The mark that comes after a tag has no step of its own; its log-probability is counted with the symbol after it.
@@ -57,7 +57,7 @@ class SeenParse:
         return tuple((row.mean(dim=0) if head is None else row[head]).tolist())
 
 
-def look(parser: Parser, words: Sequence[str], constrained: bool = True) -> SeenParse:
+def trace_parse(parser: Parser, words: Sequence[str], constrained: bool = True) -> ParseTrace:
     """The parse that `parser` makes of the sentence, and what each step of it looked at."""
     if len(parser.engine.models) != 1:
         raise UsageError(f"an ensemble of {len(parser.engine.models)} parsers; only a single run can be looked into")
@@ -75,7 +75,7 @@ def look(parser: Parser, words: Sequence[str], constrained: bool = True) -> Seen
     traced = trace(model, [*source, tokenizer.eos_id], [tokenizer.bos_id, *parse.ids, tokenizer.eos_id])
     owners = torch.tensor([*_owners(parser, parse.words, len(source)), len(parse.words)])
     steps = [*parse.steps, len(parse.ids)]  # the end symbol's too
-    return SeenParse(
+    return ParseTrace(
         parse,
         None if parse.tree is None else _node(parse),
         fault(parse.symbols, parse.words),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dragoman.parsing.linearise import Kind, Shape
+from dragoman.parsing.linearise import Shape, SymbolKind
 
 if TYPE_CHECKING:  # the vocabulary, which needs this, is looked at where torch is not loaded
     from dragoman.decoding.beam_search import Constrain
@@ -21,17 +21,17 @@ _PERHAPS_PUNCTUATION = re.compile(r"[-–'‘’*•+]+|\[[.…]+\]")
 
 
 @dataclass(frozen=True)
-class Symbols:
+class TreeSymbols:
     """The symbols of trees among a vocabulary's ids."""
 
-    meaning: Mapping[int, tuple[Kind, str]]
+    meaning: Mapping[int, tuple[SymbolKind, str]]
     opens: tuple[int, ...]
     words: tuple[int, ...]
     closes: Mapping[str, int]  # by label
     places: tuple[int, ...]  # the marks, in their order
 
     @classmethod
-    def of(cls, meaning: Mapping[int, tuple[Kind, str]], places: Sequence[int]) -> "Symbols":
+    def of(cls, meaning: Mapping[int, tuple[SymbolKind, str]], places: Sequence[int]) -> "TreeSymbols":
         closes = {label: i for i, (kind, label) in meaning.items() if kind == "close"}
         return cls(
             meaning,
@@ -54,7 +54,7 @@ class Symbols:
 
 
 def well_formed(
-    symbols: Symbols, eos_id: int, sentences: Sequence[Sequence[str]], max_lengths: Sequence[int]
+    symbols: TreeSymbols, eos_id: int, sentences: Sequence[Sequence[str]], max_lengths: Sequence[int]
 ) -> "Constrain":
     """For the search: output i is a tree over the words of sentences[i], of at most max_lengths[i] tokens."""
     tags = [[symbols.tags_for(word) for word in words] for words in sentences]

@@ -23,7 +23,7 @@ def draw_text(tree: Tree) -> str:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedNode:
     """A label, a tag or a word in the picture: its middle, and its row from the top."""
 
     text: str
@@ -39,26 +39,26 @@ _ROW = 44.0
 _MARGIN = 20.0
 
 
-def place(tree: Tree) -> list[Placed]:
+def place(tree: Tree) -> list[PlacedNode]:
     """Words side by side in the last row; a bracket above the middle of its first and its last child."""
     deepest = _depth(tree)
-    placed: dict[int, Placed] = {}
+    placed: dict[int, PlacedNode] = {}
     right_edge = _MARGIN
 
     def visit(node: Tree | Leaf, row: int, parent: int | None) -> float:
         nonlocal right_edge
         own = len(placed)
-        placed[own] = Placed("", "", 0.0, row, parent)  # its number is taken before its children's
+        placed[own] = PlacedNode("", "", 0.0, row, parent)  # its number is taken before its children's
         if isinstance(node, Leaf):
             width = max(len(node.word), len(node.tag)) * _LETTER
             x = right_edge + width / 2
             right_edge += width + _GAP
-            placed[own] = Placed(node.tag, "tag", x, deepest, parent)
-            placed[len(placed)] = Placed(node.word, "word", x, deepest + 1, own)
+            placed[own] = PlacedNode(node.tag, "tag", x, deepest, parent)
+            placed[len(placed)] = PlacedNode(node.word, "word", x, deepest + 1, own)
         else:
             middles = [visit(child, row + 1, own) for child in node.children]
             x = (middles[0] + middles[-1]) / 2
-            placed[own] = Placed(node.label, "label", x, row, parent)
+            placed[own] = PlacedNode(node.label, "label", x, row, parent)
         return x
 
     visit(tree, 0, None)

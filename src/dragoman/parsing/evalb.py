@@ -42,7 +42,7 @@ class Bracket(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class BracketedLine:
     """A line as EVALB reads it."""
 
     words: tuple[str, ...]  # without the deleted ones
@@ -54,7 +54,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class SentenceScore:
     """One row of EVALB's table."""
 
     status: Status
@@ -76,7 +76,7 @@ class Sentence:
         )
 
 
-def read_line(text: str) -> Line:
+def read_line(text: str) -> BracketedLine:
     """To the letter of EVALB's own reader, which takes `(X )` for an empty word and `(X)` for an empty bracket."""
     words: list[str] = []
     tags: list[str] = []
@@ -92,7 +92,7 @@ def read_line(text: str) -> Line:
         position = found.end()
         label, word, closes, other = found.groups()
         if other is not None:
-            return Line((), (), (), length, False, readable=False)
+            return BracketedLine((), (), (), length, False, readable=False)
         if closes is not None:
             if open_brackets:
                 ends[open_brackets.pop()] = len(words)
@@ -116,19 +116,19 @@ def read_line(text: str) -> Line:
         if start != end and bare not in DELETED
     )
     balanced = not open_brackets and not too_many_closed
-    return Line(tuple(words), tuple(tags), tuple(brackets), length, balanced, readable)
+    return BracketedLine(tuple(words), tuple(tags), tuple(brackets), length, balanced, readable)
 
 
-def score_line(gold_text: str, test_text: str) -> Sentence:
+def score_line(gold_text: str, test_text: str) -> SentenceScore:
     gold, test = read_line(gold_text), read_line(test_text)
     counted = len(gold.brackets)
     if not gold.readable or not test.readable:
-        return Sentence(Status.ERROR, gold.length, gold_brackets=counted)
+        return SentenceScore(Status.ERROR, gold.length, gold_brackets=counted)
     if not test.words:
-        return Sentence(Status.SKIPPED, gold.length, gold_brackets=counted)
+        return SentenceScore(Status.SKIPPED, gold.length, gold_brackets=counted)
     if gold.words != test.words:
-        return Sentence(Status.ERROR, gold.length, gold_brackets=counted)
-    return Sentence(
+        return SentenceScore(Status.ERROR, gold.length, gold_brackets=counted)
+    return SentenceScore(
         status=Status.OK if gold.balanced and test.balanced else Status.ERROR,
         length=gold.length,
         matched=sum((Counter(gold.brackets) & Counter(test.brackets)).values()),
@@ -146,7 +146,7 @@ def _cross(one: Bracket, other: Bracket) -> bool:
 
 
 @dataclass(frozen=True)
-class Summary:
+class EvalbSummary:
     """EVALB's figures over many sentences, in per cent where it says so. Where it divides 0 by 0 this has 0."""
 
     sentences: int
@@ -166,7 +166,7 @@ class Summary:
     f1_of_all: float  # not EVALB's: the gold brackets of errors and skipped sentences count as missed
 
     @classmethod
-    def of(cls, sentences: Sequence[Sentence]) -> "Summary":
+    def of(cls, sentences: Sequence[SentenceScore]) -> "EvalbSummary":
         valid = [s for s in sentences if s.status == Status.OK]
         matched, gold, test = (sum(getattr(s, name) for s in valid) for name in ("matched", "gold", "test"))
         recall, precision = _percent(matched, gold), _percent(matched, test)
@@ -213,7 +213,7 @@ def _percent(part: int, whole: int) -> float:
     return 100.0 * part / whole if whole else 0.0
 
 
-def score_lines(gold: Iterable[str], test: Iterable[str]) -> list[Sentence]:
+def score_lines(gold: Iterable[str], test: Iterable[str]) -> list[SentenceScore]:
     """Line by line; both must have the same number of them."""
     gold, test = list(gold), list(test)
     if len(gold) != len(test):
@@ -221,17 +221,17 @@ def score_lines(gold: Iterable[str], test: Iterable[str]) -> list[Sentence]:
     return [score_line(one, other) for one, other in zip(gold, test, strict=True)]
 
 
-def report(sentences: Sequence[Sentence]) -> list[str]:
+def report(sentences: Sequence[SentenceScore]) -> list[str]:
     """What EVALB prints of these, line by line."""
     rule = "=" * 76
-    total = Summary.of(sentences)
+    total = EvalbSummary.of(sentences)
     valid = [s for s in sentences if s.status == Status.OK]
     words, tags = sum(s.words for s in valid), sum(s.tags for s in valid)
     brackets = (
         f"{'':16}{total.recall:6.2f} {total.precision:6.2f} {total.matched:6d} {total.gold:5d} {total.test:5d}  "
         f"{sum(s.crossing for s in valid):5d}"
     )
-    short = Summary.of([s for s in sentences if s.length <= SHORT])
+    short = EvalbSummary.of([s for s in sentences if s.length <= SHORT])
     return [
         "  Sent.                        Matched  Bracket   Cross        Correct Tag",
         " ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy",

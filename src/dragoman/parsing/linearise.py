@@ -10,10 +10,10 @@ from typing import Literal
 
 from dragoman.parsing.trees import TOP, Leaf, Tree
 
-Kind = Literal["open", "close", "word"]
+SymbolKind = Literal["open", "close", "word"]
 
 
-def symbol_of(kind: Kind, label: str) -> str:
+def symbol_of(kind: SymbolKind, label: str) -> str:
     """No symbol can be a word: those have no round brackets."""
     match kind:
         case "open":
@@ -33,11 +33,11 @@ def place_mark(number: int) -> str:
     return f"(){number % PLACES}"
 
 
-def read_symbol(symbol: str) -> tuple[Kind, str] | None:
+def read_symbol(symbol: str) -> tuple[SymbolKind, str] | None:
     """The kind of a symbol and its label; None: no symbol of a tree."""
     if symbol.startswith("("):
         label = symbol[1:].removesuffix(")")
-        kind: Kind = "word" if symbol.endswith(")") else "open"
+        kind: SymbolKind = "word" if symbol.endswith(")") else "open"
         return (kind, label) if label and not set(label) & set("()") else None
     if symbol.startswith(")") and len(symbol) > 1 and not set(symbol[1:]) & set("()"):
         return "close", symbol[1:]
@@ -70,7 +70,7 @@ class Shape:
     open: list[str] = field(default_factory=list)
     empty: bool = True  # the innermost open bracket (or the root) has no child yet
 
-    def fault(self, kind: Kind, label: str) -> str | None:
+    def fault(self, kind: SymbolKind, label: str) -> str | None:
         """Why the symbol cannot stand here in any well-formed tree; None: it can."""
         if kind != "close" or (self.open and not self.empty and self.open[-1] == label):
             return None
@@ -80,7 +80,7 @@ class Shape:
             return f"stands where ({self.open[-1]} is to be closed"
         return "closes an empty bracket"
 
-    def add(self, kind: Kind, label: str) -> None:
+    def add(self, kind: SymbolKind, label: str) -> None:
         match kind:
             case "open":
                 self.open.append(label)

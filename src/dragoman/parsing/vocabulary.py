@@ -12,7 +12,7 @@ from typing import Literal
 
 from dragoman.data.tokenizer import Tokenizer, train_model
 from dragoman.errors import DataError
-from dragoman.parsing.constraint import Symbols
+from dragoman.parsing.constraint import TreeSymbols
 from dragoman.parsing.linearise import PLACES, linearise, place_mark, read_symbol
 from dragoman.parsing.trees import Tree, escape_word
 
@@ -95,10 +95,10 @@ def _pieces(tokenizer: Tokenizer) -> dict[int, str]:
     return {i: tokenizer.piece(i).removeprefix("▁") for i in range(tokenizer.vocab_size)}
 
 
-def _symbols(pieces: Mapping[int, str]) -> Symbols:
+def _symbols(pieces: Mapping[int, str]) -> TreeSymbols:
     ids = {piece: i for i, piece in pieces.items()}
     places = [ids[mark] for mark in map(place_mark, range(PLACES)) if mark in ids]
-    return Symbols.of({i: read for i, piece in pieces.items() if (read := read_symbol(piece))}, places)
+    return TreeSymbols.of({i: read for i, piece in pieces.items() if (read := read_symbol(piece))}, places)
 
 
 def learn_vocabulary(trees: Sequence[Tree], units: Units, size: int, least_count: int = 2) -> Tokenizer:

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from dragoman.inspection.uint16_codec import unpack
-from dragoman.parsing.bracket_attention import Node, look
+from dragoman.parsing.bracket_attention import Node, trace_parse
 from dragoman.parsing.parser import Parser
 from dragoman.serve.app import _in_words
 from dragoman.serve.pairs import Pair, is_parser
@@ -28,7 +28,7 @@ def nested(node: Node) -> dict[str, Any]:
 
 def test_a_tree_and_its_attention(served_parser: Running, tiny_parser: Path, cli: Callable[..., Any]) -> None:
     answer = served_parser.post("/api/v1/parse", {"text": SENTENCE}).json
-    seen = look(Parser.load(tiny_parser), WORDS)
+    seen = trace_parse(Parser.load(tiny_parser), WORDS)
     assert seen.tree is not None
     assert (answer["words"], answer["symbols"]) == (WORDS, list(seen.parse.symbols))
     assert (answer["tree"], answer["fault"], answer["constrained"]) == (nested(seen.tree), None, True)
@@ -46,7 +46,7 @@ def test_a_tree_and_its_attention(served_parser: Running, tiny_parser: Path, cli
 
 def test_without_the_constraint(served_parser: Running, tiny_parser: Path) -> None:
     answer = served_parser.post("/api/v1/parse", {"text": SENTENCE, "constrained": False}).json
-    seen = look(Parser.load(tiny_parser), WORDS, constrained=False)
+    seen = trace_parse(Parser.load(tiny_parser), WORDS, constrained=False)
     assert answer["symbols"] == list(seen.parse.symbols)
     assert (answer["tree"] is None, answer["fault"]) == (seen.tree is None, seen.fault)
 

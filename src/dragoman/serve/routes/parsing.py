@@ -14,7 +14,7 @@ from dragoman.serve.security import Keys
 from dragoman.serve.service import Service, check_text
 
 if TYPE_CHECKING:
-    from dragoman.parsing.bracket_attention import Node, SeenParse
+    from dragoman.parsing.bracket_attention import Node, ParseTrace
     from dragoman.parsing.parser import Parser
 
 KEPT = 4  # parses, for whoever asks for one layer after the other
@@ -59,15 +59,15 @@ class ParseAnswer(ApiModel):
 
 def make_router(service: Service, keys: Keys) -> APIRouter:
     router = APIRouter(prefix="/api/v1", tags=["Parsing"], responses=ERRORS, dependencies=[Depends(key_check(keys))])
-    kept: OrderedDict[tuple[str, bool], SeenParse] = OrderedDict()  # touched in one thread only
+    kept: OrderedDict[tuple[str, bool], ParseTrace] = OrderedDict()  # touched in one thread only
 
-    def seen_by(parser: "Parser", question: ParseQuestion) -> "SeenParse":
-        from dragoman.parsing.bracket_attention import look
+    def seen_by(parser: "Parser", question: ParseQuestion) -> "ParseTrace":
+        from dragoman.parsing.bracket_attention import trace_parse
         from dragoman.parsing.words import split_words
 
         key = (question.text, question.constrained)
         if key not in kept:
-            kept[key] = look(parser, split_words(question.text), question.constrained)
+            kept[key] = trace_parse(parser, split_words(question.text), question.constrained)
         kept.move_to_end(key)
         while len(kept) > KEPT:
             kept.popitem(last=False)
@@ -92,7 +92,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     return router
 
 
-def _answer(seen: "SeenParse", question: ParseQuestion) -> ParseAnswer:
+def _answer(seen: "ParseTrace", question: ParseQuestion) -> ParseAnswer:
     from dragoman.inspection.uint16_codec import pack
 
     layers = len(seen.weights)
