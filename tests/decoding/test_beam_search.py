@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from dragoman.decoding.beam_search import BeamStep, Constrain, all_of, beam_search, forced_prefix, greedy_search, sample
+from dragoman.decoding.beam_search import beam_search, greedy_search, sample
+from dragoman.decoding.constraints import Constrain, all_of, forced_prefix
 from dragoman.decoding.hypothesis import Hypothesis, LengthPenalty, paper_length_penalty
+from dragoman.decoding.search_record import BeamStep
 from dragoman.decoding.topk import CHUNK
 from dragoman.errors import DragomanError, UsageError
 

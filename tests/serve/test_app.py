@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from dragoman.serve.service import Kind, Service
-from dragoman.translation.translator import Translation
+from dragoman.translation.result import Translation
 from support.serving import Running, running, service_of
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.decoding.beam_search import no_repeats
+from dragoman.decoding.constraints import no_repeats
 from dragoman.translation.defects import TokenizedText, copies, crowded, defects_of, loops
 from dragoman.translation.translator import Translator
 

@@ -14,7 +14,8 @@ import pytest
 from dragoman.errors import DataError, DragomanError, UsageError
 from dragoman.translation import file as resumable
 from dragoman.translation.file import identity_of, translate_file
-from dragoman.translation.translator import Translation, Translator
+from dragoman.translation.result import Translation
+from dragoman.translation.translator import Translator
 from support.lexicon import LEXICON, lexicon_pairs
 
 

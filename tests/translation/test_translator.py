@@ -23,7 +23,9 @@ from dragoman.decoding.engines import EngineName
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.errors import ConfigError, DataError, UsageError
-from dragoman.translation.translator import Candidate, Translation, Translator
+from dragoman.translation.result import Candidate, Translation
+from dragoman.translation.sentence_decoder import SentenceDecoder
+from dragoman.translation.translator import Translator
 
 LINES = [
     "the dog sees the old house",
@@ -450,14 +452,14 @@ def test_the_command_shows_how_far_a_long_line_is(
     tiny_run: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LongWork, "FIRST_ELSEWHERE", 0.01)
-    found = Translator._find
+    decode = SentenceDecoder.decode
 
-    def slow(self: Translator, *given: Any) -> Any:
-        done = found(self, *given)
+    def slow(self: SentenceDecoder, *given: Any) -> Any:
+        done = decode(self, *given)
         time.sleep(0.2)
         return done
 
-    monkeypatch.setattr(Translator, "_find", slow)
+    monkeypatch.setattr(SentenceDecoder, "decode", slow)
     ran = cli("translate", tiny_run, stdin="The dog sees the cat. " * 20 + "\n")
     assert ran.code == 0
     assert re.search(r"translating: \d+ of \d+ sentences", ran.stderr)

@@ -15,9 +15,8 @@ need. Sums of log-probabilities are float64 whatever the model computes in.
 
 import math
 from bisect import insort
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
-from typing import Literal, Protocol, Self, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,9 @@ from torch import Tensor
 
 from dragoman.config import Stop
 from dragoman.decoding.constrained_beam import Choice, Requirement, Row, share_out
+from dragoman.decoding.constraints import Constrain
 from dragoman.decoding.hypothesis import Hypothesis, LengthPenalty
+from dragoman.decoding.search_record import BeamStep, Candidate, Fate, Recorder
 from dragoman.decoding.topk import CHUNK, Candidates, Floats, Ints, best_first, best_of_chunks, merge
 from dragoman.errors import DragomanError, UsageError
 
@@ -43,38 +44,6 @@ class State(Protocol):
 
 StateT = TypeVar("StateT", bound=State)
 Step = Callable[[Tensor, StateT], tuple[Tensor, StateT]]
-# (the sentence's index in this call's max_lengths, its prefix without the start symbol) -> ids allowed next; None: any
-Constrain = Callable[[int, Sequence[int]], Sequence[int] | None]
-Fate = Literal["kept", "finished", "pruned"]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One way to continue one row. Scores are normalised as if the candidate were the whole hypothesis."""
-
-    parent: int  # the row it continues, at the previous position
-    token: int
-    token_log_probability: float
-    log_probability: float
-    score: float
-    fate: Fate
-    beam: int | None  # the row it becomes, if kept
-
-
-@dataclass(frozen=True)
-class BeamStep:
-    """What the search of one sentence weighed at one position: a level of its tree. A beam search's candidates come
-    best first; those of sampling are what was drawn, in the order of the draws.
-
-    The rows kept at a sentence's last step are simply not continued: nothing better could come from them.
-    """
-
-    sentence: int
-    position: int  # tokens before the candidates, 0 at the first step
-    candidates: tuple[Candidate, ...]
-
-
-Recorder = Callable[[BeamStep], None]
 
 
 def beam_search(
@@ -236,43 +205,6 @@ def sample(
         searched = np.flatnonzero((living > -math.inf).any(axis=1)).tolist()
         state = rows.go_on(state, searched, found, living)
     return rows.hypotheses(num_samples, lambda _: 1.0)
-
-
-def forced_prefix(prefixes: Sequence[Sequence[int]]) -> Constrain:
-    """Each sentence's output begins with its prefix, then is free. A prefix over the maximum length gives no output."""
-
-    def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int] | None:
-        forced = prefixes[sentence]
-        return forced[len(prefix) : len(prefix) + 1] if len(prefix) < len(forced) else None
-
-    return constrain
-
-
-def no_repeats(size: int, vocab_size: int, eos_id: int, others: Sequence[Set[tuple[int, ...]]] = ()) -> Constrain:
-    """No `size` tokens come twice in an output, nor any of those that `others` has for its sentence."""
-
-    def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int] | None:
-        tail = tuple(prefix[len(prefix) - size + 1 :])
-        if len(tail) < size - 1:
-            return None
-        starts = range(len(prefix) - size + 1)
-        banned = {prefix[i + size - 1] for i in starts if tuple(prefix[i : i + size - 1]) == tail}
-        if others:
-            banned |= {ngram[-1] for ngram in others[sentence] if ngram[:-1] == tail}
-        banned.discard(eos_id)
-        return [token for token in range(vocab_size) if token not in banned] if banned else None
-
-    return constrain
-
-
-def all_of(*constraints: Constrain) -> Constrain:
-    """Allows what every one of the constraints allows."""
-
-    def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int] | None:
-        sets = [set(allowed) for c in constraints if (allowed := c(sentence, prefix)) is not None]
-        return sorted(set.intersection(*sets)) if sets else None
-
-    return constrain
 
 
 # A hypothesis as a chain from its last token to its first: (what came before, token, log-probability of the token).

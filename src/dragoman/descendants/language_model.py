@@ -8,13 +8,14 @@ from typing import Self
 
 from dragoman.config import SearchConfig
 from dragoman.data.tokenizer import Tokenizer, load_tokenizer
-from dragoman.decoding.beam_search import BeamStep, forced_prefix
+from dragoman.decoding.constraints import forced_prefix
 from dragoman.decoding.engines import batches_of_like_length
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.decoding.search_record import BeamStep
 from dragoman.errors import DataError, UsageError
 from dragoman.model.checkpoint import load_model
 from dragoman.run_directory import RunDirectory, require_task
-from dragoman.translation.translator import with_changes
+from dragoman.translation.search_settings import with_changes
 
 _TO_COME = "\ufffd"  # a character whose last bytes are not there yet
 

@@ -17,13 +17,15 @@ from dragoman.config import SearchConfig
 from dragoman.data.dataset import validation_pairs
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.data.words import Word, words_of
-from dragoman.decoding.beam_search import BeamStep, Fate, forced_prefix
+from dragoman.decoding.constraints import forced_prefix
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.decoding.search_record import BeamStep, Fate
 from dragoman.errors import UsageError
 from dragoman.inspection.attention_trace import trace
 from dragoman.model.transformer import Probe, Site, Transformer
-from dragoman.translation.translator import Translator, with_changes
+from dragoman.translation.search_settings import with_changes
+from dragoman.translation.translator import Translator
 
 # A target word is linked to the source word it looks at most, and to others that get at least this share of that.
 LINK_SHARE = 0.5

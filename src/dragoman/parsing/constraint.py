@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dragoman.parsing.linearise import Shape, SymbolKind
 
 if TYPE_CHECKING:  # the vocabulary, which needs this, is looked at where torch is not loaded
-    from dragoman.decoding.beam_search import Constrain
+    from dragoman.decoding.constraints import Constrain
 
 _PUNCTUATION_TAGS = {",", ":", "``", "''", "."}
 _ALWAYS_PUNCTUATION = re.compile(r"[,.;:?!…\"“”]+|``|''|--+|—")

@@ -17,7 +17,7 @@ from dragoman.parsing.linearise import rebuild
 from dragoman.parsing.trees import Tree, escape_word
 from dragoman.parsing.vocabulary import Vocabulary
 from dragoman.run_directory import RunDirectory
-from dragoman.translation.translator import with_changes
+from dragoman.translation.search_settings import with_changes
 
 WINDOW = 500  # sentences sorted by length together
 

@@ -1,11 +1,27 @@
-"""A line's translation, put together from those of its sentences. No torch."""
+"""A line cut into the sentences that are translated one by one, and put together from their translations."""
 
-from collections.abc import Sequence
-from typing import get_args
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, get_args
 
-from dragoman.data.segmentation import Segment, join
+from dragoman.data.segmentation import Segment, cut_to_fit, join, segments
 from dragoman.translation.confidence import WordConfidence
 from dragoman.translation.result import Candidate, How, Translation
+
+
+class CutLine(NamedTuple):
+    """A line's segments, and whether some sentence was too long and had to be cut."""
+
+    segments: list[Segment]
+    too_long: bool
+
+
+def cut_line(line: str, fits: Callable[[str], bool], language: str | None, whole: bool) -> CutLine:
+    """Cuts a line into sentences, and those that do not fit into parts. whole: the line is one sentence."""
+    if whole:
+        parts = [Segment(*span, line[slice(*span)]) for span in cut_to_fit(line, 0, len(line), fits) if line]
+        return CutLine(parts, len(parts) > 1)
+    parts = segments(line, fits, language)
+    return CutLine(parts, len(parts) > len(segments(line, lambda _: True, language)))
 
 
 def translation_of_line(line: str, parts: Sequence[Segment], found: Sequence[Translation]) -> Translation:

@@ -11,11 +11,12 @@ from torch import nn
 
 from dragoman.config import ModelConfig, SearchConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.beam_search import BeamStep, forced_prefix
+from dragoman.decoding.constraints import forced_prefix
 from dragoman.decoding.engines import Engine
 from dragoman.decoding.engines import torch_engine as reference_module
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.decoding.search_record import BeamStep
 from dragoman.errors import ConfigError
 from dragoman.model.transformer import Intervention, Override, Probe, Site, Transformer
 

@@ -13,10 +13,12 @@ from torch import Tensor
 from dragoman.config import SearchConfig
 from dragoman.data.batching import pad
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.beam_search import Constrain, Recorder, all_of, beam_search, greedy_search, no_repeats, sample
+from dragoman.decoding.beam_search import beam_search, greedy_search, sample
 from dragoman.decoding.constrained_beam import Requirement
+from dragoman.decoding.constraints import Constrain, all_of, no_repeats
 from dragoman.decoding.engines import batches_of_like_length
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.decoding.search_record import Recorder
 from dragoman.errors import ConfigError, UsageError
 from dragoman.model.incremental import DecodingState
 from dragoman.model.transformer import Probe, Transformer
