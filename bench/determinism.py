@@ -2,7 +2,7 @@
 
     .venv-bench/bin/python bench/determinism.py
 
-Our bits hold without them (docs/reliability.md); this says what they would take where they do not.
+Our bits hold without them (docs/guides/reliability.md); this says what they would take where they do not.
 """
 
 import argparse

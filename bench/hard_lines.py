@@ -1,4 +1,4 @@
-"""The hundred hard lines of docs/trust.md in every way to translate: the same answers, nothing lost without a word.
+"""The hundred hard lines of docs/guides/trust.md in every way to translate: the same answers, no silent loss.
 
 python bench/hard_lines.py runs/demo
 

@@ -219,7 +219,7 @@ def test_markdown_that_would_become_something_else_is_escaped_or_left() -> None:
 
 
 def test_the_projects_own_documents_come_back_with_their_structure(repository: Path) -> None:
-    for path in [repository / "README.md", *sorted((repository / "docs").glob("*.md"))]:
+    for path in [repository / "README.md", *sorted((repository / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         content, report = through(text, "markdown")
         assert tree(content.decode()) == tree(text), path.name

@@ -204,7 +204,7 @@ def test_what_marian_cannot_be_is_refused(tiny_run: Path, tmp_path: Path, cli: C
 
 
 def onnx_greedy(directory: Path, sentences: Sequence[str]) -> list[list[int]]:
-    """A greedy search of all sentences together, as docs/export.md shows it."""
+    """A greedy search of all sentences together, as docs/guides/export.md shows it."""
     import onnxruntime
     import sentencepiece
 

@@ -1,4 +1,4 @@
-"""The hundred hard lines of docs/trust.md in every way to translate: the same answers, nothing lost without a word."""
+"""The hundred hard lines of docs/guides/trust.md in every way to translate: the same answers, no silent loss."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A run survives what happens to it: docs/reliability.md has the promise that each test here holds."""
+"""A run survives what happens to it: docs/guides/reliability.md has the promise that each test here holds."""
 
 import json
 import math

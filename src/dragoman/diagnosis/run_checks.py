@@ -163,7 +163,7 @@ def too_little_text(pairs: int, events: Sequence[Event], config: RunConfig) -> C
     return Cause(
         "too little text",
         f"{pairs:,} pairs to learn from",
-        f"validation BLEU was never above {best:.1f}; docs/your-data.md has what so much text comes to",
+        f"validation BLEU was never above {best:.1f}; docs/guides/your-data.md has what so much text comes to",
         "most of the score: some ten thousand pairs are where a translator of everyday sentences begins",
         f"{train_command(config)} --out runs/more   # and more pairs; or text of the target language alone: "
         "dragoman backtranslate",

@@ -1,6 +1,6 @@
 """Model, batch, warm-up and schedule for so many pairs and so much time. Imports no torch.
 
-Where each figure comes from, and what is still a guess, is in docs/your-data.md.
+Where each figure comes from, and what is still a guess, is in docs/guides/your-data.md.
 """
 
 from collections.abc import Mapping, Sequence

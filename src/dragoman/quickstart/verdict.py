@@ -1,6 +1,6 @@
 """What a trained model is good for: usable, usable for something, or not usable, and why. Pure functions.
 
-Where each limit comes from is in docs/your-data.md.
+Where each limit comes from is in docs/guides/your-data.md.
 """
 
 from collections.abc import Sequence
