@@ -28,7 +28,7 @@ from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
 from support.serving import running
 
-PAGE = Path(__file__).parents[1] / "docs" / "trust.md"
+PAGE = Path(__file__).parents[1] / "docs" / "guides" / "trust.md"
 WAYS = ("translate", "serve", "Python", "translate-file")
 # What a reader would look for in the translation, found without the code that sees to it.
 _TELLING = re.compile(
