@@ -23,7 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from dragoman import Run
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
 from support.serving import running
@@ -124,7 +124,7 @@ def _lines(texts: Sequence[str]) -> str:
 
 
 def _served(run: Path, language: str, texts: Sequence[str]) -> list[str]:
-    with running(Service([Pair(language, "eo", run)], Settings(port=0, rate_limit=0))) as server:
+    with running(Service([ServedPair(language, "eo", run)], Settings(port=0, rate_limit=0))) as server:
         asked = [{"text": text, "source": language, "target": "eo"} for text in texts]
         return [server.post("/api/v1/translate", one).json["text"] for one in asked]
 

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from dragoman.inspection.explain import Explainer, Explanation
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
 from dragoman.translation.translator import Translator
@@ -240,7 +240,7 @@ def test_copies(visit: Visit, translator: Translator) -> None:
 
 
 def test_languages_and_swap(browser: Browser, served_run: Path, translator: Translator) -> None:
-    pairs = [Pair("en", "eo", served_run), Pair("eo", "en", served_run), Pair("en", "fr", served_run)]
+    pairs = [ServedPair("en", "eo", served_run), ServedPair("eo", "en", served_run), ServedPair("en", "fr", served_run)]
     with running(Service(pairs, Settings(port=0, rate_limit=0))) as server:
         for visit in open_page(browser, server):
             visit.type("the dog")

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from dragoman.parsing.bracket_attention import Node, ParseTrace, trace_parse
 from dragoman.parsing.parser import Parser
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
 from support.browsing import AXE, Visit, copied, open_page
@@ -205,7 +205,7 @@ def test_axe_finds_nothing(browser: Browser, served_parser: Running, scheme: str
 
 
 def test_beside_a_translator_both_views_are_there(browser: Browser, served_run: Path, tiny_parser: Path) -> None:
-    service = Service([Pair("en", "eo", served_run)], Settings(port=0, rate_limit=0), parsers=[tiny_parser])
+    service = Service([ServedPair("en", "eo", served_run)], Settings(port=0, rate_limit=0), parsers=[tiny_parser])
     with running(service) as server:
         for visit in open_page(browser, server):
             page = visit.page

@@ -17,7 +17,7 @@ from dragoman.inspection.inspector import Inspector
 from dragoman.lab.result import ExperimentResult, Figure, Finding
 from dragoman.model.transformer import Site
 from dragoman.run_directory import RunDirectory
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
 from dragoman.training.log_reader import read_history
@@ -40,7 +40,7 @@ EXPERIMENT = ExperimentResult(
 
 
 def service_of(*runs: Path, **more: Any) -> Service:
-    return Service([Pair("en", "eo", run) for run in runs], Settings(port=0, rate_limit=0), **more)
+    return Service([ServedPair("en", "eo", run) for run in runs], Settings(port=0, rate_limit=0), **more)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.serve.service import Kind, Service
+from dragoman.serve.service import BatchKey, Service
 from dragoman.translation.result import Translation
 from support.serving import Running, running, service_of
 
@@ -33,7 +33,7 @@ class Gate:
         self.open = threading.Event()
         service.batcher._translate = self  # type: ignore[method-assign, assignment]
 
-    def __call__(self, kind: Kind, texts: Sequence[str]) -> Sequence[Translation]:
+    def __call__(self, kind: BatchKey, texts: Sequence[str]) -> Sequence[Translation]:
         self.open.wait()
         self.translated += texts
         return self._translate(kind, texts)

@@ -13,12 +13,12 @@ from dragoman.data.language_codes import languages_of
 from dragoman.data.language_id import LanguageDetector
 from dragoman.errors import DataError, UsageError
 from dragoman.run_directory import RunDirectory
-from dragoman.serve.pairs import Pair, pair_of, pairs_to_serve
+from dragoman.serve.pairs import ServedPair, pair_of, pairs_to_serve
 from dragoman.serve.settings import RANGES, Settings, read_keys
 
 
 def test_a_named_pair() -> None:
-    assert pair_of("en-DE=runs/my") == Pair("en", "de", Path("runs/my"))
+    assert pair_of("en-DE=runs/my") == ServedPair("en", "de", Path("runs/my"))
     for wrong in ("en-de", "runs/my", "en=runs/my", "en-de=", "e-de=x", "auto-de=x"):
         with pytest.raises(UsageError):
             pair_of(wrong)
@@ -50,7 +50,7 @@ def test_a_run_may_say_its_languages_itself(tiny_run: Path, tmp_path: Path) -> N
     with pytest.raises(UsageError, match=f"does not say its languages; name them: dragoman serve --pair en-de={run}"):
         pairs_to_serve([run], [], None, None)
     (run / "languages.json").write_text('{"source": "en", "target": "eo"}')
-    assert pairs_to_serve([run], [], None, None) == [Pair("en", "eo", run)]
+    assert pairs_to_serve([run], [], None, None) == [ServedPair("en", "eo", run)]
     (run / "languages.json").write_text('{"source": "en"}')
     with pytest.raises(DataError, match="'target' is missing"):
         languages_of(RunDirectory(run))

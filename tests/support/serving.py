@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dragoman.serve.app import Server, make_app
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
 
@@ -81,4 +81,4 @@ def service_of(run: Path, **settings: Any) -> Service:
     machine holds up in the middle of a request one of the slow clients that the service gives up."""
     patient = {"header_seconds": 3600.0, "body_seconds": 3600.0}
     given = {"port": 0, "rate_limit": 0, "metrics": True, **patient, **settings}
-    return Service([Pair("en", "eo", run)], Settings(**given))
+    return Service([ServedPair("en", "eo", run)], Settings(**given))

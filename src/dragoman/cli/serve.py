@@ -65,7 +65,7 @@ def serve(
     ]
     if missing:
         raise UsageError(f"serve: {', '.join(missing)} is not installed; pip install 'dragoman[serve]'")
-    from dragoman.serve.pairs import Pair, is_parser, pairs_to_serve, target_for
+    from dragoman.serve.pairs import ServedPair, is_parser, pairs_to_serve, target_for
     from dragoman.serve.results import check_results
     from dragoman.serve.settings import Settings, read_keys
 
@@ -100,7 +100,7 @@ def serve(
     from dragoman.serve.service import Service
     from dragoman.translation.translator import Translator
 
-    def load(served: Pair) -> Translator:
+    def load(served: ServedPair) -> Translator:
         return Translator.load(served.run, engine=engine, compute_type=compute_type, to=target_for(served))
 
     test_set = read_test_set("serve", source, reference or ())

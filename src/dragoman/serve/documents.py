@@ -13,7 +13,7 @@ from dragoman.documents.pipeline import sentences_in, translate_bytes
 from dragoman.documents.report import Report
 from dragoman.documents.settings import FormatSettings
 from dragoman.errors import UsageError
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class ServedInterpreter:
     """Sentences through the batcher, among everyone's; what needs the reference engine beside the explanations."""
 
-    def __init__(self, service: Service, pair: Pair, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, service: Service, pair: ServedPair, loop: asyncio.AbstractEventLoop) -> None:
         self.service, self.pair, self.loop = service, pair, loop
         self.translator = service.translators[pair.name]
         self.left = threading.Event()  # nobody waits any longer
@@ -58,7 +58,7 @@ class ServedInterpreter:
 
 
 async def translate_document(
-    service: Service, pair: Pair, content: bytes, kind: Format, name: str
+    service: Service, pair: ServedPair, content: bytes, kind: Format, name: str
 ) -> tuple[bytes, Report]:
     loop = asyncio.get_running_loop()
     interpreter = ServedInterpreter(service, pair, loop)

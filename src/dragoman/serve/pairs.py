@@ -12,7 +12,7 @@ from dragoman.run_directory import RunDirectory
 
 
 @dataclass(frozen=True)
-class Pair:
+class ServedPair:
     source: str
     target: str
     run: Path
@@ -22,18 +22,18 @@ class Pair:
         return f"{self.source}-{self.target}"
 
 
-def pair_of(text: str) -> Pair:
+def pair_of(text: str) -> ServedPair:
     """`en-de=runs/my`."""
     languages, equals, run = text.partition("=")
     source, dash, target = languages.partition("-")
     if not equals or not dash or not run:
         raise UsageError(f"serve: --pair {text}; write it as en-de=RUN")
-    return Pair(checked_code(source), checked_code(target), Path(run))
+    return ServedPair(checked_code(source), checked_code(target), Path(run))
 
 
-def parsing_pair(run: Path) -> Pair:
+def parsing_pair(run: Path) -> ServedPair:
     """A parser among the runs that are watched: from words to trees."""
-    return Pair("words", "trees", run)
+    return ServedPair("words", "trees", run)
 
 
 def is_parser(run: Path) -> bool:
@@ -41,14 +41,14 @@ def is_parser(run: Path) -> bool:
     return is_of_trees(Tokenizer.load(RunDirectory.open(run).tokenizer_path))
 
 
-def target_for(pair: Pair) -> str | None:
+def target_for(pair: ServedPair) -> str | None:
     """What to ask a run of several languages for; None: it has one."""
     return pair.target if load_tokenizer(RunDirectory.open(pair.run).path).languages else None
 
 
 def pairs_to_serve(
     runs: Sequence[Path], named: Sequence[str], source_language: str | None, target_language: str | None
-) -> list[Pair]:
+) -> list[ServedPair]:
     """From the command line: runs whose languages are known, or said once for all of them, and named pairs. Of several
     for one pair of languages the first translates, and the others are there to compare it with."""
     if (source_language is None) != (target_language is None):
@@ -60,14 +60,14 @@ def pairs_to_serve(
     pairs = [pair_of(text) for text in named]
     for run in runs:
         if source_language is not None and target_language is not None:
-            pairs.append(Pair(checked_code(source_language), checked_code(target_language), run))
+            pairs.append(ServedPair(checked_code(source_language), checked_code(target_language), run))
         else:
             found = languages_of(RunDirectory.open(run))
             if found is None:
                 raise UsageError(
                     f"serve: {run} does not say its languages; name them: dragoman serve --pair en-de={run}"
                 )
-            pairs.append(Pair(*found, run))
+            pairs.append(ServedPair(*found, run))
     for pair in pairs:
         if pairs.count(pair) > 1:
             raise UsageError(f"serve: {pair.run} is given twice for {pair.name}; once is enough")

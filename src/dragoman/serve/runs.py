@@ -11,7 +11,7 @@ from dragoman.errors import UsageError
 from dragoman.evaluation.compare import RunComparison, TestSet, compare_runs, shared_validation_set
 from dragoman.run_directory import RunDirectory, step_of
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.training.log_reader import History, LogFollower, State, Update, kept_steps, read_history, state_of
 from dragoman.translation.translator import Translator
 
@@ -23,16 +23,16 @@ LOADED_AT_ONCE = 2  # checkpoints in memory: one of each of two runs
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedRun:
     """A run under the name that the page knows it by."""
 
     name: str
-    pair: Pair
+    pair: ServedPair
     run: RunDirectory
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """What the log does not say by itself."""
 
     state: State
@@ -43,10 +43,11 @@ class NobodyWaitsError(Exception):
     """The one who asked for a comparison has left."""
 
 
-class Runs:
-    def __init__(self, pairs: Sequence[Pair], test_set: TestSet | None = None) -> None:
+class WatchedRuns:
+    def __init__(self, pairs: Sequence[ServedPair], test_set: TestSet | None = None) -> None:
         self.watched = {
-            name: Watched(name, pair, RunDirectory(pair.run)) for name, pair in zip(_names(pairs), pairs, strict=True)
+            name: WatchedRun(name, pair, RunDirectory(pair.run))
+            for name, pair in zip(_names(pairs), pairs, strict=True)
         }
         self.test_set = test_set
         self._loaded: OrderedDict[tuple[str, int | None, int], Inspector] = OrderedDict()
@@ -57,11 +58,11 @@ class Runs:
         """Those who follow a log are told no more: a service that stops waits for all its answers to end."""
         self._closing = True
 
-    def progress(self, watched: Watched) -> tuple[History, Progress]:
+    def progress(self, watched: WatchedRun) -> tuple[History, RunProgress]:
         history = read_history(watched.run)
         return history, _progress(watched.run, history)
 
-    async def follow(self, watched: Watched) -> AsyncIterator[tuple[Update | None, Progress | None]]:
+    async def follow(self, watched: WatchedRun) -> AsyncIterator[tuple[Update | None, RunProgress | None]]:
         """At every look: what is new in the log, and how far the run is where that changed. Ends with the service."""
         follower, told = LogFollower(watched.run), None
         while not self._closing:
@@ -71,15 +72,15 @@ class Runs:
             told = now
             await asyncio.sleep(LOOK_EVERY)
 
-    def replay(self, watched: Watched, step: int | None, text: str) -> "Inspection":
+    def replay(self, watched: WatchedRun, step: int | None, text: str) -> "Inspection":
         """One sentence through a kept checkpoint; step None: through what the run translates with. Imports torch."""
         return self._inspector(watched, step).inspect(text)
 
     def compare(
         self,
-        first: Watched,
-        second: Watched,
-        translators: Callable[[Watched], Translator],
+        first: WatchedRun,
+        second: WatchedRun,
+        translators: Callable[[WatchedRun], Translator],
         sentences: int,
         told: Callable[[int, int], None],
     ) -> RunComparison:
@@ -100,7 +101,7 @@ class Runs:
         finally:
             self._comparing.release()
 
-    def _inspector(self, watched: Watched, step: int | None) -> "Inspector":
+    def _inspector(self, watched: WatchedRun, step: int | None) -> "Inspector":
         checkpoint = None
         if step is not None:
             checkpoint = next((path for path in watched.run.checkpoints() if step_of(path) == step), None)
@@ -127,11 +128,11 @@ class Runs:
         return self._loaded[key]
 
 
-def _progress(run: RunDirectory, history: History) -> Progress:
-    return Progress(state_of(run, history), tuple(kept_steps(run)))
+def _progress(run: RunDirectory, history: History) -> RunProgress:
+    return RunProgress(state_of(run, history), tuple(kept_steps(run)))
 
 
-def _names(pairs: Sequence[Pair]) -> list[str]:
+def _names(pairs: Sequence[ServedPair]) -> list[str]:
     """The directories' names; numbered where two are the same."""
     names = [pair.run.resolve().name or "run" for pair in pairs]
     seen: Counter[str] = Counter()

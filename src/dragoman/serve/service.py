@@ -19,8 +19,8 @@ from dragoman.run_directory import RunDirectory
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
-from dragoman.serve.pairs import Pair, parsing_pair, target_for
-from dragoman.serve.runs import Runs, Watched
+from dragoman.serve.pairs import ServedPair, parsing_pair, target_for
+from dragoman.serve.runs import WatchedRun, WatchedRuns
 from dragoman.serve.security import RefusedError
 from dragoman.serve.settings import Settings
 from dragoman.translation.result import Candidate, SourceSentence, Translation
@@ -35,7 +35,7 @@ T = TypeVar("T")
 Stamp = tuple[int, int] | None
 
 
-class Wishes(NamedTuple):
+class TranslationOptions(NamedTuple):
     """How a request wants its text translated, where not as everybody."""
 
     beam: int | None = None
@@ -46,12 +46,12 @@ class Wishes(NamedTuple):
     kept: tuple[str, ...] = ()  # what a document says is to be copied
 
 
-class Kind(NamedTuple):
+class BatchKey(NamedTuple):
     """What sentences must share to be translated together."""
 
     pair: str
     n_best: int
-    wishes: Wishes
+    wishes: TranslationOptions
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class TranslatedText:
 class Service:
     def __init__(
         self,
-        pairs: Sequence[Pair],
+        pairs: Sequence[ServedPair],
         settings: Settings,
-        load: Callable[[Pair], Translator] = lambda pair: Translator.load(pair.run, to=target_for(pair)),
+        load: Callable[[ServedPair], Translator] = lambda pair: Translator.load(pair.run, to=target_for(pair)),
         results: Sequence[Path] = (),
         test_set: TestSet | None = None,
         parsers: Sequence[Path] = (),
@@ -88,7 +88,7 @@ class Service:
         model; all of them can be watched and compared."""
         self.settings = settings
         trees = list(map(parsing_pair, parsers))
-        self.runs = Runs([*pairs, *trees], test_set)
+        self.runs = WatchedRuns([*pairs, *trees], test_set)
         self.parsing = next((one for one in self.runs.watched.values() if one.pair in trees), None)
         self.results = results
         self._load = load
@@ -105,7 +105,7 @@ class Service:
         self.metrics = Metrics()
         self.files = FileStore(settings.file_bytes, settings.file_seconds)
         self.memory = None if settings.corrections is None else TranslationMemory(settings.corrections)
-        self._cache: BoundedCache[tuple[Stamp, Kind, str], Translation] = BoundedCache(settings.cache_characters)
+        self._cache: BoundedCache[tuple[Stamp, BatchKey, str], Translation] = BoundedCache(settings.cache_characters)
         self._explainers: dict[str, Explainer] = {}
         self._parser: Parser | None = None
         # torch shares the cores with the translation of everyone else: one explanation at a time.
@@ -116,7 +116,7 @@ class Service:
         self.document_pool = ThreadPoolExecutor(settings.document_limit, thread_name_prefix="document")
         self._explaining = 0
         self._expected = False
-        self.batcher: Batcher[Kind, Translation] = Batcher(
+        self.batcher: Batcher[BatchKey, Translation] = Batcher(
             self._translate,
             workers=settings.workers,
             batch_tokens=settings.batch_tokens,
@@ -147,7 +147,7 @@ class Service:
             if name not in self._renewing and (stamp := _stamp(pair)) not in (None, self._stamps[name]):
                 self._renewing[name] = asyncio.create_task(self._renew(pair, stamp))
 
-    async def _renew(self, pair: Pair, stamp: Stamp) -> None:
+    async def _renew(self, pair: ServedPair, stamp: Stamp) -> None:
         def load() -> Translator:
             translator = self._load(pair)
             _warm(translator)
@@ -168,7 +168,7 @@ class Service:
         finally:
             del self._renewing[pair.name]
 
-    def translator_of(self, watched: Watched) -> Translator:
+    def translator_of(self, watched: WatchedRun) -> Translator:
         """Of a run that is watched, whether it serves or not."""
         if self.pairs.get(watched.pair.name) == watched.pair:
             return self.translators[watched.pair.name]
@@ -191,7 +191,7 @@ class Service:
         if self.memory is not None:
             self.memory.close()
 
-    def pair(self, source: str, target: str) -> Pair | None:
+    def pair(self, source: str, target: str) -> ServedPair | None:
         return self.pairs.get(f"{source}-{target}")
 
     @property
@@ -216,7 +216,7 @@ class Service:
     async def detect(self, texts: Sequence[str]) -> list[Detected]:
         return await self.on_text(lambda: self.detector.detect(texts))
 
-    async def segments(self, pair: Pair, texts: Sequence[str]) -> list[list[Segment]]:
+    async def segments(self, pair: ServedPair, texts: Sequence[str]) -> list[list[Segment]]:
         """The sentences of each text; more than a request may have are refused."""
         fits = self.translators[pair.name].fits
         found = await self.on_text(lambda: [segments(text, fits, pair.source) for text in texts])
@@ -231,9 +231,9 @@ class Service:
             )
 
     async def translate(
-        self, pair: Pair, texts: Sequence[str], n_best: int = 1, wishes: Wishes | None = None
+        self, pair: ServedPair, texts: Sequence[str], n_best: int = 1, wishes: TranslationOptions | None = None
     ) -> list[TranslatedText]:
-        kind = Kind(pair.name, n_best, wishes or Wishes())
+        kind = BatchKey(pair.name, n_best, wishes or TranslationOptions())
         parts = await self.segments(pair, texts)
         done = await self.sentences(kind, [part.text for some in parts for part in some])
         results, position = [], 0
@@ -243,10 +243,10 @@ class Service:
         return results
 
     async def stream(
-        self, pair: Pair, parts: Sequence[Segment], n_best: int = 1, wishes: Wishes | None = None
+        self, pair: ServedPair, parts: Sequence[Segment], n_best: int = 1, wishes: TranslationOptions | None = None
     ) -> AsyncIterator[tuple[Segment, Translation]]:
         """A text's sentences one by one, in their order; many are under way at once, never more than may wait."""
-        kind = Kind(pair.name, n_best, wishes or Wishes())
+        kind = BatchKey(pair.name, n_best, wishes or TranslationOptions())
         tasks: deque[asyncio.Task[list[Translation]]] = deque()
         ahead = iter(parts)
         try:
@@ -260,7 +260,7 @@ class Service:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def explain(self, pair: Pair, work: "Callable[[Explainer], T]") -> T:
+    async def explain(self, pair: ServedPair, work: "Callable[[Explainer], T]") -> T:
         return await self.in_explain_pool(lambda: work(self._explainer(pair)))
 
     async def parse(self, work: "Callable[[Parser], T]") -> T:
@@ -300,7 +300,7 @@ class Service:
             self._parser = Parser.load(self.parsing.pair.run)
         return self._parser
 
-    def _explainer(self, pair: Pair) -> "Explainer":
+    def _explainer(self, pair: ServedPair) -> "Explainer":
         if pair.name not in self._explainers:
             from dragoman.documents.sentence_translator import explainer_of
 
@@ -311,7 +311,7 @@ class Service:
             self._explainers[pair.name] = found
         return self._explainers[pair.name]
 
-    async def sentences(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
+    async def sentences(self, kind: BatchKey, texts: Sequence[str]) -> list[Translation]:
         """What was corrected as it was corrected; of the rest each different sentence once, and only those that were
         not translated of late."""
         found = await self._corrected(kind, texts)
@@ -332,17 +332,17 @@ class Service:
                 self._cache.put((stamp, kind, text), translation, size)
         return [found[text] for text in texts]
 
-    async def translate_sentences(self, pair: Pair, asked: Sequence[SourceSentence]) -> list[Translation]:
+    async def translate_sentences(self, pair: ServedPair, asked: Sequence[SourceSentence]) -> list[Translation]:
         """A document's sentences: those with the same stretches to copy together."""
         groups: dict[tuple[str, ...], list[str]] = {}
         for sentence in asked:
             groups.setdefault(sentence.kept, []).append(sentence.text)
-        kinds = [Kind(pair.name, 1, Wishes(kept=kept)) for kept in groups]
+        kinds = [BatchKey(pair.name, 1, TranslationOptions(kept=kept)) for kept in groups]
         found = await asyncio.gather(*map(self.sentences, kinds, groups.values()))
         answers = {kept: iter(some) for kept, some in zip(groups, found, strict=True)}
         return [next(answers[sentence.kept]) for sentence in asked]
 
-    async def _corrected(self, kind: Kind, texts: Sequence[str]) -> dict[str, Translation]:
+    async def _corrected(self, kind: BatchKey, texts: Sequence[str]) -> dict[str, Translation]:
         """A request's own terms are stronger than a correction, which may not hold them."""
         memory = self.memory
         if memory is None or kind.wishes.terms or kind.wishes.keep:
@@ -358,15 +358,15 @@ class Service:
 
         return await self.on_text(look)
 
-    def _unsearched(self, kind: Kind, said: str) -> Candidate:
+    def _unsearched(self, kind: BatchKey, said: str) -> Candidate:
         tokenizer = self.translators[kind.pair].tokenizer
         return Candidate(said, 0.0, 0.0, tuple(map(tokenizer.piece, tokenizer.encode(said))), None)
 
-    def suggestion(self, pair: Pair, text: str) -> Suggestion | None:
+    def suggestion(self, pair: ServedPair, text: str) -> Suggestion | None:
         """The correction of a similar sentence."""
         return None if self.memory is None else self.memory.similar(pair.name, text)
 
-    def _translate(self, kind: Kind, texts: Sequence[str]) -> list[Translation]:
+    def _translate(self, kind: BatchKey, texts: Sequence[str]) -> list[Translation]:
         translator = self.translators[kind.pair]
         wishes = kind.wishes
         changes = {"beam": wishes.beam, "alpha": wishes.alpha}
@@ -381,7 +381,7 @@ class Service:
         )
 
 
-def _stamp(pair: Pair) -> Stamp:
+def _stamp(pair: ServedPair) -> Stamp:
     """Another one where the run has another model. None: it translates with a checkpoint."""
     try:
         found = RunDirectory(pair.run).model_path.stat()

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 from libretranslatepy import LibreTranslateAPI
 
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
 from dragoman.translation.translator import Translator
@@ -300,7 +300,7 @@ def test_keys_as_it_takes_them(served_run: Path) -> None:
 
 
 def test_several_runs_at_once(served_run: Path) -> None:
-    pairs = [Pair("en", "eo", served_run), Pair("eo", "en", served_run)]
+    pairs = [ServedPair("en", "eo", served_run), ServedPair("eo", "en", served_run)]
     with running(Service(pairs, Settings(port=0, rate_limit=0))) as server:
         there = server.post("/translate", {"q": "a dog", "source": "en", "target": "eo"})
         back = server.post("/translate", {"q": "hundo", "source": "eo", "target": "en"})

@@ -12,7 +12,7 @@ from dragoman.inspection.uint16_codec import unpack
 from dragoman.parsing.bracket_attention import Node, trace_parse
 from dragoman.parsing.parser import Parser
 from dragoman.serve.app import _in_words
-from dragoman.serve.pairs import Pair, is_parser
+from dragoman.serve.pairs import ServedPair, is_parser
 from dragoman.serve.routes.parsing import DEEPEST, _tree
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
@@ -104,7 +104,7 @@ def test_beside_a_translator(served: Running, served_run: Path, tiny_parser: Pat
     settings = Settings(port=0, rate_limit=0, api_keys=("0123456789abcdef",))
     for name in ("config.json", "tokenizer.model"):
         (tmp_path / name).write_bytes((tiny_parser / name).read_bytes())
-    with running(Service([Pair("en", "eo", served_run)], settings, parsers=[tmp_path])) as server:
+    with running(Service([ServedPair("en", "eo", served_run)], settings, parsers=[tmp_path])) as server:
         about = server.ask("GET", "/api/v1/service").json
         assert (len(about["pairs"]), about["parser"]["has_model"]) == (1, False)
         assert server.post("/api/v1/parse", {"text": "a"}).status == 401

@@ -12,7 +12,7 @@ from dragoman.inspection.inspector import Inspector
 from dragoman.inspection.uint16_codec import unpack
 from dragoman.model.transformer import Site
 from dragoman.run_directory import RunDirectory
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.results import read_results
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
@@ -55,7 +55,7 @@ def copy_of(run: Path, to: Path) -> Path:
 
 
 def service_of(*runs: Path, **more: Any) -> Service:
-    return Service([Pair("en", "eo", run) for run in runs], Settings(port=0, rate_limit=0), **more)
+    return Service([ServedPair("en", "eo", run) for run in runs], Settings(port=0, rate_limit=0), **more)
 
 
 def test_runs_are_described(served: Running, served_run: Path) -> None:
@@ -211,7 +211,7 @@ def test_results_are_read_with_tolerance(tmp_path: Path) -> None:
 
 def test_a_key_is_asked_for_where_one_is_needed(served_run: Path) -> None:
     settings = Settings(port=0, api_keys=("0123456789abcdef",))
-    with running(Service([Pair("en", "eo", served_run)], settings)) as server:
+    with running(Service([ServedPair("en", "eo", served_run)], settings)) as server:
         for path in ("runs", "runs/tiny/events", "results"):
             assert server.ask("GET", f"/api/v1/{path}").status == 401
         answer = server.ask("GET", "/api/v1/runs", headers={"Authorization": "Bearer 0123456789abcdef"})

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from pydantic import Field
 
 from dragoman.serve.answers import ERRORS, key_check, while_connected
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.routes.translation import ApiModel, Language, Question, Text, Tokens, WordAnswer, pair_of
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service, check_text
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from dragoman.inspection.inspector import Inspector
 
 T = TypeVar("T")
-Kind = Literal["encoder", "decoder", "cross"]
+AttentionKind = Literal["encoder", "decoder", "cross"]
 Layer = Annotated[int, Field(ge=0, description="From 0")]
-Said = Annotated[str, Field(description="A translation as text")]
+TranslationText = Annotated[str, Field(description="A translation as text")]
 Changes = Annotated[
     list[Annotated[str, Field(max_length=64)]],
     Field(max_length=64, examples=[["cross.0.3:off", "encoder.0.1:pin@2", "decoder.*:unmask"]]),
@@ -40,7 +40,7 @@ FILE: dict[int | str, dict[str, object]] = {
 class InsideQuestion(Question):
     sentence: Annotated[int, Field(ge=0, description="Which of the text's sentences, from 0")] = 0
     translation: Annotated[
-        Tokens | Said | None, Field(description="As tokens or text; null: the service's own translation")
+        Tokens | TranslationText | None, Field(description="As tokens or text; null: the service's own translation")
     ] = None
 
 
@@ -49,7 +49,7 @@ class ChangedQuestion(InsideQuestion):
 
 
 class AttentionQuestion(ChangedQuestion):
-    kind: Kind
+    kind: AttentionKind
     layer: Layer
     values: Annotated[
         Literal["weights", "scores"], Field(description="scores: what the softmax is given, before the mask")
@@ -68,7 +68,7 @@ class PageQuestion(ChangedQuestion):
 
 
 class EffectsQuestion(InsideQuestion):
-    kind: Kind | None = None
+    kind: AttentionKind | None = None
     layer: Layer | None = None
 
 
@@ -87,7 +87,7 @@ class NeighboursQuestion(ApiModel):
 
 
 class HeadAnswer(ApiModel):
-    kind: Kind
+    kind: AttentionKind
     layer: int
     head: int
     entropy: float
@@ -135,7 +135,7 @@ class OutcomeAnswer(ApiModel):
 
 
 class EffectAnswer(ApiModel):
-    kind: Kind
+    kind: AttentionKind
     layer: int
     head: int
     change: float
@@ -152,7 +152,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         prefix="/api/v1/inside", tags=["Inside"], responses=ERRORS, dependencies=[Depends(key_check(keys))]
     )
 
-    async def look(request: Request, pair: Pair, work: "Callable[[Inspector], T]") -> T:
+    async def look(request: Request, pair: ServedPair, work: "Callable[[Inspector], T]") -> T:
         """One at a time, in the thread of explanations: whoever asks next finds the pass that was made before."""
         from dragoman.inspection.inspector import Inspector
 
@@ -164,7 +164,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
 
         return await while_connected(request, service.explain(pair, looked))
 
-    async def sentence_of(question: InsideQuestion, request: Request) -> tuple[Pair, list[str], list[str] | str]:
+    async def sentence_of(question: InsideQuestion, request: Request) -> tuple[ServedPair, list[str], list[str] | str]:
         """The pair, the text's sentences, and the translation of the one that is asked for."""
         question.check(service.settings)
         pair = pair_of(service, question.source, question.target)

@@ -19,7 +19,7 @@ from dragoman.documents.po import OtherLanguageError
 from dragoman.errors import DataError
 from dragoman.serve.answers import ERRORS, while_connected
 from dragoman.serve.documents import translate_document
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.security import Keys, RateLimiter, address_of
 from dragoman.serve.service import Service, check_text, is_translatable
 
@@ -238,7 +238,7 @@ async def _values(service: Service, request: Request) -> Mapping[str, Any]:
     return merged
 
 
-async def _translate_html(service: Service, pair: Pair | None, texts: list[str]) -> list[str]:
+async def _translate_html(service: Service, pair: ServedPair | None, texts: list[str]) -> list[str]:
     if pair is None:
         return texts
     done = [translate_document(service, pair, text.encode(), "html", "q") for text in texts]
@@ -259,7 +259,7 @@ def _beginning(content: bytes, kind: Format, limit: int) -> str:
     return "".join(texts)[:limit]
 
 
-def _pair(service: Service, source: str, target: str) -> Pair | None:
+def _pair(service: Service, source: str, target: str) -> ServedPair | None:
     """The run that translates so; None where a language stays as it is."""
     if source == target:
         return None

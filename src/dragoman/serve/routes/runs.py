@@ -16,7 +16,7 @@ from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.results import read_results
 from dragoman.serve.routes.inside import BINARY
 from dragoman.serve.routes.translation import ApiModel
-from dragoman.serve.runs import NobodyWaitsError, Watched
+from dragoman.serve.runs import NobodyWaitsError, WatchedRun
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service, check_text
 
@@ -68,12 +68,12 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     router = APIRouter(prefix="/api/v1", tags=["Runs"], responses=ERRORS, dependencies=[Depends(key_check(keys))])
     runs, settings = service.runs, service.settings
 
-    def watched(name: str) -> Watched:
+    def watched(name: str) -> WatchedRun:
         if name not in runs.watched:
             raise HTTPException(404, f"there is no run {name}; served: {', '.join(runs.watched)}")
         return runs.watched[name]
 
-    def describe(one: Watched) -> RunInfo:
+    def describe(one: WatchedRun) -> RunInfo:
         history, progress = runs.progress(one)
         config = one.run.read_config().train
         last = history.train[-1] if history.train else {}

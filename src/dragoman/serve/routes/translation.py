@@ -14,9 +14,9 @@ from dragoman.data.segmentation import Segment, join
 from dragoman.documents.formats import SUFFIXES
 from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.pairs import Pair
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.security import Keys
-from dragoman.serve.service import Service, Wishes, check_text
+from dragoman.serve.service import Service, TranslationOptions, check_text
 from dragoman.serve.settings import Settings
 from dragoman.translation.defects import Defect
 from dragoman.translation.result import How, Translation
@@ -69,10 +69,10 @@ class TranslateQuestion(Question):
         float, Field(ge=0, le=1, description="Leave the source in place of what is less sure than this")
     ] = 0.0
 
-    def wishes(self) -> Wishes:
+    def wishes(self) -> TranslationOptions:
         terms = tuple((term.source, term.target) for term in self.glossary)
         Glossary.of(terms)  # refused here, and not in the middle of others' work
-        return Wishes(self.beam, self.alpha, terms, tuple(self.keep), rate=True)
+        return TranslationOptions(self.beam, self.alpha, terms, tuple(self.keep), rate=True)
 
 
 class SearchQuestion(Question):
@@ -244,7 +244,7 @@ class BeamAnswer(ApiModel):
     score: float
 
 
-def pair_of(service: Service, source: str, target: str) -> Pair:
+def pair_of(service: Service, source: str, target: str) -> ServedPair:
     pair = service.pair(source, target)
     if pair is None:
         served = service.untranslated or f"served: {', '.join(service.pairs)}"
@@ -267,7 +267,9 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             return (sources[0] if sources else detected.language), found
         return detected.language, found
 
-    def segment_of(pair: Pair, part: Segment, translation: Translation, question: TranslateQuestion) -> SegmentAnswer:
+    def segment_of(
+        pair: ServedPair, part: Segment, translation: Translation, question: TranslateQuestion
+    ) -> SegmentAnswer:
         suggestion = None if translation.corrected else service.suggestion(pair, part.text)
         return _segment(part, translation, question.min_confidence, suggestion)
 
@@ -402,7 +404,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     return router
 
 
-def _pair_info(pair: Pair, translator: Translator) -> PairInfo:
+def _pair_info(pair: ServedPair, translator: Translator) -> PairInfo:
     search, calibration = translator.search, translator.calibration
     return PairInfo(
         source=pair.source,
