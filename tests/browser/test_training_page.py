@@ -12,9 +12,10 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from dragoman.evaluation import metrics
+from dragoman.evaluation.charts import Figure
 from dragoman.evaluation.compare import shared_validation_set
 from dragoman.inspection.inspector import Inspector
-from dragoman.lab.result import ExperimentResult, Figure, Finding
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.model.transformer import Site
 from dragoman.run_directory import RunDirectory
 from dragoman.serve.pairs import ServedPair

@@ -13,11 +13,12 @@ import pytest
 
 from dragoman.cli.lab import parse_duration
 from dragoman.config import flatten
-from dragoman.lab import figures, rules
+from dragoman.evaluation.charts import draw
+from dragoman.lab import rules
 from dragoman.lab.catalogue import NAMES, chosen, describe, load, path_of
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, OutOfBudget, Queue
 from dragoman.lab.report import write_report
-from dragoman.lab.result import ExperimentResult, Figure, Finding
+from dragoman.lab.result import ExperimentResult, Finding
 
 # Rules
 
@@ -174,7 +175,7 @@ def test_an_experiment_runs_at_its_smallest(name: str, smoke: LabSettings) -> No
         assert all(math.isfinite(x) for x in figure["x"])
         assert all(len(values) == len(figure["x"]) for values in figure["series"].values())
     for drawn in ExperimentResult.read(path).figures:
-        ElementTree.fromstring(figures.draw(drawn))
+        ElementTree.fromstring(draw(drawn))
     measured = {one.key for one in experiment.arms(smoke)}
     assert measured <= {key for records in smoke.queue._kinds.values() for key in records}
 
@@ -229,21 +230,7 @@ def test_the_restricted_attention_is_attention_with_a_band() -> None:
     torch.testing.assert_close(restricted(x, 8), expected)
 
 
-# Figures and the report
-
-
-def test_figures_are_whole_at_the_edges_of_what_can_be_measured() -> None:
-    for figure in (
-        Figure("one point", [1.0], {"a": [2.0]}),
-        Figure("gaps", [1, 2, 3], {"a": [None, 1.0, None], "b": [0.0, -1.0, 2.0]}, spread={"b": [0.1, None, 0.2]}),
-        Figure("logs", [1, 10, 100], {"a": [1e-3, 0.0, 1e3]}, log_x=True, log_y=True),
-        Figure("bars < & >", [0, 1], {"a": [-1.0, 2.0], "b": [None, 0.0]}, kind="bars", labels=["x", "y"]),
-        Figure("points", [0.5, -2.0], {"a": [1.0, None], "b": [None, 3.0]}, kind="points", point_labels=["p", "q"]),
-    ):
-        tree = ElementTree.fromstring(figures.draw(figure))
-        assert tree.attrib["aria-label"] == figure.title
-        assert "nan" not in figures.draw(figure)
-        assert "prefers-color-scheme:dark" in figures.draw(figure)
+# The report
 
 
 def test_the_report_is_one_offline_page_and_the_same_in_markdown(smoke: LabSettings, tmp_path: Path) -> None:

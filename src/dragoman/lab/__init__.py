@@ -12,5 +12,5 @@ shared:
     tasks.py        small made-up tasks, and the loop that fits a model to them
     translation.py  arms that train a translator with `dragoman.training.loop`; variants.py compares them
     catalogue.py    the experiments, in the order in which they run
-    figures.py      figures as SVG; report.py the report as HTML and Markdown
+    report.py       the report as HTML and Markdown
 """

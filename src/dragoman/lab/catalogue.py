@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol, Self, cast
 
 from dragoman.errors import UsageError
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
-from dragoman.lab.result import ExperimentResult, Figure, Finding
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import combined
 
 NAMES = (

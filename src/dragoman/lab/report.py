@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import UsageError
+from dragoman.evaluation.charts import draw, number
 from dragoman.lab.catalogue import NAMES, describe, load
-from dragoman.lab.figures import draw, number
 from dragoman.lab.queue import LabSettings, Queue
 from dragoman.lab.result import ExperimentResult
 from dragoman.run_directory import write_atomically

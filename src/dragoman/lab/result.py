@@ -3,16 +3,16 @@
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from dragoman.errors import DataError
+from dragoman.evaluation.charts import Figure
 
 ClaimVerdict = Literal[
     "holds", "does not hold here", "undecided", "smoke run"
 ]  # which is no verdict: it shows that it runs
-FigureKind = Literal["lines", "bars", "points"]
 
 
 @dataclass(frozen=True)
@@ -22,23 +22,6 @@ class Finding:
     claim: str
     verdict: ClaimVerdict
     because: str
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Numbers to draw. Every series has a value, or None, for each x; `spread` is the half-width of its band."""
-
-    title: str
-    x: Sequence[float]
-    series: Mapping[str, Sequence[float | None]]
-    x_label: str = ""
-    y_label: str = ""
-    kind: FigureKind = "lines"
-    labels: Sequence[str] = ()  # of the x, where they are names: then x counts them
-    log_x: bool = False
-    log_y: bool = False
-    spread: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
-    point_labels: Sequence[str] = ()  # beside the points of kind "points"
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 
 from dragoman.data.batching import make_batch, plan_epoch
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
-from dragoman.lab.result import Figure, Finding
+from dragoman.lab.result import Finding
 from dragoman.lab.rules import higher, mean, pooled_spread, shown, spread
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, config_of, measure_translation, prepared_text, translation_arm

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.config import RunConfig
 from dragoman.diagnosis.run_checks import ENOUGH_SEEN, MANY_PAIRS
+from dragoman.evaluation.charts import draw, figure_of_curves
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
 from dragoman.evaluation.quantize import QuantizationResult
 from dragoman.run_directory import RunDirectory, write_atomically
@@ -277,15 +278,6 @@ def page(title: str, sections: Sequence[Section]) -> str:
 def _svg(points: Sequence[tuple[float, float]]) -> str:
     if len(points) < 2:
         return ""
-    right, top = max(x for x, _ in points), max(1.0, max(y for _, y in points))
-    placed = [(40 + 550 * x / right, 180 - 160 * y / top) for x, y in points]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
-    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in placed)
-    return (
-        f'<svg viewBox="0 0 600 210" role="img" aria-label="BLEU while training, up to {top:.1f} at step {right:,.0f}">'
-        f'<g fill="none" stroke="currentColor"><path d="M40 20V180H590" stroke-opacity=".4"/>'
-        f'<polyline points="{line}" stroke-width="2"/></g><g fill="currentColor">{dots}</g>'
-        f'<g fill="currentColor" font-size="13"><text x="4" y="25">{top:.1f}</text><text x="20" y="184">0</text>'
-        f'<text x="590" y="200" text-anchor="end">step {right:,.0f}</text>'
-        f'<text x="48" y="15">BLEU on the validation sentences while training (greedy)</text></g></svg>'
-    )
+    last, best = max(x for x, _ in points), max(y for _, y in points)
+    title = f"BLEU on the validation sentences while training (greedy): up to {best:.1f} in {last:,.0f} steps"
+    return draw(figure_of_curves(title, {"BLEU": points}, "step", "BLEU"), (0.0, last), (0.0, 1.0))

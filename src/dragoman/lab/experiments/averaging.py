@@ -18,9 +18,10 @@ import torch
 
 from dragoman.config import SearchConfig
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
-from dragoman.lab.result import ExperimentResult, Figure, Finding
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import higher, mean, shown, spread
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import bleu, prepared_text, scaled, test_set, trained, translation_arm

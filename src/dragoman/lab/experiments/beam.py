@@ -12,9 +12,10 @@ differences) and at least 0.1. A larger α makes longer outputs: at beam 4 the l
 
 from collections.abc import Sequence
 
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
-from dragoman.lab.result import ExperimentResult, Figure, Finding
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import higher, mean, shown, spread, yes
 from dragoman.lab.translation import base_arms, bleu, test_set, trained, translations
 

@@ -25,9 +25,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dragoman.config import ModelConfig
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
-from dragoman.lab.result import ExperimentResult, Figure, Finding
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import higher, mean, shown, spread, yes
 from dragoman.lab.tasks import END, FIRST, START, fit, generator, one_thread, thinned
 from dragoman.model.lstm import make_model

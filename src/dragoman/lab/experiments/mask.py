@@ -23,9 +23,10 @@ import torch
 from dragoman.config import SearchConfig
 from dragoman.data.batching import make_batch, plan_epoch
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
-from dragoman.lab.result import ClaimVerdict, ExperimentResult, Figure, Finding
+from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
 from dragoman.lab.rules import yes
 from dragoman.lab.tasks import fit, one_thread, thinned
 from dragoman.lab.translation import bleu, prepared_text, scaled, test_set

@@ -21,9 +21,10 @@ from collections.abc import Sequence
 import torch
 
 from dragoman.config import ModelConfig
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
-from dragoman.lab.result import ExperimentResult, Figure, Finding
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import alike, higher, mean, shown, spread, yes
 from dragoman.lab.tasks import FIRST, Pairs, fit, generator, one_thread, sequence_loss, thinned, token_accuracy
 from dragoman.model.transformer import Transformer, sinusoids

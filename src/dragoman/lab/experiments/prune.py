@@ -23,10 +23,11 @@ import torch
 from dragoman.config import SearchConfig
 from dragoman.data.batching import make_batch
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
+from dragoman.evaluation.charts import Figure
 from dragoman.inspection.attention_trace import trace
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
-from dragoman.lab.result import ClaimVerdict, ExperimentResult, Figure, Finding
+from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
 from dragoman.lab.rules import higher, mean
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, bleu, prepared_text, test_set, trained

@@ -23,9 +23,10 @@ from typing import Any
 import torch
 
 from dragoman.data.batching import make_batch, plan_epoch
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
-from dragoman.lab.result import ExperimentResult, Figure, Finding
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import higher, mean
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import (

@@ -22,9 +22,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
-from dragoman.lab.result import ExperimentResult, Figure, Finding
+from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import higher, mean, shown, slope, spread, yes
 from dragoman.lab.tasks import fit, generator, one_thread, thinned
 

@@ -25,9 +25,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
-from dragoman.lab.result import ClaimVerdict, ExperimentResult, Figure, Finding
+from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
 from dragoman.lab.rules import slope, yes
 from dragoman.lab.tasks import one_thread
 from dragoman.model.transformer import Intervention, MultiHeadAttention, Site, attention

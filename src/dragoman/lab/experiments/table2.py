@@ -24,9 +24,10 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.config import ModelConfig
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
-from dragoman.lab.result import ClaimVerdict, ExperimentResult, Figure, Finding
+from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
 from dragoman.lab.rules import yes
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, measure_translation

@@ -14,9 +14,10 @@ standard errors of the noise band; for learned positions: within it.
 
 from collections.abc import Sequence
 
+from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
-from dragoman.lab.result import ClaimVerdict, ExperimentResult, Figure, Finding
+from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
 from dragoman.lab.rules import alike, mean, rank_correlation, shown
 from dragoman.lab.translation import base_arms, translation_arm
 from dragoman.lab.variants import better, measure_variants, names_of, noise, of_variant
