@@ -17,8 +17,8 @@ from pathlib import Path
 from dragoman.documents import tag_placement
 from dragoman.documents.flow import sentences_of
 from dragoman.documents.html import html_pieces
-from dragoman.documents.sentence_translator import RunInterpreter
-from dragoman.documents.tag_placement import Span, place_marks, without_alignment
+from dragoman.documents.sentence_translator import RunSentenceTranslator
+from dragoman.documents.tag_placement import Span, place_tags, without_alignment
 
 WORDS = {
     "fr": """dog chien chiens chienne|cat chat chats chatte|house maison maisons|car voiture voitures|book livre livres
@@ -57,19 +57,19 @@ def main() -> None:
     else:
         (kept, *_) = sorted(given.run.glob("data/*/valid/text.json"))
         lines = [source for source, _ in json.loads(kept.read_text(encoding="utf-8"))]
-    interpreter = RunInterpreter.load(given.run, language="en")
+    translator = RunSentenceTranslator.load(given.run, language="en")
     chosen = [known for line in dict.fromkeys(lines) if (known := stretch(line, forms))][: 3 * given.most]
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    said = interpreter.translate([line for line, _, _ in chosen])
+    said = translator.translate([line for line, _, _ in chosen])
     for (line, place, words), translation in zip(chosen, said, strict=True):
         candidate = translation.candidates[0]
         target = expected(candidate.text, [forms[word] for word in words])
         tagged = f"{line[: place.start]}<b>{line[place.start : place.end]}</b>{line[place.end :]}"
         (flow,) = html_pieces([tagged])
         found = sentences_of(flow, lambda _: True)
-        if target is None or len(found) != 1 or found[0].text != line or not found[0].marks:
+        if target is None or len(found) != 1 or found[0].text != line or not found[0].tags:
             continue
-        alignment = interpreter.align(line, candidate)
+        alignment = translator.align(line, candidate)
         assert alignment is not None
         ways = {
             "alignment": (alignment.source_words, alignment.target_words, alignment.weights),
@@ -77,8 +77,8 @@ def main() -> None:
         }
         kind = "a word" if len(words) == 1 else "several words"
         for way, aligned in ways.items():
-            placed = place_marks(flow, found[0], candidate.text, *aligned)
-            shown = "".join(i if isinstance(i, str) else "".join(flow.marks[i].raw) for i in placed.items)
+            placed = place_tags(flow, found[0], candidate.text, *aligned)
+            shown = "".join(i if isinstance(i, str) else "".join(flow.tags[i].raw) for i in placed.items)
             start = shown.index("<b>")
             end = shown.index("</b>") - len("<b>")
             right = (start, end) == (target.start, target.end)

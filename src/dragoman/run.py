@@ -15,8 +15,8 @@ from dragoman.run_directory import RunDirectory
 if TYPE_CHECKING:
     from dragoman.data.glossary import Glossary
     from dragoman.decoding.engines import ComputeType, EngineName
-    from dragoman.documents.formats import Format
-    from dragoman.documents.report import Report
+    from dragoman.documents.formats import DocumentFormat
+    from dragoman.documents.report import DocumentReport
     from dragoman.evaluation.metrics import Scores
     from dragoman.evaluation.quantize import QuantizationResult
     from dragoman.export.bundle import About
@@ -162,7 +162,7 @@ class Run:
         out: str | Path,
         *,
         report: str | Path | None = None,
-        kind: "Format | None" = None,
+        kind: "DocumentFormat | None" = None,
         language: str | None = None,
         to: str | None = None,
         glossary: "str | Path | Glossary | None" = None,
@@ -174,7 +174,7 @@ class Run:
         compute_type: "ComputeType | None" = None,
         say: Say | None = to_stderr,
         **search: float,
-    ) -> "Report":
+    ) -> "DocumentReport":
         """A document to a document, of any format of `dragoman translate-file`; how many sentences went which way.
 
         `report`: a JSON file of every sentence that did not go the plain way, and why. `kind` None: as the document's

@@ -5,7 +5,7 @@ import pytest
 from dragoman.data.protected_spans import difference, has_words, protected_spans
 from dragoman.translation.fallbacks import translate_protected
 from dragoman.translation.result import SourceSentence
-from support.interpreting import Scripted, Searching
+from support.scripted_translator import Scripted, Searching
 
 
 @pytest.mark.parametrize(

@@ -19,20 +19,22 @@ from odf.opendocument import OpenDocumentText
 from odf.opendocument import load as load_odt
 from odf.style import Style, TextProperties
 
-from dragoman.documents.formats import Format, format_of, uncompressed_size
+from dragoman.documents.formats import DocumentFormat, format_of, uncompressed_size
 from dragoman.documents.lexer import scan
 from dragoman.documents.pipeline import translate_bytes
-from dragoman.documents.report import Report
+from dragoman.documents.report import DocumentReport
 from dragoman.errors import DataError, UsageError
-from support.interpreting import Scripted, careful
+from support.scripted_translator import Scripted, careful
 
 
-def through(content: bytes | str, kind: Format, interpreter: Scripted | None = None) -> tuple[bytes, Report]:
+def through(
+    content: bytes | str, kind: DocumentFormat, translator: Scripted | None = None
+) -> tuple[bytes, DocumentReport]:
     given = content.encode() if isinstance(content, str) else content
-    return translate_bytes(given, kind, "document", interpreter or Scripted(careful))
+    return translate_bytes(given, kind, "document", translator or Scripted(careful))
 
 
-def shouted(content: str, kind: Format) -> str:
+def shouted(content: str, kind: DocumentFormat) -> str:
     return through(content, kind)[0].decode()
 
 
@@ -105,9 +107,9 @@ def test_html_in_small(document: str, translated: str) -> None:
 
 
 def test_the_number_of_a_note_is_not_read_as_a_word() -> None:
-    interpreter = Scripted(careful)
-    through("a dog.<sup><a href='#1'>1</a></sup> A cat<sup>2</sup> sleeps.", "html", interpreter)
-    assert interpreter.asked == ["a dog.", "A cat sleeps."]
+    translator = Scripted(careful)
+    through("a dog.<sup><a href='#1'>1</a></sup> A cat<sup>2</sup> sleeps.", "html", translator)
+    assert translator.asked == ["a dog.", "A cat sleeps."]
 
 
 def test_a_translation_cannot_bring_tags_in() -> None:
@@ -448,10 +450,10 @@ def test_srt() -> None:
 
 
 def test_a_sentence_through_cues_is_one_and_divided_where_its_words_are() -> None:
-    interpreter = Scripted(careful)
-    through(SRT, "srt", interpreter)
-    assert "This sentence goes on in the next one." in interpreter.asked
-    assert "Who is it?" in interpreter.asked  # without the dash, which a model may well leave out
+    translator = Scripted(careful)
+    through(SRT, "srt", translator)
+    assert "This sentence goes on in the next one." in translator.asked
+    assert "Who is it?" in translator.asked  # without the dash, which a model may well leave out
     short = Scripted(lambda text: "No." if "sentence" in text and "next" in text else text.upper())
     cues = list(srt.parse(through(SRT, "srt", short)[0].decode()))
     assert [cue.content for cue in cues[2:]] == ["THIS SENTENCE GOES ON", "IN THE NEXT ONE."]

@@ -5,14 +5,14 @@ import pytest
 
 from dragoman.documents.pipeline import translate_bytes
 from dragoman.documents.settings import FormatSettings
-from support.interpreting import Scripted, careful
+from support.scripted_translator import Scripted, careful
 
 
-def heard(document: str, interpreter: Scripted | None = None) -> tuple[str, list[str]]:
+def heard(document: str, translator: Scripted | None = None) -> tuple[str, list[str]]:
     """The translated document, and the sentences that were asked for first."""
-    interpreter = interpreter or Scripted(careful)
-    content, _ = translate_bytes(document.encode(), "markdown", "document", interpreter)
-    return content.decode(), interpreter.asked
+    translator = translator or Scripted(careful)
+    content, _ = translate_bytes(document.encode(), "markdown", "document", translator)
+    return content.decode(), translator.asked
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_every_line_of_a_quotation_keeps_its_mark(document: str, translated: str
 
 
 def test_every_line_of_a_quoted_mail_keeps_its_mark() -> None:
-    interpreter = Scripted(lambda text: text.upper().lstrip("> "))
+    translator = Scripted(lambda text: text.upper().lstrip("> "))
     mail = b"> This is the first sentence of a mail.\n> This is the second one.\n"
-    content, _ = translate_bytes(mail, "text", "mail", interpreter)
+    content, _ = translate_bytes(mail, "text", "mail", translator)
     assert content == mail.upper()
-    assert interpreter.asked == ["This is the first sentence of a mail.", "This is the second one."]
+    assert translator.asked == ["This is the first sentence of a mail.", "This is the second one."]
 
 
 def test_no_sentence_ends_inside_code() -> None:

@@ -19,9 +19,9 @@ from odf.style import FontFace, ParagraphProperties, Style, TextProperties
 
 from dragoman.documents.office_styles import is_code_style, is_fixed_width
 from dragoman.documents.pipeline import translate_bytes
-from dragoman.documents.report import Report
+from dragoman.documents.report import DocumentReport
 from dragoman.documents.settings import DEFAULTS, FormatSettings
-from support.interpreting import Scripted, careful
+from support.scripted_translator import Scripted, careful
 
 
 def docx_of(document: Document) -> bytes:
@@ -30,7 +30,7 @@ def docx_of(document: Document) -> bytes:
     return stream.getvalue()
 
 
-def through_docx(document: Document, settings: FormatSettings = DEFAULTS) -> tuple[Document, Report]:
+def through_docx(document: Document, settings: FormatSettings = DEFAULTS) -> tuple[Document, DocumentReport]:
     content, report = translate_bytes(docx_of(document), "docx", "document", Scripted(careful), settings)
     return docx.Document(io.BytesIO(content)), report
 
@@ -106,11 +106,11 @@ def test_a_run_of_code_is_copied_inside_its_sentence() -> None:
     paragraph.add_run("now or ")
     paragraph.add_run("x" * 70).font.name = "Menlo"
     paragraph.add_run(" later.")
-    interpreter = Scripted(careful)
-    content, _ = translate_bytes(docx_of(document), "docx", "document", interpreter)
+    translator = Scripted(careful)
+    content, _ = translate_bytes(docx_of(document), "docx", "document", translator)
     (read,) = docx.Document(io.BytesIO(content)).paragraphs
     # What is long is passed by; of the rest the model reads every word.
-    assert interpreter.asked[0] == "Call print(dog) now or later."
+    assert translator.asked[0] == "Call print(dog) now or later."
     assert read.text == f"CALL print(dog) NOW OR {'x' * 70} LATER."
     fonts = {run.text: run.font.name for run in read.runs}
     assert (fonts["print(dog)"], fonts["x" * 70]) == ("Consolas", "Menlo")

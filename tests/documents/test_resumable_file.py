@@ -10,7 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from dragoman.documents.resumable_file import translate_document
-from dragoman.documents.sentence_translator import RunInterpreter
+from dragoman.documents.sentence_translator import RunSentenceTranslator
 from dragoman.translation.result import SourceSentence, Translation
 
 PAGE = (
@@ -68,15 +68,15 @@ class _StoppedError(Exception):
 
 
 def test_a_stopped_document_goes_on_and_ends_the_same(run: Path, page: Path, tmp_path: Path) -> None:
-    interpreter = RunInterpreter.load(run, engine="reference", beam=1)
+    translator = RunSentenceTranslator.load(run, engine="reference", beam=1)
     said: list[str] = []
 
     def document(out: Path) -> None:
-        translate_document(interpreter, page, out, "html", identity=["x"], say=said.append, window=5)
+        translate_document(translator, page, out, "html", identity=["x"], say=said.append, window=5)
 
     document(tmp_path / "whole.html")
     asked: list[int] = []
-    plain = interpreter.translate
+    plain = translator.translate
 
     def stopping(sentences: Sequence[SourceSentence]) -> list[Translation]:
         if len(sentences) == 5:
@@ -85,7 +85,7 @@ def test_a_stopped_document_goes_on_and_ends_the_same(run: Path, page: Path, tmp
             raise _StoppedError
         return plain(sentences)
 
-    interpreter.translate = stopping  # type: ignore[method-assign]
+    translator.translate = stopping  # type: ignore[method-assign]
     with pytest.raises(_StoppedError):
         document(tmp_path / "out.html")
     assert not (tmp_path / "out.html").exists()
@@ -94,7 +94,7 @@ def test_a_stopped_document_goes_on_and_ends_the_same(run: Path, page: Path, tmp
     finished = lines.count(b"\n") - 1
     assert finished == 5
     journal.write_bytes(lines + b'["plain", ["half a li')  # the disk was full in the middle of a line
-    interpreter.translate = plain  # type: ignore[method-assign]
+    translator.translate = plain  # type: ignore[method-assign]
     document(tmp_path / "out.html")
     assert f"{tmp_path / 'out.html'}: going on after sentence {finished}" in said
     assert (tmp_path / "out.html").read_bytes() == (tmp_path / "whole.html").read_bytes()
@@ -104,8 +104,8 @@ def test_a_stopped_document_goes_on_and_ends_the_same(run: Path, page: Path, tmp
 def test_the_journal_of_another_work_is_not_gone_on_with(run: Path, page: Path, tmp_path: Path) -> None:
     (tmp_path / "out.html.journal").write_text('{"fingerprint": "other"}\n["plain", ["x"], []]\n', encoding="utf-8")
     said: list[str] = []
-    interpreter = RunInterpreter.load(run, beam=1)
-    translate_document(interpreter, page, tmp_path / "out.html", "html", identity=[], say=said.append)
+    translator = RunSentenceTranslator.load(run, beam=1)
+    translate_document(translator, page, tmp_path / "out.html", "html", identity=[], say=said.append)
     assert not [line for line in said if "going on" in line]
 
 

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.data.protected_spans import difference, protected_spans
-from dragoman.documents.formats import Format
+from dragoman.documents.formats import DocumentFormat
 from dragoman.documents.html import html_pieces
 from dragoman.documents.pipeline import sentences_in, translate_bytes, translated, written
-from dragoman.documents.report import Listed, Report
-from support.interpreting import Scripted, backwards, careful
+from dragoman.documents.report import DocumentReport, ReportEntry
+from support.scripted_translator import Scripted, backwards, careful
 
 
-def said(document: str, interpreter: Scripted, kind: Format = "html") -> tuple[str, Report]:
-    content, report = translate_bytes(document.encode(), kind, "document", interpreter)
+def said(document: str, translator: Scripted, kind: DocumentFormat = "html") -> tuple[str, DocumentReport]:
+    content, report = translate_bytes(document.encode(), kind, "document", translator)
     return content.decode(), report
 
 
@@ -53,11 +53,11 @@ def test_an_element_through_two_sentences_keeps_both_its_ends() -> None:
 
 
 def test_without_an_alignment_tags_go_by_the_order_of_words_and_it_is_said() -> None:
-    found: list[Listed] = []
-    interpreter = Scripted(careful, aligns=False)
+    found: list[ReportEntry] = []
+    translator = Scripted(careful, aligns=False)
     pieces = list(html_pieces(["a <b>red</b> dog"]))
-    answers = iter([one for window in translated(sentences_in(pieces, interpreter), interpreter) for one in window])
-    text = "".join(written(pieces, answers, interpreter, Report(found.append)))
+    answers = iter([one for window in translated(sentences_in(pieces, translator), translator) for one in window])
+    text = "".join(written(pieces, answers, translator, DocumentReport(found.append)))
     assert text == "A <b>RED</b> DOG"
     assert found[0].notes == ("tags placed by the order of the words: no alignment",)
 
@@ -92,13 +92,13 @@ def test_numbers_may_change_their_marks_but_not_their_digits() -> None:
     assert difference("one {x}", "1 {x} {y}")[:3] == ([], ["{y}"], ["1"])
 
 
-def ways(report: Report) -> dict[str, int]:
+def ways(report: DocumentReport) -> dict[str, int]:
     return {way: count for way, count in report.how.items() if count}
 
 
 def test_a_next_best_translation_that_lost_nothing_is_taken() -> None:
-    interpreter = Scripted(lambda _: "zwei Hunde", next_best=lambda _: ["x", "2 Hunde"])
-    text, report = said("2 dogs", interpreter, "text")
+    translator = Scripted(lambda _: "zwei Hunde", next_best=lambda _: ["x", "2 Hunde"])
+    text, report = said("2 dogs", translator, "text")
     assert (text, ways(report)) == ("2 Hunde", {"other": 1})
 
 
@@ -165,7 +165,7 @@ tags = ["<b>", "</b>", "<i>", "</i>", "<p>", "</p>", "<br>", "<code>", "</code>"
 rubble = ["<", ">", "&", "<!--", "-->", '"', "'", "</", "<x/>", "<a href='x>", "dog ", "3 ", "{x} ", ". Cat "]
 broken = st.lists(st.sampled_from([*tags, *rubble]), max_size=12).map("".join)
 
-interpreters = st.sampled_from(
+translators = st.sampled_from(
     [
         Scripted(careful),
         Scripted(careful, backwards),
@@ -184,9 +184,9 @@ def shape(page: str) -> Counter[tuple[str, ...]]:
     return Counter(tuple(f"{t.name} {t.get('id')}" for t in [tag, *tag.parents]) for tag in soup(True))
 
 
-@given(markup(), interpreters)
-def test_random_markup_keeps_its_structure(page: str, interpreter: Scripted) -> None:
-    text, report = said(page, interpreter)
+@given(markup(), translators)
+def test_random_markup_keeps_its_structure(page: str, translator: Scripted) -> None:
+    text, report = said(page, translator)
     assert shape(text) == shape(page)
     words = [BeautifulSoup(f"<body>{one}</body>", "html.parser").get_text() for one in (page, text)]
     for kind in ("url", "e-mail", "placeholder", "code"):
@@ -200,9 +200,9 @@ def test_random_markup_keeps_its_structure(page: str, interpreter: Scripted) -> 
         assert report.listed
 
 
-@given(broken, interpreters)
-def test_broken_markup_loses_no_tag(page: str, interpreter: Scripted) -> None:
-    text, _ = said(page, interpreter)
+@given(broken, translators)
+def test_broken_markup_loses_no_tag(page: str, translator: Scripted) -> None:
+    text, _ = said(page, translator)
     tags = [Counter(re.findall(r"</?(?:b|i|p|br|code|pre|script)>", one)) for one in (page, text)]
     assert tags[0] == tags[1]
 

@@ -16,12 +16,12 @@ import pytest
 
 from dragoman.data.pair_formats import read_any
 from dragoman.documents import formats
-from dragoman.documents.formats import Format
+from dragoman.documents.formats import DocumentFormat
 from dragoman.documents.pipeline import translate_bytes
 from dragoman.errors import DataError, DragomanError
 from dragoman.run_directory import unpack
 from support.fuzz import TOKENS, Target, mutated
-from support.interpreting import Scripted, careful
+from support.scripted_translator import Scripted, careful
 
 Cli = Callable[..., Any]
 
@@ -31,7 +31,7 @@ FIELD = b'<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>PAGE</w
 LINK = b'<w:hyperlink r:id="a"><w:r><w:t>here.</w:t></w:r></w:hyperlink>'
 OPEN = b"<office:text>%b</office:text>"
 NOTE = b"<text:note><text:note-body><text:p>A note.</text:p></text:note-body></text:note>"
-DOCUMENTS: dict[Format, bytes] = {
+DOCUMENTS: dict[DocumentFormat, bytes] = {
     "text": b"One line.\n\n- an item\n- another. And more!\n",
     "html": b'<!DOCTYPE html><p>The <b>old <i>dog</i></b><sup>1</sup> &amp; <code>x</code>'
     b'<img alt="a cat"><!-- no --></p>'
@@ -65,7 +65,7 @@ MARKUP = [
 ]
 
 
-def packed(kind: Format, content: bytes, *, store: bool = False, more: dict[str, bytes] | None = None) -> bytes:
+def packed(kind: DocumentFormat, content: bytes, *, store: bool = False, more: dict[str, bytes] | None = None) -> bytes:
     found = io.BytesIO()
     with zipfile.ZipFile(found, "w", zipfile.ZIP_STORED if store else zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/document.xml" if kind == "docx" else "content.xml", content)
@@ -74,7 +74,7 @@ def packed(kind: Format, content: bytes, *, store: bool = False, more: dict[str,
     return found.getvalue()
 
 
-def translated(content: bytes, kind: Format) -> bytes:
+def translated(content: bytes, kind: DocumentFormat) -> bytes:
     return translate_bytes(content, kind, "document", Scripted(careful))[0]
 
 
@@ -144,7 +144,7 @@ def test_so_are_many(seed: int) -> None:
         ("odt", b"<text:p>", "text:p"),
     ],
 )
-def test_an_element_without_its_end_is_refused(kind: Format, text: bytes, unclosed: str) -> None:
+def test_an_element_without_its_end_is_refused(kind: DocumentFormat, text: bytes, unclosed: str) -> None:
     part, around = ("word/document.xml", WORD) if kind == "docx" else ("content.xml", OPEN)
     for content in (around % text, text):  # with the ends of what is around it, and where the file is cut off
         with pytest.raises(DataError) as refused:
@@ -203,7 +203,7 @@ def test_pairs_hold_nothing_of_another_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["docx", "odt"])
-def test_a_document_that_unpacks_without_end_is_refused(kind: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_that_unpacks_without_end_is_refused(kind: DocumentFormat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formats, "LARGE", 1 << 20)
     bombs = [
         packed(kind, DOCUMENTS[kind], more={"media/a": bytes(4 << 20)}),

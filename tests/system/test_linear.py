@@ -22,15 +22,15 @@ from dragoman.data.glossary import Glossary, all_required, kept_as_is
 from dragoman.data.protected_spans import difference, has_words, protected_spans
 from dragoman.data.segmentation import segments
 from dragoman.documents.flow import sentences_of
-from dragoman.documents.formats import Format
+from dragoman.documents.formats import DocumentFormat
 from dragoman.documents.html import html_pieces
 from dragoman.documents.pipeline import translate_bytes
-from dragoman.documents.tag_placement import place_marks, without_alignment
+from dragoman.documents.tag_placement import place_tags, without_alignment
 from dragoman.translation.fallbacks import stretches
 from dragoman.translation.masking import masked
 from dragoman.translation.result import SourceSentence
 from dragoman.translation.translation_memory import TranslationMemory
-from support.interpreting import Scripted, careful
+from support.scripted_translator import Scripted, careful
 
 LONGEST_WAIT = 60  # seconds of the processor, where a hundredth of it is enough
 
@@ -76,7 +76,7 @@ def end_of_patience() -> Iterator[None]:
 # Documents
 
 
-def office(kind: Format, xml: str) -> bytes:
+def office(kind: DocumentFormat, xml: str) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("word/document.xml" if kind == "docx" else "content.xml", xml)
@@ -88,7 +88,7 @@ def run_of(text: str, properties: str = "") -> str:
 
 
 FIELD = '<w:r><w:fldChar w:fldCharType="begin"/></w:r>'
-DOCUMENTS: dict[str, tuple[Format, Callable[[int], str]]] = {
+DOCUMENTS: dict[str, tuple[DocumentFormat, Callable[[int], str]]] = {
     "html-nested": ("html", lambda n: f"<p>{'<b>' * n}word{'</b>' * n}</p>"),
     "html-never-closed": ("html", lambda n: f"<p>{'<b>word ' * n}</p>"),
     "html-never-opened": ("html", lambda n: f"<p>{'word </b>' * n}</p>"),
@@ -163,11 +163,11 @@ def test_placing_tags_takes_work_in_proportion_to_their_number() -> None:
         page = f"<p>one {'<img>' * count}two {'<b>' * count}three{'</b>' * count} four</p>"
         flow = next(piece for piece in html_pieces([page]) if not isinstance(piece, str) and piece.text.strip())
         (sentence,) = sentences_of(flow, lambda _: True, "en")
-        placed = place_marks(
+        placed = place_tags(
             flow, sentence, "un deux trois quatre", *without_alignment(sentence, "un deux trois quatre")
         )
         assert placed is not None
-        assert sum(isinstance(item, int) for item in placed.items) == len(sentence.marks) > count
+        assert sum(isinstance(item, int) for item in placed.items) == len(sentence.tags) > count
 
     assert_linear(place, 200)
 

@@ -35,7 +35,7 @@ _KEYS = (
 
 
 @dataclass
-class Found:
+class PairCollection:
     """What was read. Languages are those that the files themselves name, where they do."""
 
     pairs: list[Pair] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Found:
         lines += [f"and {len(named) - _MOST_NAMED:,} more files passed over"] if len(named) > _MOST_NAMED else []
         return [*lines, *self.notes, *(f"{count:,} left out: {why}" for why, count in self.skipped.items())]
 
-    def name_languages(self, source: str | None, target: str | None, wanted: "Wanted" = None) -> None:
+    def name_languages(self, source: str | None, target: str | None, wanted: "WantedLanguages" = None) -> None:
         """As a file names them; the first one that does is believed. Where the opposite direction is wanted, its pairs
         are turned round."""
         if source and target:
@@ -77,12 +77,12 @@ class Found:
             self.languages = self.languages or (languages[::-1] if self.turned else languages)
 
 
-Wanted = tuple[str, str] | None  # the languages asked for, where a file has several
+WantedLanguages = tuple[str, str] | None  # the languages asked for, where a file has several
 
 
-def read_any(paths: Sequence[Path], wanted: Wanted = None, without: Path | None = None) -> Found:
+def read_any(paths: Sequence[Path], wanted: WantedLanguages = None, without: Path | None = None) -> PairCollection:
     """The pairs of a file, of two aligned files, or of all files in a folder but for those below `without`."""
-    found = Found()
+    found = PairCollection()
     for files in files_of(paths, wanted, without, found.passed_over):
         if len(files) == 2:
             _read_aligned(files[0], files[1], found, wanted)
@@ -96,7 +96,7 @@ def read_any(paths: Sequence[Path], wanted: Wanted = None, without: Path | None 
 
 def files_of(
     paths: Sequence[Path],
-    wanted: Wanted = None,
+    wanted: WantedLanguages = None,
     without: Path | None = None,
     passed_over: dict[Path, str] | None = None,
 ) -> list[tuple[Path, ...]]:
@@ -130,7 +130,7 @@ def what_it_is(path: Path) -> str | None:
             return None
 
 
-def _read_file(path: Path, found: Found, wanted: Wanted) -> None:
+def _read_file(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     if not path.exists():
         raise DataError(f"{path}: no such file; check the path, which is taken from {Path.cwd()}")
     if _reader(path) is None and (why := what_it_is(path)):
@@ -140,7 +140,7 @@ def _read_file(path: Path, found: Found, wanted: Wanted) -> None:
     (_reader(path) or _read_tsv)(path, found, wanted)
 
 
-def _reader(path: Path) -> Callable[[Path, Found, Wanted], None] | None:
+def _reader(path: Path) -> Callable[[Path, PairCollection, WantedLanguages], None] | None:
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     match suffixes[-1] if suffixes else "":
         case ".tsv" | ".tab":
@@ -166,7 +166,7 @@ _NO_LANGUAGE = {".md", ".py", ".sh", ".js", ".log", ".txt", ".pdf", ".zip", ".xm
 
 
 def _files_in(
-    folder: Path, wanted: Wanted, without: Path | None, passed_over: dict[Path, str]
+    folder: Path, wanted: WantedLanguages, without: Path | None, passed_over: dict[Path, str]
 ) -> list[tuple[Path, ...]]:
     """Every file of a known kind, and plain files that are two of a name: news.en and news.de."""
     plain: dict[Path, list[Path]] = {}
@@ -204,7 +204,7 @@ def _files_in(
     return found
 
 
-def _in_order(files: Sequence[Path], wanted: Wanted) -> Sequence[Path]:
+def _in_order(files: Sequence[Path], wanted: WantedLanguages) -> Sequence[Path]:
     return sorted(files, key=lambda path: wanted is not None and _suffix_code(path) != wanted[0])
 
 
@@ -212,7 +212,7 @@ def _suffix_code(path: Path) -> str:
     return (path.with_suffix("") if path.suffix == ".gz" else path).suffix.lstrip(".")
 
 
-def _read_aligned(source: Path, target: Path, found: Found, wanted: Wanted) -> None:
+def _read_aligned(source: Path, target: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     found.files += [source, target]
     found.turned = False
     codes = [_suffix_code(path) for path in (source, target)]
@@ -221,11 +221,13 @@ def _read_aligned(source: Path, target: Path, found: Found, wanted: Wanted) -> N
     _add_lines(source, raw_pairs(CorpusConfig(source=str(source), target=str(target))), found, wanted)
 
 
-def _read_tsv(path: Path, found: Found, wanted: Wanted) -> None:
+def _read_tsv(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     _add_lines(path, raw_pairs(CorpusConfig(pairs=str(path))), found, wanted)
 
 
-def _add_lines(path: Path, lines: Iterable[Sequence[bytes]], found: Found, wanted: Wanted = None) -> None:
+def _add_lines(
+    path: Path, lines: Iterable[Sequence[bytes]], found: PairCollection, wanted: WantedLanguages = None
+) -> None:
     bad: Counter[str] = Counter()
     read = 0
 
@@ -251,7 +253,7 @@ def _add_lines(path: Path, lines: Iterable[Sequence[bytes]], found: Found, wante
     found.skipped.update(bad)
 
 
-def _read_csv(path: Path, found: Found, wanted: Wanted) -> None:
+def _read_csv(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     lines = read_lines(path)
     first = next(lines, "").removeprefix("\ufeff")
     separator = max(",;\t", key=first.count)
@@ -262,13 +264,13 @@ def _read_csv(path: Path, found: Found, wanted: Wanted) -> None:
         raise DataError(f"{path}: cannot be read as CSV ({error}); save it again as CSV in UTF-8") from None
 
 
-def _read_xlsx(path: Path, found: Found, wanted: Wanted) -> None:
+def _read_xlsx(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     _need("openpyxl", path)
     for rows in xlsx_rows(path):
         _add_table(path, rows, found, wanted)
 
 
-def _add_table(path: Path, table: Iterable[Row], found: Found, wanted: Wanted) -> None:
+def _add_table(path: Path, table: Iterable[Row], found: PairCollection, wanted: WantedLanguages) -> None:
     """The two columns of text, without the row that names them."""
     rows = iter(table)
     sample = list(islice(rows, SAMPLE))
@@ -292,7 +294,7 @@ def _shown(row: Row) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def _read_json(path: Path, found: Found, wanted: Wanted) -> None:
+def _read_json(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     lines = list(read_lines(path))
     values: Iterable[Any]
     if path.suffix.lower() == ".json" or (lines and lines[0].strip() == "["):
@@ -314,7 +316,7 @@ def _parsed(text: str, path: Path, number: int) -> Any:
         raise DataError(f"{path}:{number}: not valid JSON ({error}); one object a line is expected") from None
 
 
-def _pair_in(value: Any, wanted: Wanted, path: Path, number: int) -> tuple[Any, Any]:
+def _pair_in(value: Any, wanted: WantedLanguages, path: Path, number: int) -> tuple[Any, Any]:
     """{"source", "target"} or the like, {"translation": {"en", "de"}}, {"en", "de"}, or a list of two."""
     if isinstance(value, list) and len(value) == 2:
         return value[0], value[1]
@@ -333,7 +335,7 @@ def _pair_in(value: Any, wanted: Wanted, path: Path, number: int) -> tuple[Any, 
     )
 
 
-def _read_tmx(path: Path, found: Found, wanted: Wanted) -> None:
+def _read_tmx(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     store = _toolkit_store(path)
     header = store.document.getroot().find("{*}header")
     given = None if header is None else header.get("srclang")
@@ -358,7 +360,7 @@ def _read_tmx(path: Path, found: Found, wanted: Wanted) -> None:
         found.add((texts[codes[0]], texts[codes[1]]))
 
 
-def _read_xliff(path: Path, found: Found, wanted: Wanted) -> None:
+def _read_xliff(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     store = _toolkit_store(path)
     found.name_languages(store.getsourcelanguage(), store.gettargetlanguage(), wanted)
     for unit in store.units:
@@ -382,7 +384,7 @@ def _toolkit_store(path: Path) -> Any:
         raise DataError(f"{path}: cannot be read ({error}); save it again in the program it is from") from None
 
 
-def _read_po(path: Path, found: Found, wanted: Wanted) -> None:
+def _read_po(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     _need("polib", path)
     import polib
 

@@ -1,8 +1,8 @@
-"""What every format is made of: pieces that stay as they are, and flows of text to translate, with marks in them.
+"""What every format is made of: pieces that stay as they are, and flows of text to translate, with tags in them.
 
-A flow is a paragraph, a cell, a caption, a string: its plain text, and the marks (tags, in whatever form the format has
-them) at places of that text. A flow falls into sentences; a mark belongs to the sentence inside which it stands, or to
-the gap between two. What a translation gives back for a sentence is again text and marks: each mark once.
+A flow is a paragraph, a cell, a caption, a string: its plain text, and the inline tags (in whatever form the format has
+them) at places of that text. A flow falls into sentences; a tag belongs to the sentence inside which it stands, or to
+the gap between two. What a translation gives back for a sentence is again text and tags: each tag once.
 """
 
 import itertools
@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from dragoman.data.protected_spans import has_words
 from dragoman.data.segmentation import Fits, Wrap, fitting_sentences, wrapped
 
-# What a sentence becomes: text, and marks by their number in the flow.
+# What a sentence becomes: text, and tags by their number in the flow.
 Item = str | int
 
 DEEPEST = 100  # elements open in a flow at a time; one more and the outermost counts as never closed
 _SPACES = re.compile(r"[ \t\r\n]+")
-_QUOTE_MARKS = re.compile(r"(?<=[\r\n])[ \t>]+")
+_QUOTE_SIGNS = re.compile(r"(?<=[\r\n])[ \t>]+")
 
 
 @dataclass(frozen=True)
-class Mark:
+class InlineTag:
     """Something between two characters that must come back."""
 
     at: int  # in characters of the flow's text
@@ -39,7 +39,7 @@ class Mark:
 class Flow:
     text: str
     raw: str  # the same as the document has it
-    marks: tuple[Mark, ...] = ()  # in the order of the document
+    tags: tuple[InlineTag, ...] = ()  # in the order of the document
     kept: tuple[tuple[int, int], ...] = ()  # stretches to be copied: code, fields
     escape: Callable[[str], str] = str
     styles: dict[int | None, tuple[str, str]] = field(default_factory=dict)  # what surrounds text in an element
@@ -59,32 +59,32 @@ class Sentence:
     start: int  # in characters of the flow
     end: int
     origin: tuple[int, ...]  # of each character of the text, and of its end: its place in the flow
-    marks: tuple[int, ...]  # those inside it, by number
+    tags: tuple[int, ...]  # those inside it, by number
     kept: tuple[str, ...]
 
 
 def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Sentence]:
     """The sentences with words in them. All else is the same in every language."""
-    breaks = sorted({mark.at for mark in flow.marks if mark.breaks})
+    breaks = sorted({tag.at for tag in flow.tags if tag.breaks})
     if flow.whole_lines:
         breaks = sorted({*breaks, *(found.start() for found in re.finditer(r"[\r\n\t]", flow.text))})
     plain = flow.text
-    if flow.wrap is not None and ">" in flow.wrap.prefix:  # the marks of a quotation's lines are no words
-        plain = _QUOTE_MARKS.sub(lambda marks: " " * len(marks[0]), plain)
+    if flow.wrap is not None and ">" in flow.wrap.prefix:  # the signs before a quotation's lines are no words
+        plain = _QUOTE_SIGNS.sub(lambda signs: " " * len(signs[0]), plain)
     edges = [0, *breaks, len(plain)]
     spans = [
         span
         for first, last in itertools.pairwise(edges)
         for span in _around_kept(list(fitting_sentences(plain, first, last, fits, language)), flow.kept)
     ]
-    ranges = element_ranges(flow.marks)
+    ranges = element_ranges(flow.tags)
     found = []
     for start, end in spans:
         text, origin = _on_one_line(plain, start, end)
         near = flow.kept[bisect_left(flow.kept, (start, 0)) : bisect_left(flow.kept, (end, 0))]
         kept = tuple(flow.text[first:last] for first, last in near if last <= end)
         if has_words(text, kept):
-            inner = _inside(flow.marks, ranges, start, end)
+            inner = _inside(flow.tags, ranges, start, end)
             found.append(Sentence(text, start, end, origin, inner, kept))
     return found
 
@@ -107,24 +107,24 @@ def _around_kept(spans: Sequence[tuple[int, int]], kept: Sequence[tuple[int, int
 
 
 def untranslated(flow: Flow, sentence: Sentence) -> list[Item]:
-    """The sentence as it is, with its marks where they are."""
-    return _with_marks(flow, sentence.start, sentence.end, sentence.marks)
+    """The sentence as it is, with its tags where they are."""
+    return _with_tags(flow, sentence.start, sentence.end, sentence.tags)
 
 
 def assemble(flow: Flow, sentences: Sequence[Sentence], said: Sequence[Sequence[Item]]) -> list[Item]:
-    """The whole flow as text and marks: what was said of the sentences, and between them what was there."""
-    inner = {mark for sentence in sentences for mark in sentence.marks}
-    outer = [number for number in range(len(flow.marks)) if number not in inner]
+    """The whole flow as text and tags: what was said of the sentences, and between them what was there."""
+    inner = {tag for sentence in sentences for tag in sentence.tags}
+    outer = [number for number in range(len(flow.tags)) if number not in inner]
     items: list[Item] = []
     position = done = 0
     for sentence, words in zip(sentences, said, strict=True):
         begin = done
-        while done < len(outer) and flow.marks[outer[done]].at <= sentence.start:
+        while done < len(outer) and flow.tags[outer[done]].at <= sentence.start:
             done += 1
-        items += _with_marks(flow, position, sentence.start, outer[begin:done])
+        items += _with_tags(flow, position, sentence.start, outer[begin:done])
         items += words
         position = sentence.end
-    return [*items, *_with_marks(flow, position, len(flow.text), outer[done:])]
+    return [*items, *_with_tags(flow, position, len(flow.text), outer[done:])]
 
 
 def merged(items: Sequence[Item]) -> list[Item]:
@@ -139,24 +139,24 @@ def merged(items: Sequence[Item]) -> list[Item]:
 
 
 def render(flow: Flow, items: Sequence[Item], column: int = 0, wrap: bool = True) -> "Iterator[str | Flow]":
-    """As the format writes it. Text in marks is left as flows, to be rendered in turn."""
+    """As the format writes it. Text in tags is left as flows, to be rendered in turn."""
     open_elements: list[int | None] = [None]
     divided = False
     for number, item in enumerate(items):
         if isinstance(item, int):
-            mark = flow.marks[item]
-            yield from mark.raw
-            if mark.element is not None and mark.opens:
-                open_elements.append(mark.element)
-            elif mark.element in open_elements:
-                open_elements.remove(mark.element)
-            column += sum(len(raw) for raw in mark.raw if isinstance(raw, str))
-            divided = mark.divides
+            tag = flow.tags[item]
+            yield from tag.raw
+            if tag.element is not None and tag.opens:
+                open_elements.append(tag.element)
+            elif tag.element in open_elements:
+                open_elements.remove(tag.element)
+            column += sum(len(raw) for raw in tag.raw if isinstance(raw, str))
+            divided = tag.divides
             continue
         if divided:
             item, column = item.lstrip(" "), 0
         following = items[number + 1] if number + 1 < len(items) else None
-        if isinstance(following, int) and flow.marks[following].divides:
+        if isinstance(following, int) and flow.tags[following].divides:
             item = item.rstrip(" ")
         divided = divided and not item
         if item:
@@ -171,53 +171,53 @@ def render(flow: Flow, items: Sequence[Item], column: int = 0, wrap: bool = True
 
 
 def nested(flow: Flow) -> "Iterator[Flow]":
-    """The flows in the flow's marks, in their order."""
-    for mark in flow.marks:
-        yield from (raw for raw in mark.raw if isinstance(raw, Flow))
+    """The flows in the flow's tags, in their order."""
+    for tag in flow.tags:
+        yield from (raw for raw in tag.raw if isinstance(raw, Flow))
 
 
-def element_ranges(marks: Sequence[Mark]) -> dict[int, tuple[int | None, int | None]]:
+def element_ranges(tags: Sequence[InlineTag]) -> dict[int, tuple[int | None, int | None]]:
     """Where each element opens and closes; None: not in this flow."""
     ranges: dict[int, tuple[int | None, int | None]] = {}
-    for mark in marks:
-        if mark.element is not None:
-            opened, closed = ranges.get(mark.element, (None, None))
-            ranges[mark.element] = (mark.at, closed) if mark.opens else (opened, mark.at)
+    for tag in tags:
+        if tag.element is not None:
+            opened, closed = ranges.get(tag.element, (None, None))
+            ranges[tag.element] = (tag.at, closed) if tag.opens else (opened, tag.at)
     return ranges
 
 
 def _inside(
-    marks: Sequence[Mark], ranges: dict[int, tuple[int | None, int | None]], start: int, end: int
+    tags: Sequence[InlineTag], ranges: dict[int, tuple[int | None, int | None]], start: int, end: int
 ) -> tuple[int, ...]:
-    """The marks of a sentence, from the first to the last that belongs to it: what stands among those does too."""
-    near = range(bisect_left(marks, start, key=_place), bisect_right(marks, end, key=_place))
-    first = max((i + 1 for i in near if marks[i].breaks and marks[i].at <= start), default=near.start)
-    last = min((i for i in near if marks[i].breaks and marks[i].at >= end), default=near.stop)
-    own = [i for i in range(first, last) if _belongs(marks[i], ranges, start, end)]
+    """The tags of a sentence, from the first to the last that belongs to it: what stands among those does too."""
+    near = range(bisect_left(tags, start, key=_place), bisect_right(tags, end, key=_place))
+    first = max((i + 1 for i in near if tags[i].breaks and tags[i].at <= start), default=near.start)
+    last = min((i for i in near if tags[i].breaks and tags[i].at >= end), default=near.stop)
+    own = [i for i in range(first, last) if _belongs(tags[i], ranges, start, end)]
     return tuple(range(own[0], own[-1] + 1)) if own else ()
 
 
-def _place(mark: Mark) -> int:
-    return mark.at
+def _place(tag: InlineTag) -> int:
+    return tag.at
 
 
-def _belongs(mark: Mark, ranges: dict[int, tuple[int | None, int | None]], start: int, end: int) -> bool:
+def _belongs(tag: InlineTag, ranges: dict[int, tuple[int | None, int | None]], start: int, end: int) -> bool:
     """A tag around the whole sentence is outside; so is one that only touches it."""
-    if start < mark.at < end:
+    if start < tag.at < end:
         return True
-    if mark.element is None or not start <= mark.at <= end:
+    if tag.element is None or not start <= tag.at <= end:
         return False
-    opened, closed = ranges[mark.element]
+    opened, closed = ranges[tag.element]
     if opened is None or closed is None or opened == closed:
         return False
-    return (mark.opens and opened == start and closed < end) or (not mark.opens and closed == end and opened > start)
+    return (tag.opens and opened == start and closed < end) or (not tag.opens and closed == end and opened > start)
 
 
-def _with_marks(flow: Flow, start: int, end: int, numbers: Sequence[int]) -> list[Item]:
+def _with_tags(flow: Flow, start: int, end: int, numbers: Sequence[int]) -> list[Item]:
     items: list[Item] = []
     position = start
     for number in numbers:
-        at = min(max(flow.marks[number].at, position), end)
+        at = min(max(flow.tags[number].at, position), end)
         items += [flow.text[position:at], number]
         position = at
     return [item for item in [*items, flow.text[position:end]] if item != ""]
@@ -236,12 +236,12 @@ def _on_one_line(text: str, start: int, end: int) -> tuple[str, tuple[int, ...]]
 
 
 class FlowBuilder:
-    """Text and marks in the order in which a format meets them."""
+    """Text and tags in the order in which a format meets them."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
         self.raw: list[str] = []
-        self.marks: list[Mark] = []
+        self.tags: list[InlineTag] = []
         self.kept: list[tuple[int, int]] = []
         self.styles: dict[int | None, tuple[str, str]] = {}
         self.verbatim: set[int] = set()
@@ -261,7 +261,7 @@ class FlowBuilder:
 
     def add_point(self, raw: "Sequence[str | Flow]", breaks: bool = False, divides: bool = False) -> None:
         glued = self._after_a_word('.,;:!?)»”’"')
-        self.marks.append(Mark(self.length, tuple(raw), breaks=breaks, divides=divides, glued=glued))
+        self.tags.append(InlineTag(self.length, tuple(raw), breaks=breaks, divides=divides, glued=glued))
         self.raw.append(raw_of(raw))
 
     def open(self, name: str, raw: "Sequence[str | Flow]") -> int:
@@ -270,7 +270,7 @@ class FlowBuilder:
         element = self._elements
         self._elements += 1
         self._open.append((name, element))
-        self.marks.append(Mark(self.length, tuple(raw), element, opens=True, glued=self._after_a_word()))
+        self.tags.append(InlineTag(self.length, tuple(raw), element, opens=True, glued=self._after_a_word()))
         self.raw.append(raw_of(raw))
         return element
 
@@ -281,17 +281,17 @@ class FlowBuilder:
             self.add_point([raw])
             return
         self._never_closed |= {element for _, element in self._open[at + 1 :]}
-        self.marks.append(Mark(self.length, (raw,), self._open[at][1]))
+        self.tags.append(InlineTag(self.length, (raw,), self._open[at][1]))
         self.raw.append(raw)
         del self._open[at:]
 
     def flow(self, escape: Callable[[str], str] = str) -> Flow:
         unclosed = self._never_closed | {element for _, element in self._open}
-        marks = tuple(self._alone(mark) if mark.element in unclosed else mark for mark in self.marks)
+        tags = tuple(self._alone(tag) if tag.element in unclosed else tag for tag in self.tags)
         return Flow(
             "".join(self.text),
             "".join(self.raw),
-            marks,
+            tags,
             tuple(self.kept),
             escape,
             dict(self.styles),
@@ -302,8 +302,8 @@ class FlowBuilder:
         return self._last.isalnum() or self._last in or_one_of
 
     @staticmethod
-    def _alone(mark: Mark) -> Mark:
-        return Mark(mark.at, mark.raw)
+    def _alone(tag: InlineTag) -> InlineTag:
+        return InlineTag(tag.at, tag.raw)
 
 
 def raw_of(pieces: "Sequence[str | Flow]") -> str:

@@ -24,13 +24,13 @@ from dragoman.documents.strings import json_pieces
 from dragoman.documents.subtitles import subtitle_pieces
 from dragoman.errors import DataError, UsageError
 
-Format = Literal["text", "markdown", "html", "docx", "odt", "srt", "vtt", "po", "json"]
-SUFFIXES: dict[str, Format] = {
+DocumentFormat = Literal["text", "markdown", "html", "docx", "odt", "srt", "vtt", "po", "json"]
+SUFFIXES: dict[str, DocumentFormat] = {
     ".txt": "text", ".text": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html",
     ".xhtml": "html", ".docx": "docx", ".odt": "odt", ".srt": "srt", ".vtt": "vtt", ".po": "po", ".pot": "po",
     ".json": "json",
 }  # fmt: skip
-MEDIA_TYPES: dict[Format, str] = {
+MEDIA_TYPES: dict[DocumentFormat, str] = {
     "text": "text/plain; charset=utf-8",
     "markdown": "text/markdown; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -57,19 +57,19 @@ _DAMAGE = (
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-def format_of(name: str) -> Format:
+def format_of(name: str) -> DocumentFormat:
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError(
             f"{name}: a document of an unknown kind; known are {', '.join(SUFFIXES)}; or name it: --format "
-            f"{'|'.join(get_args(Format))}"
+            f"{'|'.join(get_args(DocumentFormat))}"
         )
     return SUFFIXES[suffix]
 
 
 def pieces_of(
     opened: Open,
-    kind: Format,
+    kind: DocumentFormat,
     name: str,
     settings: FormatSettings = DEFAULTS,
 ) -> Iterator[str | Flow]:
@@ -88,7 +88,7 @@ def pieces_of(
 
 def rewrite(
     opened: Open,
-    kind: Format,
+    kind: DocumentFormat,
     name: str,
     output: BinaryIO,
     write: Write,
@@ -116,7 +116,7 @@ def rewrite(
             output.write(encode(text.replace("\n", back) if back != "\n" else text))
 
 
-def uncompressed_size(opened: Open, kind: Format, name: str) -> int:
+def uncompressed_size(opened: Open, kind: DocumentFormat, name: str) -> int:
     """Bytes of text, before anything of it is read: an archive may hold far more than it seems."""
     with opened() as stream:
         if kind in ("docx", "odt"):
@@ -126,7 +126,7 @@ def uncompressed_size(opened: Open, kind: Format, name: str) -> int:
 
 
 def _text_pieces(
-    opened: Open, chunks: Iterator[str], encoding: str, kind: Format, name: str, settings: FormatSettings
+    opened: Open, chunks: Iterator[str], encoding: str, kind: DocumentFormat, name: str, settings: FormatSettings
 ) -> Iterator[str | Flow]:
     match kind:
         case "text":
@@ -148,7 +148,7 @@ def _text_pieces(
                 references = find_references(_chunks(again, encoding, name))
             return markdown_pieces(_line_feeds(chunks), references, settings)
         case _:
-            raise UsageError(f"format {kind}; known: {', '.join(get_args(Format))}")
+            raise UsageError(f"format {kind}; known: {', '.join(get_args(DocumentFormat))}")
 
 
 def _named(pieces: Iterator[str | Flow], name: str) -> Iterator[str | Flow]:
@@ -159,7 +159,7 @@ def _named(pieces: Iterator[str | Flow], name: str) -> Iterator[str | Flow]:
 
 
 def _member_pieces(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, styles: Styles, kind: Format, name: str
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, styles: Styles, kind: DocumentFormat, name: str
 ) -> Iterator[str | Flow]:
     chunks = _member_text(archive, info, name)
     try:
@@ -184,7 +184,9 @@ def _damaged(info: zipfile.ZipInfo, name: str, error: Exception) -> DataError:
     return DataError(f"{name}: {info.filename} is damaged ({error}); save the document again")
 
 
-def _styles_of_parts(archive: zipfile.ZipFile, kind: Format, name: str, settings: FormatSettings) -> dict[str, Styles]:
+def _styles_of_parts(
+    archive: zipfile.ZipFile, kind: DocumentFormat, name: str, settings: FormatSettings
+) -> dict[str, Styles]:
     """Of each part with text: the styles that it uses."""
     members = {info.filename: info for info in archive.infolist()}
 
@@ -218,7 +220,7 @@ def _archive(stream: BinaryIO, name: str) -> zipfile.ZipFile:
     return archive
 
 
-def _part(kind: Format) -> re.Pattern[str]:
+def _part(kind: DocumentFormat) -> re.Pattern[str]:
     return DOCX_PARTS if kind == "docx" else ODT_PARTS
 
 

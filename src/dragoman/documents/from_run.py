@@ -6,10 +6,10 @@ from pathlib import Path
 from dragoman.data.glossary import Glossary, requirements
 from dragoman.data.language_codes import languages_of
 from dragoman.decoding.engines import ComputeType, EngineName
-from dragoman.documents.formats import Format, format_of
-from dragoman.documents.report import Report
+from dragoman.documents.formats import DocumentFormat, format_of
+from dragoman.documents.report import DocumentReport
 from dragoman.documents.resumable_file import translate_document
-from dragoman.documents.sentence_translator import RunInterpreter
+from dragoman.documents.sentence_translator import RunSentenceTranslator
 from dragoman.documents.settings import FormatSettings
 from dragoman.errors import UsageError
 from dragoman.run_directory import RunDirectory
@@ -22,7 +22,7 @@ def translate_with(
     document: Path,
     out: Path,
     *,
-    kind: Format | None = None,
+    kind: DocumentFormat | None = None,
     report: Path | None = None,
     language: str | None = None,
     to: str | None = None,
@@ -36,7 +36,7 @@ def translate_with(
     compute_type: ComputeType | None = None,
     say: Callable[[str], None],
     **search: float,
-) -> Report:
+) -> DocumentReport:
     """`kind` None: as the document's name ends; `language` None: as the run's data say. `protect_styles`, `fuzzy`: as
     FormatSettings has them."""
     kind = format_of(document.name) if kind is None else kind
@@ -47,7 +47,7 @@ def translate_with(
     if language is None and known is not None:
         language = known[1] if to == known[0] else known[0]
     target = to or (None if known is None else known[1])
-    interpreter = RunInterpreter.load(
+    sentence_translator = RunSentenceTranslator.load(
         run,
         engine=engine,
         compute_type=compute_type,
@@ -59,8 +59,10 @@ def translate_with(
         **search,
     )
     if corrections is not None:
-        interpreter.translator = interpreter.translator.with_corrections(*corrections_for(run, corrections, to))
-    translator = interpreter.translator
+        sentence_translator.translator = sentence_translator.translator.with_corrections(
+            *corrections_for(run, corrections, to)
+        )
+    translator = sentence_translator.translator
     identity: list[object] = [*identity_of([run], None), translator.engine.name, terms, translator.tag]
     if corrections is not None:
         identity.append(corrections.stat().st_mtime_ns)
@@ -68,5 +70,5 @@ def translate_with(
         identity += [min_confidence, mark, translator.calibration]
     settings = FormatSettings(tuple(protect_styles), fuzzy, target)
     return translate_document(
-        interpreter, document, out, kind, identity=identity, report_path=report, say=say, settings=settings
+        sentence_translator, document, out, kind, identity=identity, report_path=report, say=say, settings=settings
     )

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
-Kind = Literal["text", "start", "end", "empty", "other"]
+TokenKind = Literal["text", "start", "end", "empty", "other"]
 
 
 class Token(NamedTuple):
-    kind: Kind
+    kind: TokenKind
     name: str
     raw: str
 

@@ -37,7 +37,7 @@ _LINK_TAIL = re.compile(r"\]\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\)|\]\[(?:[^\
 _IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)(" + _LINK_TAIL.pattern + ")")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)")
 
-_Kind = Literal["paragraph", "heading", "cell"]
+_BlockKind = Literal["paragraph", "heading", "cell"]
 _References = dict[str, dict[str, str]]
 
 
@@ -107,7 +107,7 @@ def _chunk_pieces(text: str, references: _References, settings: FormatSettings) 
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
     position = begins = 0
-    kind: _Kind = "paragraph"
+    kind: _BlockKind = "paragraph"
     for token in _markdown().parse(text, _environment(references)):
         if token.type.endswith("_open"):
             opened = token.type.removesuffix("_open")
@@ -153,7 +153,7 @@ def _find(content: str, lines: list[str], starts: list[int], position: int) -> I
 def _flow(
     token: Token,
     raw: str,
-    kind: _Kind,
+    kind: _BlockKind,
     prefix: str,
     lines: list[str],
     references: _References,
@@ -320,7 +320,7 @@ def _plain_alt(text: str) -> str:
     return re.sub(r"[\[\]\\`*<]", "", text)
 
 
-def _soundness(content: str, kind: _Kind, prefix: str, references: _References) -> Callable[[str], bool]:
+def _soundness(content: str, kind: _BlockKind, prefix: str, references: _References) -> Callable[[str], bool]:
     def sound(written: str) -> bool:
         written = written.replace(f"\n{prefix}", "\n")
         if kind == "cell":

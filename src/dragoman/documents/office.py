@@ -208,8 +208,8 @@ class _DocxFlow:
         styles |= {number: _run_around(look) for number, look in self.stretches.items()}
         # What has the paragraph's look needs no element.
         plain = {number for number, look in self.stretches.items() if look == base}
-        marks = tuple(mark for mark in flow.marks if mark.element is None or mark.element not in plain)
-        return replace(flow, styles=styles, marks=marks)
+        tags = tuple(tag for tag in flow.tags if tag.element is None or tag.element not in plain)
+        return replace(flow, styles=styles, tags=tags)
 
     def _run(self, tokens: list[Token]) -> None:
         _start, *inner, _end = tokens

@@ -1,4 +1,4 @@
-"""A document through an interpreter: sentences out of its flows, and what was said back into them."""
+"""A document through an translator: sentences out of its flows, and what was said back into them."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
@@ -6,46 +6,51 @@ from dataclasses import replace
 from itertools import islice
 
 from dragoman.documents.flow import Flow, Sentence, assemble, merged, nested, render, sentences_of, untranslated
-from dragoman.documents.formats import Format, pieces_of, rewrite
-from dragoman.documents.report import Report
-from dragoman.documents.sentence_translator import Interpreter
+from dragoman.documents.formats import DocumentFormat, pieces_of, rewrite
+from dragoman.documents.report import DocumentReport
+from dragoman.documents.sentence_translator import SentenceTranslator
 from dragoman.documents.settings import DEFAULTS, FormatSettings
-from dragoman.documents.tagged_sentences import Said, translate_sentences
+from dragoman.documents.tagged_sentences import TranslatedSentence, translate_sentences
 
 # Sentences translated together: enough for batches of like length, few enough to lose little by a stop.
 WINDOW = 500
 
 
-def sentences_in(pieces: Iterable[str | Flow], interpreter: Interpreter) -> Iterator[tuple[Flow, Sentence]]:
+def sentences_in(pieces: Iterable[str | Flow], translator: SentenceTranslator) -> Iterator[tuple[Flow, Sentence]]:
     """In the order in which they are written back: a flow's own, then those in its marks."""
     for piece in pieces:
         if isinstance(piece, Flow):
-            for sentence in sentences_of(piece, interpreter.fits, interpreter.language):
+            for sentence in sentences_of(piece, translator.fits, translator.language):
                 yield piece, sentence
-            yield from sentences_in(nested(piece), interpreter)
+            yield from sentences_in(nested(piece), translator)
 
 
 def translated(
-    sentences: Iterable[tuple[Flow, Sentence]], interpreter: Interpreter, window: int = WINDOW
-) -> Iterator[list[Said]]:
+    sentences: Iterable[tuple[Flow, Sentence]], translator: SentenceTranslator, window: int = WINDOW
+) -> Iterator[list[TranslatedSentence]]:
     """Window by window."""
     sentences = iter(sentences)
     while batch := list(islice(sentences, window)):
-        yield translate_sentences(batch, interpreter)
+        yield translate_sentences(batch, translator)
 
 
 def written(
-    pieces: Iterable[str | Flow], said: Iterator[Said], interpreter: Interpreter, report: Report
+    pieces: Iterable[str | Flow],
+    said: Iterator[TranslatedSentence],
+    translator: SentenceTranslator,
+    report: DocumentReport,
 ) -> Iterator[str]:
     """The pieces again, with what was said in place of the sentences."""
     for piece in pieces:
-        yield piece if isinstance(piece, str) else _written_flow(piece, said, interpreter, report)
+        yield piece if isinstance(piece, str) else _written_flow(piece, said, translator, report)
 
 
-def _written_flow(flow: Flow, said: Iterator[Said], interpreter: Interpreter, report: Report) -> str:
-    sentences = sentences_of(flow, interpreter.fits, interpreter.language)
+def _written_flow(
+    flow: Flow, said: Iterator[TranslatedSentence], translator: SentenceTranslator, report: DocumentReport
+) -> str:
+    sentences = sentences_of(flow, translator.fits, translator.language)
     own = [next(said) for _ in sentences]
-    inner = {id(held): _written_flow(held, said, interpreter, report) for held in nested(flow)}
+    inner = {id(held): _written_flow(held, said, translator, report) for held in nested(flow)}
     items = assemble(flow, sentences, [one.items for one in own])
     as_it_was = assemble(flow, sentences, [untranslated(flow, sentence) for sentence in sentences])
     text: str | None = flow.raw
@@ -56,7 +61,7 @@ def _written_flow(flow: Flow, said: Iterator[Said], interpreter: Interpreter, re
         if text is None:
             report.add("source", (*one.notes, "would be read as another structure"), sentence.text, shown, True)
         else:
-            report.add(one.how, one.notes, sentence.text, shown, bool(sentence.marks))
+            report.add(one.how, one.notes, sentence.text, shown, bool(sentence.tags))
     return flow.raw if text is None else text
 
 
@@ -75,16 +80,16 @@ def _joined(flow: Flow, items: "list[str | int]", inner: dict[int, str], wrap: b
 
 
 def _tag(flow: Flow, number: int) -> str:
-    return "".join(raw if isinstance(raw, str) else raw.raw for raw in flow.marks[number].raw)
+    return "".join(raw if isinstance(raw, str) else raw.raw for raw in flow.tags[number].raw)
 
 
 def translate_bytes(
-    content: bytes, kind: Format, name: str, interpreter: Interpreter, settings: FormatSettings = DEFAULTS
-) -> tuple[bytes, Report]:
+    content: bytes, kind: DocumentFormat, name: str, translator: SentenceTranslator, settings: FormatSettings = DEFAULTS
+) -> tuple[bytes, DocumentReport]:
     """A document that is in memory."""
-    report = Report()
-    found = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), interpreter)
-    said = [one for window in translated(found, interpreter) for one in window]
+    report = DocumentReport()
+    found = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), translator)
+    said = [one for window in translated(found, translator) for one in window]
     output = io.BytesIO()
     answers = iter(said)
     rewrite(
@@ -92,7 +97,7 @@ def translate_bytes(
         kind,
         name,
         output,
-        lambda pieces: written(pieces, answers, interpreter, report),
+        lambda pieces: written(pieces, answers, translator, report),
         settings,
     )
     return output.getvalue(), report

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dragoman.data.language_codes import language_name, same_language
 from dragoman.documents.accelerators import DOUBLED, MARKS, accelerator_in, with_accelerator
-from dragoman.documents.flow import Flow, Mark
+from dragoman.documents.flow import Flow, InlineTag
 from dragoman.documents.lexer import scan
 from dragoman.documents.plain import BLOCK, string_flow
 from dragoman.documents.settings import DEFAULTS, FormatSettings
@@ -80,7 +80,7 @@ def _entry_flow(
         said = any(found["key"] in filled and found["value"] != '""' for found in _FIELD.finditer(written))
         return _marked_fuzzy(written) if fuzzy and said else written
 
-    return Flow("", entry, (Mark(0, (*pieces, entry[position:])),), finish=finish)
+    return Flow("", entry, (InlineTag(0, (*pieces, entry[position:])),), finish=finish)
 
 
 def _of_format(entry: str) -> re.Pattern[str]:

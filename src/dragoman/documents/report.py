@@ -10,7 +10,7 @@ from dragoman.translation.result import How
 
 
 @dataclass(frozen=True)
-class Listed:
+class ReportEntry:
     """A sentence to look at."""
 
     sentence: int  # its number in the document
@@ -30,10 +30,10 @@ class Listed:
 
 
 @dataclass
-class Report:
+class DocumentReport:
     """Counts, and where to send what is listed: the list itself may be long."""
 
-    list_one: Callable[[Listed], None] = lambda _: None
+    list_one: Callable[[ReportEntry], None] = lambda _: None
     sentences: int = 0
     how: Counter[str] = field(default_factory=Counter)
     listed: int = 0
@@ -45,7 +45,7 @@ class Report:
         self.tagged += tagged
         if how != "plain" or notes:
             self.listed += 1
-            self.list_one(Listed(self.sentences, how, notes, source, output))
+            self.list_one(ReportEntry(self.sentences, how, notes, source, output))
 
     def to_dict(self) -> dict[str, Any]:
         ways = {way: self.how[way] for way in get_args(How)}
@@ -66,5 +66,5 @@ class Report:
         return f"{said}: {', '.join(ways)}" if ways else said
 
 
-def as_json_line(listed: Listed) -> str:
+def as_json_line(listed: ReportEntry) -> str:
     return json.dumps(listed.to_dict(), ensure_ascii=False)

@@ -16,39 +16,39 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dragoman.documents.flow import Flow, Sentence
-from dragoman.documents.formats import Format, pieces_of, rewrite
+from dragoman.documents.formats import DocumentFormat, pieces_of, rewrite
 from dragoman.documents.pipeline import WINDOW, sentences_in, translated, written
-from dragoman.documents.report import Listed, Report, as_json_line
-from dragoman.documents.sentence_translator import RunInterpreter
+from dragoman.documents.report import DocumentReport, ReportEntry, as_json_line
+from dragoman.documents.sentence_translator import RunSentenceTranslator
 from dragoman.documents.settings import DEFAULTS, FormatSettings
-from dragoman.documents.tagged_sentences import Said
+from dragoman.documents.tagged_sentences import TranslatedSentence
 from dragoman.errors import DataError, DragomanError, UsageError
 from dragoman.run_directory import replacing, sha256
 from dragoman.translation.file import Meter, alone, to_disk
 
 
 def translate_document(
-    interpreter: RunInterpreter,
+    translator: RunSentenceTranslator,
     source: Path,
     output: Path,
-    kind: Format,
+    kind: DocumentFormat,
     *,
     identity: Sequence[object],
     report_path: Path | None = None,
     say: Callable[[str], None],
     settings: FormatSettings = DEFAULTS,
     window: int = WINDOW,
-) -> Report:
+) -> DocumentReport:
     """`identity`: all that the output depends on beside the document, this window and the search settings."""
     _check(source, output)
     name = str(source)
 
     def found() -> Iterator[tuple[Flow, Sentence]]:
-        return sentences_in(pieces_of(lambda: source.open("rb"), kind, name, settings), interpreter)
+        return sentences_in(pieces_of(lambda: source.open("rb"), kind, name, settings), translator)
 
     total = sum(1 for _ in found())
-    search = dataclasses.asdict(interpreter.translator.search)
-    asked = [search, settings.protect, settings.fuzzy, settings.target, kind, window, interpreter.language]
+    search = dataclasses.asdict(translator.translator.search)
+    asked = [search, settings.protect, settings.fuzzy, settings.target, kind, window, translator.language]
     everything = [*asked, sha256(source), *map(str, identity)]
     fingerprint = hashlib.sha256(json.dumps(everything).encode()).hexdigest()
     journal = output.with_name(output.name + ".journal")
@@ -59,7 +59,7 @@ def translate_document(
         meter = Meter(total, done, say, "sentences")
         rest = islice(found(), done, None)
         try:
-            for answers in translated(rest, interpreter, window):
+            for answers in translated(rest, translator, window):
                 file.write("".join(f"{_to_line(said)}\n" for said in answers).encode())
                 to_disk(file)
                 done += len(answers)
@@ -71,7 +71,7 @@ def translate_document(
         finally:
             meter.close()
         with _listing(report_path) as list_one:
-            report = Report(list_one)
+            report = DocumentReport(list_one)
             with replacing(output) as temporary, temporary.open("wb") as stream:
                 answers_again = _read(journal)
                 rewrite(
@@ -79,7 +79,7 @@ def translate_document(
                     kind,
                     name,
                     stream,
-                    lambda parts: written(parts, answers_again, interpreter, report),
+                    lambda parts: written(parts, answers_again, translator, report),
                     settings,
                 )
             if report_path is not None:
@@ -109,7 +109,7 @@ class _Lister:
         self.first = True
         self.summary: dict[str, object] = {}
 
-    def __call__(self, listed: Listed) -> None:
+    def __call__(self, listed: ReportEntry) -> None:
         if self.stream is not None:
             self.stream.write(f"{'' if self.first else ','}\n  {as_json_line(listed)}".encode())
             self.first = False
@@ -128,16 +128,16 @@ def _listing(path: Path | None) -> Iterator[_Lister]:
         stream.write(f"{'' if lister.first else chr(10)}],\n{rest}\n".encode())
 
 
-def _to_line(said: Said) -> str:
+def _to_line(said: TranslatedSentence) -> str:
     return json.dumps([said.how, said.items, said.notes], ensure_ascii=False)
 
 
-def _read(journal: Path) -> Iterator[Said]:
+def _read(journal: Path) -> Iterator[TranslatedSentence]:
     with journal.open("rb") as lines:
         next(lines)
         for line in lines:
             how, items, notes = json.loads(line)
-            yield Said(tuple(items), how, tuple(notes))
+            yield TranslatedSentence(tuple(items), how, tuple(notes))
 
 
 def _where_it_stopped(file: BinaryIO, fingerprint: str) -> int:

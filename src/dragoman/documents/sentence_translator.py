@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dragoman.inspection.explain import Alignment, Explainer
 
 
-class Interpreter(Protocol):
+class SentenceTranslator(Protocol):
     @property
     def language(self) -> str | None:
         """Code of the source language, where it is known."""
@@ -41,8 +41,8 @@ class Interpreter(Protocol):
         ...
 
 
-class RunInterpreter:
-    """A run as an interpreter. The engine that knows constraints and alignment is loaded when it is first needed."""
+class RunSentenceTranslator:
+    """A run as an translator. The engine that knows constraints and alignment is loaded when it is first needed."""
 
     def __init__(
         self,

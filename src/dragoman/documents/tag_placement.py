@@ -1,8 +1,8 @@
-"""Where the marks of a sentence go in its translation: to the words that look at what they stood at.
+"""Where the tags of a sentence go in its translation: to the words that look at what they stood at.
 
-An element goes around the stretch of target words that look at its source words more than elsewhere; a mark that stands
+An element goes around the stretch of target words that look at its source words more than elsewhere; a tag that stands
 alone goes to the gap that best parts what comes from before it from what comes from after it. Elements keep their
-nesting, and each mark comes once: that is by construction, only the place is a guess.
+nesting, and each tag comes once: that is by construction, only the place is a guess.
 """
 
 import re
@@ -19,7 +19,7 @@ from dragoman.documents.flow import Flow, Item, Sentence, merged
 SHARE = 0.5
 
 
-class Placed(Protocol):
+class WordSpan(Protocol):
     """A word of a sentence, by its characters."""
 
     @property
@@ -40,7 +40,7 @@ class _Node:
 
     start: int  # in characters of the sentence's text
     end: int
-    opening: int | None = None  # marks; None: in another sentence
+    opening: int | None = None  # tags; None: in another sentence
     closing: int | None = None
     from_before: bool = False
     to_after: bool = False
@@ -57,15 +57,15 @@ class Placement:
     empty: int  # elements that had words and found none
 
 
-def place_marks(
+def place_tags(
     flow: Flow,
     sentence: Sentence,
     target: str,
-    source_words: Sequence[Placed],
-    target_words: Sequence[Placed],
+    source_words: Sequence[WordSpan],
+    target_words: Sequence[WordSpan],
     weights: Sequence[Sequence[float]],
 ) -> Placement | None:
-    """The translation with the sentence's marks in it; None: there are not words enough to part."""
+    """The translation with the sentence's tags in it; None: there are not words enough to part."""
     root = _tree(flow, sentence)
     target_words, rows = _whole(target, sentence, target_words, [_normalised(row) for row in weights])
     source_words, target_words, rows = _parted(flow, sentence, target, source_words, target_words, rows)
@@ -79,9 +79,9 @@ def place_marks(
 
 
 def _whole(
-    target: str, sentence: Sentence, words: Sequence[Placed], rows: Sequence[Sequence[float]]
-) -> tuple[Sequence[Placed], Sequence[Sequence[float]]]:
-    """What is copied is one word, whatever the tokens made of it: no mark goes inside."""
+    target: str, sentence: Sentence, words: Sequence[WordSpan], rows: Sequence[Sequence[float]]
+) -> tuple[Sequence[WordSpan], Sequence[Sequence[float]]]:
+    """What is copied is one word, whatever the tokens made of it: no tag goes inside."""
     stretches: list[tuple[int, int]] = []
     for kept in protected_spans(target, sentence.kept):
         first = bisect_right(words, kept.start, key=lambda word: word.end)
@@ -90,7 +90,7 @@ def _whole(
             first = stretches.pop()[0]
         if last - first > 1:
             stretches.append((first, last))
-    joined: list[Placed] = []
+    joined: list[WordSpan] = []
     joined_rows: list[Sequence[float]] = []
     done = 0
     for first, last in stretches:
@@ -105,13 +105,13 @@ def _parted(
     flow: Flow,
     sentence: Sentence,
     target: str,
-    source_words: Sequence[Placed],
-    target_words: Sequence[Placed],
+    source_words: Sequence[WordSpan],
+    target_words: Sequence[WordSpan],
     rows: Sequence[Sequence[float]],
-) -> tuple[Sequence[Placed], Sequence[Placed], Sequence[Sequence[float]]]:
-    """A word with marks inside that is the same in both languages (H₂O, mc², 1st) is parted in both where they are."""
+) -> tuple[Sequence[WordSpan], Sequence[WordSpan], Sequence[Sequence[float]]]:
+    """A word with tags inside that is the same in both languages (H₂O, mc², 1st) is parted in both where they are."""
     place = places_in(sentence)
-    marked = sorted({place(flow.marks[number].at) for number in sentence.marks})
+    marked = sorted({place(flow.tags[number].at) for number in sentence.tags})
     alike = _by_text(sentence.text, source_words), _by_text(target, target_words)
     columns: dict[int, list[tuple[int, int]]] = {}  # of source words that are parted, the parts; likewise rows
     row_of: dict[int, int] = {}
@@ -138,7 +138,7 @@ def _parted(
     )
 
 
-def _by_text(text: str, words: Sequence[Placed]) -> dict[str, list[int]]:
+def _by_text(text: str, words: Sequence[WordSpan]) -> dict[str, list[int]]:
     """The numbers of the words that are the same but for capitals."""
     found: dict[str, list[int]] = {}
     for number, word in enumerate(words):
@@ -146,8 +146,8 @@ def _by_text(text: str, words: Sequence[Placed]) -> dict[str, list[int]]:
     return found
 
 
-def _in_parts(words: Sequence[Placed], parts: dict[int, list[tuple[int, int]]]) -> list[Placed]:
-    found: list[Placed] = []
+def _in_parts(words: Sequence[WordSpan], parts: dict[int, list[tuple[int, int]]]) -> list[WordSpan]:
+    found: list[WordSpan] = []
     for number, word in enumerate(words):
         found += [Span(word.start + at, word.start + end) for at, end in parts[number]] if number in parts else [word]
     return found
@@ -189,8 +189,8 @@ class _Shares:
         self,
         sentence: Sentence,
         target: str,
-        source_words: Sequence[Placed],
-        target_words: Sequence[Placed],
+        source_words: Sequence[WordSpan],
+        target_words: Sequence[WordSpan],
         rows: Sequence[Sequence[float]],
     ) -> None:
         self.sentence, self.target = sentence, target
@@ -238,7 +238,7 @@ class _Shares:
         """The gap that best parts what comes from before a place from what comes from after it."""
         shares = self.before(at)
         sums = [0.0, *accumulate(shares[first:last])]
-        # Words before the gap that come from after the mark, and words after it that come from before.
+        # Words before the gap that come from after the tag, and words after it that come from before.
         costs = {gap: (gap - first) - sums[gap - first] + (sums[-1] - sums[gap - first]) for gap in gaps}
         return min(gaps, key=lambda gap: (costs[gap], gap))
 
@@ -345,11 +345,11 @@ def _same_place(flow: Flow, one: _Node, other: _Node) -> bool:
 
 
 def _is_glued(flow: Flow, point: _Node) -> bool:
-    return point.opening is not None and flow.marks[point.opening].glued
+    return point.opening is not None and flow.tags[point.opening].glued
 
 
 def _divides(flow: Flow, point: _Node) -> bool:
-    return point.opening is not None and flow.marks[point.opening].divides
+    return point.opening is not None and flow.tags[point.opening].divides
 
 
 def _stretch(child: _Node, values: Sequence[float], free: Sequence[bool]) -> tuple[float, int, int]:
@@ -385,25 +385,27 @@ def _best_stretch(values: Sequence[float], free: Sequence[bool]) -> tuple[float,
 
 
 class _Writer:
-    def __init__(self, flow: Flow, target: str, words: Sequence[Placed], intervals: dict[int, tuple[int, int]]) -> None:
+    def __init__(
+        self, flow: Flow, target: str, words: Sequence[WordSpan], intervals: dict[int, tuple[int, int]]
+    ) -> None:
         self.flow, self.target, self.words, self.intervals = flow, target, words, intervals
 
     def write(self, node: _Node, start: int, end: int) -> Iterator[Item]:
-        """The characters from start to end, with the marks of the node's children among them."""
+        """The characters from start to end, with the tags of the node's children among them."""
         position = start
         order = {id(child): number for number, child in enumerate(node.children)}
         for child in sorted(node.children, key=lambda one: (*self.intervals[id(one)], order[id(one)])):
             first, last = self.intervals[id(child)]
             if child.is_point:
                 assert child.opening is not None
-                at = min(max(self._gap(first, self.flow.marks[child.opening].glued), position), end)
+                at = min(max(self._gap(first, self.flow.tags[child.opening].glued), position), end)
                 yield self.target[position:at]
                 yield child.opening
                 position = at
                 if 0 < at < end and not self.target[at].isspace() and self._stood_alone(child.opening):
                     yield " "
                 continue
-            glued = child.opening is not None and self.flow.marks[child.opening].glued
+            glued = child.opening is not None and self.flow.tags[child.opening].glued
             begin = self.words[first].start if first < last else self._gap(first, glued)
             begin = start if child.from_before else min(max(begin, position), end)
             stop = self.words[last - 1].end if first < last else begin
@@ -418,7 +420,7 @@ class _Writer:
         yield self.target[position:end]
 
     def _stood_alone(self, number: int) -> bool:
-        at = self.flow.marks[number].at
+        at = self.flow.tags[number].at
         return self.flow.text[at - 1 : at].isspace() and self.flow.text[at : at + 1].isspace()
 
     def _gap(self, word: int, glued: bool) -> int:
@@ -431,31 +433,31 @@ def _tree(flow: Flow, sentence: Sentence) -> _Node:
     """The elements of a sentence as they nest. Open at its begin or its end: the other half is elsewhere."""
     place = places_in(sentence)
     root = _Node(0, len(sentence.text))
-    inner = set(sentence.marks)
-    opened_here = {flow.marks[i].element for i in inner if flow.marks[i].opens}
-    closed_here = {flow.marks[i].element for i in inner if not flow.marks[i].opens} - {None}
+    inner = set(sentence.tags)
+    opened_here = {flow.tags[i].element for i in inner if flow.tags[i].opens}
+    closed_here = {flow.tags[i].element for i in inner if not flow.tags[i].opens} - {None}
     stack = [root]
     # What was opened before and closes here, the last to close outermost.
-    for i in reversed(sentence.marks):
-        mark = flow.marks[i]
-        if mark.element is not None and not mark.opens and mark.element not in opened_here:
+    for i in reversed(sentence.tags):
+        tag = flow.tags[i]
+        if tag.element is not None and not tag.opens and tag.element not in opened_here:
             node = _Node(0, len(sentence.text), from_before=True)
             stack[-1].children.append(node)
             stack.append(node)
             node.closing = i
-    by_element = {flow.marks[node.closing].element: node for node in stack if node.closing is not None}
-    for i in sentence.marks:
-        mark = flow.marks[i]
-        at = place(mark.at)
-        if mark.element is None:
+    by_element = {flow.tags[node.closing].element: node for node in stack if node.closing is not None}
+    for i in sentence.tags:
+        tag = flow.tags[i]
+        at = place(tag.at)
+        if tag.element is None:
             stack[-1].children.append(_Node(at, at, opening=i, closing=i))
-        elif mark.opens:
-            node = _Node(at, len(sentence.text), opening=i, to_after=mark.element not in closed_here)
+        elif tag.opens:
+            node = _Node(at, len(sentence.text), opening=i, to_after=tag.element not in closed_here)
             stack[-1].children.append(node)
             stack.append(node)
-            by_element[mark.element] = node
+            by_element[tag.element] = node
         else:
-            node = by_element[mark.element]
+            node = by_element[tag.element]
             node.end, node.closing = at, i
             del stack[stack.index(node) :]
     return root
@@ -471,7 +473,7 @@ def places_in(sentence: Sentence) -> Callable[[int], int]:
     return place
 
 
-def _overlap(word: Placed, start: int, end: int) -> float:
+def _overlap(word: WordSpan, start: int, end: int) -> float:
     """The part of a word that is in the stretch."""
     length = word.end - word.start
     return max(0, min(word.end, end) - max(word.start, start)) / length if length else 0.0

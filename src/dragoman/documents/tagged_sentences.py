@@ -1,4 +1,4 @@
-"""Sentences of a document translated with their tags: the translator keeps what must come through, this the marks.
+"""Sentences of a document translated with their tags: the translator keeps what must come through, this the tags.
 
 Marks are placed by attention; where they cannot be, the sentence is translated between them, piece by piece; where even
 that fails the source stays. Which way a sentence went is told with it.
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.documents.flow import Flow, Item, Sentence, untranslated
-from dragoman.documents.sentence_translator import Interpreter
-from dragoman.documents.tag_placement import place_marks, places_in, without_alignment
+from dragoman.documents.sentence_translator import SentenceTranslator
+from dragoman.documents.tag_placement import place_tags, places_in, without_alignment
 from dragoman.translation.defects import far_too_long
 from dragoman.translation.fallbacks import losses_of, stretches, translate_stretches
 from dragoman.translation.masking import Masked
@@ -17,7 +17,7 @@ from dragoman.translation.result import Candidate, How, SourceSentence, Translat
 
 
 @dataclass(frozen=True)
-class Said:
+class TranslatedSentence:
     """What became of a sentence."""
 
     items: tuple[Item, ...]
@@ -25,37 +25,39 @@ class Said:
     notes: tuple[str, ...]  # what was wrong with the translations that were not taken, and with this one
 
 
-def translate_sentences(batch: Sequence[tuple[Flow, Sentence]], interpreter: Interpreter) -> list[Said]:
+def translate_sentences(
+    batch: Sequence[tuple[Flow, Sentence]], translator: SentenceTranslator
+) -> list[TranslatedSentence]:
     """One answer for each, in order. Each different sentence is translated once."""
     asked = [_asked(sentence) for _, sentence in batch]
     different = list(dict.fromkeys(asked))
-    found = dict(zip(different, interpreter.translate(different), strict=True))
-    return [
-        _finish(flow, sentence, found[one], interpreter) for (flow, sentence), one in zip(batch, asked, strict=True)
-    ]
+    found = dict(zip(different, translator.translate(different), strict=True))
+    return [_finish(flow, sentence, found[one], translator) for (flow, sentence), one in zip(batch, asked, strict=True)]
 
 
-def _finish(flow: Flow, sentence: Sentence, translation: Translation, interpreter: Interpreter) -> Said:
+def _finish(
+    flow: Flow, sentence: Sentence, translation: Translation, translator: SentenceTranslator
+) -> TranslatedSentence:
     # What the translator itself finds wrong (a loop, a copy) it has tried to mend already: it is said, no more.
     defects = (defect for defect in translation.defects if defect != "lost" and defect not in translation.notes)
     notes = (*translation.notes, *defects)
-    if why := _why_left(translation, interpreter.min_confidence):
-        return Said((interpreter.mark, *untranslated(flow, sentence)), "source", why)
+    if why := _why_left(translation, translator.min_confidence):
+        return TranslatedSentence((translator.mark, *untranslated(flow, sentence)), "source", why)
     if translation.how == "source" or translation.text == sentence.text:
-        return Said(tuple(untranslated(flow, sentence)), translation.how, notes)
-    if translation.how != "pieces" or not sentence.marks:
+        return TranslatedSentence(tuple(untranslated(flow, sentence)), translation.how, notes)
+    if translation.how != "pieces" or not sentence.tags:
         mask, candidate = translation.stand_in or (None, translation.candidates[0])
-        items, remarks = _placed(flow, _masked_sentence(sentence, mask), candidate, interpreter)
+        items, remarks = _placed(flow, _masked_sentence(sentence, mask), candidate, translator)
         notes += remarks
         if items is not None:
-            return Said(_unmasked(items, mask), translation.how, notes)
-    pieces = _in_pieces(flow, sentence, interpreter)
+            return TranslatedSentence(_unmasked(items, mask), translation.how, notes)
+    pieces = _in_pieces(flow, sentence, translator)
     said = "".join(item for item in pieces if isinstance(item, str))
     if said == sentence.text:
-        return Said(tuple(untranslated(flow, sentence)), "pieces", notes)
+        return TranslatedSentence(tuple(untranslated(flow, sentence)), "pieces", notes)
     if said.strip() and not far_too_long(sentence.text, said) and not losses_of(_asked(sentence), said).grave:
-        return Said(tuple(pieces), "pieces", notes)
-    return Said(tuple(untranslated(flow, sentence)), "source", notes)
+        return TranslatedSentence(tuple(pieces), "pieces", notes)
+    return TranslatedSentence(tuple(untranslated(flow, sentence)), "source", notes)
 
 
 def _asked(sentence: Sentence) -> SourceSentence:
@@ -84,18 +86,18 @@ def _unmasked(items: Sequence[Item], mask: Masked | None) -> tuple[Item, ...]:
 
 
 def _placed(
-    flow: Flow, sentence: Sentence, candidate: Candidate, interpreter: Interpreter
+    flow: Flow, sentence: Sentence, candidate: Candidate, translator: SentenceTranslator
 ) -> tuple[tuple[Item, ...] | None, tuple[str, ...]]:
-    if not sentence.marks:
+    if not sentence.tags:
         return (candidate.text,), ()
-    alignment = interpreter.align(sentence.text, candidate)
+    alignment = translator.align(sentence.text, candidate)
     notes: tuple[str, ...] = ()
     if alignment is None or not alignment.target_words:  # a person's own words have no tokens
         words = without_alignment(sentence, candidate.text)
         notes = ("tags placed by the order of the words: no alignment",)
-        placed = place_marks(flow, sentence, candidate.text, *words)
+        placed = place_tags(flow, sentence, candidate.text, *words)
     else:
-        placed = place_marks(
+        placed = place_tags(
             flow, sentence, candidate.text, alignment.source_words, alignment.target_words, alignment.weights
         )
     if placed is None:
@@ -105,17 +107,17 @@ def _placed(
     return placed.items, notes
 
 
-def _in_pieces(flow: Flow, sentence: Sentence, interpreter: Interpreter) -> list[Item]:
-    """Translated between the marks and between what must stay, in the order of the source."""
+def _in_pieces(flow: Flow, sentence: Sentence, translator: SentenceTranslator) -> list[Item]:
+    """Translated between the tags and between what must stay, in the order of the source."""
     place = places_in(sentence)
-    marks: dict[int, list[Item]] = {}
-    for number in sentence.marks:
-        marks.setdefault(place(flow.marks[number].at), []).append(number)
-    parts = stretches(_asked(sentence), marks)
+    tags: dict[int, list[Item]] = {}
+    for number in sentence.tags:
+        tags.setdefault(place(flow.tags[number].at), []).append(number)
+    parts = stretches(_asked(sentence), tags)
     texts, _ = translate_stretches(
-        parts, lambda wanted: interpreter.translate([SourceSentence(text) for text in wanted])
+        parts, lambda wanted: translator.translate([SourceSentence(text) for text in wanted])
     )
     items: list[Item] = []
     for part, text in zip(parts, texts, strict=True):
-        items += [*marks.get(part.start, ()), text]
-    return [*items, *marks.get(len(sentence.text), ())]
+        items += [*tags.get(part.start, ()), text]
+    return [*items, *tags.get(len(sentence.text), ())]

@@ -13,7 +13,7 @@ from typing import Any
 
 from dragoman.config import RunConfig, load
 from dragoman.data.dataset import prepare
-from dragoman.data.pair_formats import Wanted
+from dragoman.data.pair_formats import WantedLanguages
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.decoding.engines.ct2_cache import digest_of
 from dragoman.errors import DataError
@@ -42,7 +42,7 @@ def quickstart(
     paths: Sequence[Path],
     out: Path,
     minutes: float,
-    wanted: Wanted,
+    wanted: WantedLanguages,
     seed: int,
     changes: Sequence[Any],
     again: str,

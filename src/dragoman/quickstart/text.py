@@ -11,7 +11,7 @@ from dragoman.config import CorpusConfig, DataConfig
 from dragoman.data.cleaning import check_corpora
 from dragoman.data.corpus import file_digest, read_lines
 from dragoman.data.language_id import detect_pair
-from dragoman.data.pair_formats import Found, Wanted, files_of, read_any
+from dragoman.data.pair_formats import PairCollection, WantedLanguages, files_of, read_any
 from dragoman.data.splitting import HeldOut, Pair, split_pairs
 from dragoman.diagnosis.corpus_checks import examine_text
 from dragoman.errors import DataError
@@ -58,7 +58,7 @@ class Data:
         return self.languages[1] if self.languages else None
 
 
-def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed: int, say: Say) -> Data:
+def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: WantedLanguages, seed: int, say: Say) -> Data:
     """Read, clean and split, once: a second call finds the files."""
     directory = run.path / "text"
     about_path = directory / "about.json"
@@ -132,7 +132,7 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: Wanted, seed:
     return Data(directory, about)
 
 
-def _files_now(paths: Sequence[Path], wanted: Wanted, run: RunDirectory) -> list[Path]:
+def _files_now(paths: Sequence[Path], wanted: WantedLanguages, run: RunDirectory) -> list[Path]:
     """Of the folders. What could no longer be read from the beginning is no reason not to go on."""
     folders = [path for path in paths if path.is_dir()]
     with suppress(DataError):
@@ -140,7 +140,7 @@ def _files_now(paths: Sequence[Path], wanted: Wanted, run: RunDirectory) -> list
     return []
 
 
-def clean(found: Found, directory: Path, seed: int) -> tuple[list[Pair], dict[str, int]]:
+def clean(found: PairCollection, directory: Path, seed: int) -> tuple[list[Pair], dict[str, int]]:
     """What training's own rules keep, and how many pairs each rule dropped."""
     everything = directory / "all.tsv"
     _write_lines(everything, [f"{source}\t{target}" for source, target in found.pairs])

@@ -8,9 +8,9 @@ from concurrent.futures import CancelledError
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dragoman.documents.formats import Format, pieces_of
+from dragoman.documents.formats import DocumentFormat, pieces_of
 from dragoman.documents.pipeline import sentences_in, translate_bytes
-from dragoman.documents.report import Report
+from dragoman.documents.report import DocumentReport
 from dragoman.documents.settings import FormatSettings
 from dragoman.errors import UsageError
 from dragoman.serve.pairs import ServedPair
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class ServedInterpreter:
+class ServedSentenceTranslator:
     """Sentences through the batcher, among everyone's; what needs the reference engine beside the explanations."""
 
     def __init__(self, service: Service, pair: ServedPair, loop: asyncio.AbstractEventLoop) -> None:
@@ -58,19 +58,19 @@ class ServedInterpreter:
 
 
 async def translate_document(
-    service: Service, pair: ServedPair, content: bytes, kind: Format, name: str
-) -> tuple[bytes, Report]:
+    service: Service, pair: ServedPair, content: bytes, kind: DocumentFormat, name: str
+) -> tuple[bytes, DocumentReport]:
     loop = asyncio.get_running_loop()
-    interpreter = ServedInterpreter(service, pair, loop)
+    translator = ServedSentenceTranslator(service, pair, loop)
 
-    def translate() -> tuple[bytes, Report]:
+    def translate() -> tuple[bytes, DocumentReport]:
         # Counted before anything is translated: what is refused should not have cost much.
         settings = FormatSettings(target=pair.target)
-        sentences = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), interpreter)
+        sentences = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), translator)
         service.check_count(sum(1 for _ in islice(sentences, service.settings.sentence_limit + 1)))
-        return translate_bytes(content, kind, name, interpreter, settings)
+        return translate_bytes(content, kind, name, translator, settings)
 
     try:
         return await loop.run_in_executor(service.document_pool, translate)
     finally:
-        interpreter.left.set()
+        translator.left.set()

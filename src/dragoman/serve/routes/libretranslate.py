@@ -14,7 +14,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from dragoman.data.language_codes import language_name
 from dragoman.documents.flow import Flow, nested
-from dragoman.documents.formats import MEDIA_TYPES, SUFFIXES, Format, pieces_of, uncompressed_size
+from dragoman.documents.formats import MEDIA_TYPES, SUFFIXES, DocumentFormat, pieces_of, uncompressed_size
 from dragoman.documents.po import OtherLanguageError
 from dragoman.errors import DataError
 from dragoman.serve.answers import ERRORS, while_connected
@@ -245,7 +245,7 @@ async def _translate_html(service: Service, pair: ServedPair | None, texts: list
     return [content.decode() for content, _ in await asyncio.gather(*done)]
 
 
-def _beginning(content: bytes, kind: Format, limit: int) -> str:
+def _beginning(content: bytes, kind: DocumentFormat, limit: int) -> str:
     """Enough of a document's text to tell its language."""
     texts: list[str] = []
     size = 0

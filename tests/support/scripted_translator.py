@@ -1,4 +1,4 @@
-"""Interpreters for tests of documents, whose translations can be foretold: no model, no torch."""
+"""Sentence translators for tests of documents, whose translations can be foretold: no model, no torch."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -75,7 +75,7 @@ class Scripted:
 
 @dataclass
 class Searching:
-    """What stands behind a scripted interpreter: its plain translations."""
+    """What stands behind a scripted translator: its plain translations."""
 
     scripted: Scripted
 
