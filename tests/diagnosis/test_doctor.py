@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from dragoman.config import RunConfig, TrainConfig
+from dragoman.data.corpus import SentencePair
 from dragoman.diagnosis import run_checks as of_run
 from dragoman.diagnosis.causes import ranked
 from dragoman.diagnosis.corpus_checks import examine_text
 from dragoman.diagnosis.machine_checks import examine_environment
 from dragoman.diagnosis.output_checks import examine_outputs, loops
-
-Pair = tuple[str, str]
 
 # A small language pair with real words, so that languages can be told apart and every word has one translation.
 SUBJECTS = {
@@ -46,7 +45,7 @@ PLACES = {
 }  # fmt: skip
 
 
-def good(count: int = 1500, seed: int = 1) -> list[Pair]:
+def good(count: int = 1500, seed: int = 1) -> list[SentencePair]:
     draw = random.Random(seed)
     found: dict[str, str] = {}
     while len(found) < count:
@@ -64,17 +63,17 @@ GOOD = good()
 TEST = good(1600, seed=1)[1500:]
 
 
-def change(share: float, how: Callable[[str, str], Pair], seed: int = 3) -> list[Pair]:
+def change(share: float, how: Callable[[str, str], SentencePair], seed: int = 3) -> list[SentencePair]:
     draw = random.Random(seed)
     return [how(source, target) if draw.random() < share else (source, target) for source, target in GOOD]
 
 
-def shifted(pairs: list[Pair]) -> list[Pair]:
+def shifted(pairs: list[SentencePair]) -> list[SentencePair]:
     return list(zip([s for s, _ in pairs], [pairs[-1][1], *(t for _, t in pairs[:-1])], strict=True))
 
 
 FRENCH = "Le vieux capitaine achète des fleurs et des pommes au marché parce que personne n'a le temps."
-BROKEN: dict[str, Callable[[], list[Pair]]] = {
+BROKEN: dict[str, Callable[[], list[SentencePair]]] = {
     "misaligned": lambda: GOOD[:900] + shifted(GOOD[900:]),
     "duplicates": lambda: GOOD + GOOD[:700],
     "wrong language": lambda: change(0.2, lambda s, _: (s, FRENCH)),

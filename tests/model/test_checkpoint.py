@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from dragoman.config import ModelConfig, Optimizer, RunConfig, TrainConfig
 from dragoman.errors import DataError, DragomanError, UsageError
 from dragoman.model.checkpoint import (
-    Progress,
+    TrainingProgress,
     average,
     load_model,
     load_training_state,
@@ -56,7 +56,7 @@ def saved(run: RunDirectory, *steps: int, keep: int = 3) -> tuple[Transformer, t
                 run,
                 weights_of(model),
                 optimizer_state_of(model, optimizer),
-                Progress(step=step, log_bytes=10 * step),
+                TrainingProgress(step=step, log_bytes=10 * step),
                 keep,
             )
     return model, optimizer
@@ -200,7 +200,7 @@ def test_training_goes_on_bit_for_bit(tmp_path: Path) -> None:
     model, optimizer = saved(run, 3)
     other = make(seed=1)
     restored = adam(other)
-    assert load_training_state(run.checkpoints()[-1], other, restored) == Progress(step=3, log_bytes=30)
+    assert load_training_state(run.checkpoints()[-1], other, restored) == TrainingProgress(step=3, log_bytes=30)
     assert same(model, other)
     for parameter, twin in zip(model.parameters(), other.parameters(), strict=True):
         assert optimizer.state[parameter].keys() == restored.state[twin].keys() == {"step", "exp_avg", "exp_avg_sq"}
@@ -216,7 +216,7 @@ def test_the_optimiser_s_state_is_where_the_parameters_are(optimizer: Optimizer,
     model = make(tie_embeddings=False)  # moving to meta would untie them
     trained = make_optimizer(model, TrainConfig(optimizer=optimizer))
     take_step(model, trained, seed=1)
-    save_checkpoint(run, weights_of(model), optimizer_state_of(model, trained), Progress(step=1), keep=2)
+    save_checkpoint(run, weights_of(model), optimizer_state_of(model, trained), TrainingProgress(step=1), keep=2)
     other = make(seed=1, tie_embeddings=False)
     restored = make_optimizer(other, TrainConfig(optimizer=optimizer))
     other.to("meta")  # the one device beside the CPU that every machine has
@@ -230,10 +230,10 @@ def test_a_training_interrupted_before_its_first_step_goes_on(tmp_path: Path) ->
     run = RunDirectory(tmp_path)
     model = make()
     optimizer = adam(model)
-    save_checkpoint(run, weights_of(model), optimizer_state_of(model, optimizer), Progress(), keep=2)
+    save_checkpoint(run, weights_of(model), optimizer_state_of(model, optimizer), TrainingProgress(), keep=2)
     other = make(seed=1)
     restored = adam(other)
-    assert load_training_state(run.checkpoints()[-1], other, restored) == Progress()
+    assert load_training_state(run.checkpoints()[-1], other, restored) == TrainingProgress()
     take_step(model, optimizer, seed=1)
     take_step(other, restored, seed=1)
     assert same(model, other)
@@ -284,9 +284,9 @@ def test_an_interruption_leaves_the_checkpoints_to_average_as_they_would_have_be
     run = RunDirectory(tmp_path)
     model, optimizer = saved(run, 1, 2, 3, keep=3)
     save_checkpoint(
-        run, weights_of(model), optimizer_state_of(model, optimizer), Progress(step=4, validated=False), keep=3
+        run, weights_of(model), optimizer_state_of(model, optimizer), TrainingProgress(step=4, validated=False), keep=3
     )
     assert [path.name[-1] for path in run.checkpoints()] == ["1", "2", "3", "4"]
     assert load_training_state(run.checkpoints()[-1], make(), adam(make())).step == 4
-    save_checkpoint(run, weights_of(model), optimizer_state_of(model, optimizer), Progress(step=5), keep=3)
+    save_checkpoint(run, weights_of(model), optimizer_state_of(model, optimizer), TrainingProgress(step=5), keep=3)
     assert [path.name[-1] for path in run.checkpoints()] == ["2", "3", "5"]

@@ -195,7 +195,7 @@ def _run_targets(directory: Path) -> dict[str, Target]:
     import torch
 
     from dragoman.model.checkpoint import (
-        Progress,
+        TrainingProgress,
         load_training_state,
         load_weights,
         optimizer_state_of,
@@ -214,7 +214,7 @@ def _run_targets(directory: Path) -> dict[str, Target]:
     run = RunDirectory(directory / "run")
     run.write_config(RunConfig(model=small))
     save_weights(run.model_path, weights_of(model))
-    save_checkpoint(run, weights_of(model), optimizer_state_of(model, optimizer), Progress(step=1), keep=1)
+    save_checkpoint(run, weights_of(model), optimizer_state_of(model, optimizer), TrainingProgress(step=1), keep=1)
     (checkpoint,) = run.checkpoints()
     config = run.config_path.read_bytes()
 
@@ -239,7 +239,9 @@ def _run_targets(directory: Path) -> dict[str, Target]:
         "config.json": Target([config], read_config, TOKENS),
         "weights": Target([weights], lambda path: load_weights(path, model), TOKENS),
         "optimizer": resumed("optimizer.safetensors"),
-        "progress.json": Target([json.dumps(asdict(Progress())).encode()], resumed("progress.json").read, TOKENS),
+        "progress.json": Target(
+            [json.dumps(asdict(TrainingProgress())).encode()], resumed("progress.json").read, TOKENS
+        ),
     }
 
 

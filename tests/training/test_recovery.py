@@ -21,7 +21,7 @@ from torch import Tensor
 import dragoman.training.loop as training_module
 from dragoman.config import ModelConfig, Optimizer, RunConfig, TrainConfig
 from dragoman.errors import DragomanError
-from dragoman.model.checkpoint import Progress, optimizer_state_of, save_checkpoint, weights_of
+from dragoman.model.checkpoint import TrainingProgress, optimizer_state_of, save_checkpoint, weights_of
 from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.lstm import make_model
 from dragoman.run_directory import RunDirectory
@@ -355,7 +355,7 @@ def test_a_setback_leaves_the_optimiser_s_state_where_the_parameters_are(optimiz
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
     trained.step()
-    save_checkpoint(run, weights_of(model), optimizer_state_of(model, trained), Progress(step=1), keep=2)
+    save_checkpoint(run, weights_of(model), optimizer_state_of(model, trained), TrainingProgress(step=1), keep=2)
     model.to("meta")
     assert go_back(config, model, trained, run.checkpoints()[-1]).step == 1
     for parameter in model.parameters():

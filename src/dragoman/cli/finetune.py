@@ -24,8 +24,8 @@ from dragoman.cli.options import (
     whole,
 )
 from dragoman.cli.terminal import say, show, this_command
-from dragoman.config import CorpusConfig
 from dragoman.config_ranges import MOST_SEED
+from dragoman.data.corpus import corpus_from
 from dragoman.errors import UsageError
 
 
@@ -129,16 +129,3 @@ def backtranslate(
         **({} if beam is None else {"beam": beam}),
     )
     show(json.dumps(result.to_dict(), ensure_ascii=False) if as_json else "\n".join(result.lines_to_show()))
-
-
-def corpus_from(
-    command: str, prefix: str, pairs: Path | None, source: Path | None, target: Path | None
-) -> CorpusConfig | None:
-    """One corpus from three options, or None where none of them was given."""
-    if pairs is None and source is None and target is None:
-        return None
-    if (source is None) != (target is None) or (pairs is not None) == (source is not None):
-        raise UsageError(f"{command}: give {prefix}pairs, or both {prefix}source and {prefix}target")
-    if pairs is not None:
-        return CorpusConfig(pairs=str(pairs))
-    return CorpusConfig(source=str(source), target=str(target))

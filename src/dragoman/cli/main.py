@@ -24,7 +24,7 @@ from dragoman.cli.doctor import doctor
 from dragoman.cli.documents import translate_file
 from dragoman.cli.evaluation import calibrate, compare, evaluate, quantize, score
 from dragoman.cli.export import bundle, export, import_, reproduce, unbundle
-from dragoman.cli.finetune import backtranslate, corpus_from, finetune
+from dragoman.cli.finetune import backtranslate, finetune
 from dragoman.cli.inspection import inspect
 from dragoman.cli.lab import lab
 from dragoman.cli.language_models import lm, mlm, tasks
@@ -65,6 +65,7 @@ from dragoman.cli.terminal import LongWork, lines_from, say, settle, show, this_
 from dragoman.cli.vision import vit
 from dragoman.config import CorpusConfig, RunConfig
 from dragoman.config_ranges import MOST_BEAM, MOST_SEED
+from dragoman.data.corpus import corpus_from
 from dragoman.errors import DragomanError, UnheardError, UsageError
 from dragoman.translation.corrections import corrections_for
 

@@ -12,7 +12,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from dragoman.config import DataConfig, language_tag
-from dragoman.data.phrase_pairs import Lexicon, Pair, phrase_of
+from dragoman.data.corpus import SentencePair
+from dragoman.data.phrase_pairs import Lexicon, phrase_of
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError
 
@@ -26,7 +27,7 @@ class Chunk:
     """Pairs that follow each other in the training set."""
 
     first_row: int
-    pairs: Sequence[Pair]
+    pairs: Sequence[SentencePair]
 
 
 def known_tags(tokenizer: Tokenizer, config: DataConfig) -> frozenset[str]:
@@ -146,7 +147,7 @@ def require_bpe(tokenizer: Tokenizer, texts: Sequence[str], tags: Collection[str
         )
 
 
-def rewrite(pair: Pair, lexicon: Lexicon, config: DataConfig, draw: random.Random) -> Pair:
+def rewrite(pair: SentencePair, lexicon: Lexicon, config: DataConfig, draw: random.Random) -> SentencePair:
     """At most one change to the text, each with the share of pairs that the configuration gives it."""
     source, target = pair
     lot = draw.random()

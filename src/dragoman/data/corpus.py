@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, cast
 
 from dragoman.config import CorpusConfig
-from dragoman.errors import DataError
+from dragoman.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +39,7 @@ else:
 
     np = _Numpy()
 
+SentencePair = tuple[str, str]  # a source sentence and its translation
 Role = Literal["train", "valid"]
 RawPair = Sequence[bytes]  # source and target; further columns may follow, or, in a bad TSV line, the target lack
 
@@ -62,6 +63,20 @@ class Verdict(IntEnum):
     DUPLICATE = 8
     SWAPPED = 9
     HELD_OUT_TWIN = 10  # shares a side with a held-out pair: training on it would be training on the test
+
+
+def corpus_from(
+    command: str, prefix: str, pairs: Path | None, source: Path | None, target: Path | None
+) -> CorpusConfig | None:
+    """Makes one corpus of three options of a command, or None where none of them was given. `prefix`: how their names
+    begin, "--" or "--valid-"."""
+    if pairs is None and source is None and target is None:
+        return None
+    if (source is None) != (target is None) or (pairs is not None) == (source is not None):
+        raise UsageError(f"{command}: give {prefix}pairs, or both {prefix}source and {prefix}target")
+    if pairs is not None:
+        return CorpusConfig(pairs=str(pairs))
+    return CorpusConfig(source=str(source), target=str(target))
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.config import CorpusConfig
-from dragoman.data.corpus import raw_pairs, read_lines
+from dragoman.data.corpus import SentencePair, raw_pairs, read_lines
 from dragoman.data.tables import SAMPLE, Row, layout_of, xlsx_rows
 from dragoman.errors import DataError, UsageError
 
-Pair = tuple[str, str]
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _MOST_BAD_LINES = 0.01  # of a file; with more it is not what it was taken for
 _MOST_NAMED = 10  # files of a folder that were passed over
@@ -38,7 +37,7 @@ _KEYS = (
 class PairCollection:
     """What was read. Languages are those that the files themselves name, where they do."""
 
-    pairs: list[Pair] = field(default_factory=list)
+    pairs: list[SentencePair] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     languages: tuple[str, str] | None = None
     skipped: Counter[str] = field(default_factory=Counter)  # why, and how often

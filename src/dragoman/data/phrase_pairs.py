@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-Pair = tuple[str, str]
+from dragoman.data.corpus import SentencePair
+
 Lexicon = Mapping[str, str]  # a source word's one translation
 
 _LINKS = 8_000_000  # a source word and a target word in one pair: what is looked at, some 200 MB
@@ -19,7 +20,7 @@ _LEAST_DICE = 0.4
 _MOST_WORDS = 4
 
 
-def learn_lexicon(pairs: Iterable[Pair]) -> Lexicon:
+def learn_lexicon(pairs: Iterable[SentencePair]) -> Lexicon:
     """Words that are each other's best translation by Dice's coefficient of the sentences they are in."""
     numbers: tuple[dict[str, int], dict[str, int]] = ({}, {})
     counts: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
@@ -54,7 +55,7 @@ def learn_lexicon(pairs: Iterable[Pair]) -> Lexicon:
     return {names[0][s]: names[1][t] for s, t in zip(sources[mutual].tolist(), targets[mutual].tolist(), strict=True)}
 
 
-def phrase_of(pair: Pair, lexicon: Lexicon, draw: random.Random) -> Pair:
+def phrase_of(pair: SentencePair, lexicon: Lexicon, draw: random.Random) -> SentencePair:
     """Up to four words of the source that follow each other and whose translations do too; else the pair itself."""
     source, target = (list(re.finditer(r"\w+", text)) for text in pair)
     targets: dict[str, int | None] = {}

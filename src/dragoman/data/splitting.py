@@ -13,18 +13,19 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-Pair = tuple[str, str]
+from dragoman.data.corpus import SentencePair
+
 HeldOut = dict[str, list[str]]  # a source sentence and all its references, in the order of the corpus
 
 
 @dataclass(frozen=True)
 class Split:
-    train: list[Pair]
+    train: list[SentencePair]
     valid: HeldOut
     test: HeldOut
 
 
-def split_pairs(pairs: Sequence[Pair], valid_sentences: int, test_sentences: int, seed: int) -> Split:
+def split_pairs(pairs: Sequence[SentencePair], valid_sentences: int, test_sentences: int, seed: int) -> Split:
     """Hold out so many source sentences, or as near below as whole components allow; see the module's head.
 
     The choice depends on the seed and the sentences only, not on the order of the pairs.
@@ -47,7 +48,7 @@ def split_pairs(pairs: Sequence[Pair], valid_sentences: int, test_sentences: int
     return Split(train, held_out["valid"], held_out["test"])
 
 
-def components_of(pairs: Sequence[Pair]) -> dict[int, list[Pair]]:
+def components_of(pairs: Sequence[SentencePair]) -> dict[int, list[SentencePair]]:
     """The pairs by connected component, where pairs are joined by an equal source or an equal target."""
     parent = list(range(len(pairs)))
 
@@ -62,7 +63,7 @@ def components_of(pairs: Sequence[Pair]) -> dict[int, list[Pair]]:
         for side, text in enumerate(pair):
             other = first_with.setdefault((side, identity_of(text)), index)
             parent[root_of(index)] = root_of(other)
-    components: dict[int, list[Pair]] = defaultdict(list)
+    components: dict[int, list[SentencePair]] = defaultdict(list)
     for index, pair in enumerate(pairs):
         components[root_of(index)].append(pair)
     return components

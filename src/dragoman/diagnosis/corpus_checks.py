@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.data.corpus import SentencePair
 from dragoman.data.language_id import LanguageDetector, detect_pair, known_languages
 from dragoman.data.phrase_pairs import learn_lexicon, words_of
 from dragoman.data.splitting import identity_of
 from dragoman.diagnosis.causes import Cause, ranked
 
-Pair = tuple[str, str]
 MOST_PAIRS = 500_000  # read of a run's text
 _LOOKED_AT = 16_000  # of them, in stretches of _WINDOW lines spread evenly: misalignment shows in neighbours only
 _WINDOW = 200  # lines, for correlation of lengths
@@ -57,12 +57,12 @@ class Named:
 class Sample:
     """Stretches of a corpus, and where they are in it."""
 
-    pairs: Sequence[Pair]
+    pairs: Sequence[SentencePair]
     lines: Sequence[int]  # from 1
     window: int  # of each stretch
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair]) -> "Sample":
+    def of(cls, pairs: Sequence[SentencePair]) -> "Sample":
         window = min(_WINDOW, max(50, len(pairs) // 8))
         stretches = max(1, min(len(pairs), _LOOKED_AT) // window)
         starts = [round(i * (len(pairs) - window) / max(1, stretches - 1)) for i in range(stretches)]
@@ -71,7 +71,10 @@ class Sample:
 
 
 def examine_text(
-    pairs: Sequence[Pair], paths: str | Sequence[str], test: Sequence[Pair] | None = None, has_lines: bool = True
+    pairs: Sequence[SentencePair],
+    paths: str | Sequence[str],
+    test: Sequence[SentencePair] | None = None,
+    has_lines: bool = True,
 ) -> list[Cause]:
     """All causes found in a corpus, ranked. `paths`: its files; `test`: what it is scored on; has_lines: its pairs are
     the lines of one file."""
@@ -121,7 +124,7 @@ def misaligned(sample: Sample, name: Named) -> Cause | None:
     )
 
 
-def _linked(pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
+def _linked(pairs: Sequence[SentencePair]) -> npt.NDArray[np.float64]:
     """Of each pair, the share of the source words with a known translation that have it opposite. Words of every other
     sentence are opposite each other whatever the alignment: they do not count."""
     frequency = Counter(word for source, _ in pairs for word in set(words_of(source)))
@@ -160,7 +163,7 @@ def _best_shift(lengths: npt.NDArray[np.float64]) -> int:
     return found
 
 
-def duplicates(pairs: Sequence[Pair], name: Named) -> Cause | None:
+def duplicates(pairs: Sequence[SentencePair], name: Named) -> Cause | None:
     counts = Counter(pairs)
     extra = len(pairs) - len(counts)
     share = extra / max(1, len(pairs))
@@ -177,7 +180,7 @@ def duplicates(pairs: Sequence[Pair], name: Named) -> Cause | None:
     )
 
 
-def leakage(pairs: Sequence[Pair], test: Sequence[Pair], name: Named) -> Cause | None:
+def leakage(pairs: Sequence[SentencePair], test: Sequence[SentencePair], name: Named) -> Cause | None:
     """Test sentences that are in the training text, whatever their case and punctuation."""
     known = {identity_of(source) for source, _ in pairs}
     leaked = [pair for pair in test if identity_of(pair[0]) in known and len(pair[0].split()) > 2]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from dragoman.config import CorpusConfig, RunConfig
-from dragoman.data.corpus import raw_pairs
+from dragoman.data.corpus import SentencePair, raw_pairs
 from dragoman.data.dataset import Dataset, validation_pairs
 from dragoman.data.tokenizer import choose_vocab_size, load_tokenizer
 from dragoman.decoding.engines.vocabulary_map import training_pairs
 from dragoman.diagnosis.causes import Cause, ranked
-from dragoman.diagnosis.corpus_checks import MOST_PAIRS, Pair, examine_text
+from dragoman.diagnosis.corpus_checks import MOST_PAIRS, examine_text
 from dragoman.diagnosis.output_checks import examine_outputs
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
@@ -56,9 +56,9 @@ def examine_run(path: Path) -> list[Cause]:
     return ranked(found)
 
 
-def _text(corpora: Sequence[CorpusConfig]) -> list[Pair]:
+def _text(corpora: Sequence[CorpusConfig]) -> list[SentencePair]:
     """The beginning of the training text, where its files are still there."""
-    pairs: list[Pair] = []
+    pairs: list[SentencePair] = []
     for corpus in corpora:
         try:
             lines = list(islice(raw_pairs(corpus), MOST_PAIRS - len(pairs)))
@@ -262,7 +262,9 @@ def vocabulary_too_large(data: Dataset, config: RunConfig, name: str) -> Cause |
     )
 
 
-def vocabulary_too_small(run: RunDirectory, pairs: Sequence[Pair], config: RunConfig, name: str) -> Cause | None:
+def vocabulary_too_small(
+    run: RunDirectory, pairs: Sequence[SentencePair], config: RunConfig, name: str
+) -> Cause | None:
     """Pieces a word, on real text."""
     tokenizer = load_tokenizer(run.path)
     some = [side for pair in pairs[:2000] for side in pair]

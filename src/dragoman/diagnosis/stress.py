@@ -13,11 +13,11 @@ from typing import Any
 from sacrebleu.metrics.chrf import CHRF
 
 from dragoman.data.augmentation import with_typos
+from dragoman.data.corpus import SentencePair
 from dragoman.data.phrase_pairs import learn_lexicon, words_of
 from dragoman.diagnosis.output_checks import loops
 from dragoman.evaluation.metrics import bleu
 
-Pair = tuple[str, str]
 Translate = Callable[[Sequence[str]], list[str]]
 
 EMOJI = ("🙂", "🎉", "🐶", "❤️")
@@ -98,7 +98,7 @@ class Report:
 
 
 def stress(
-    pairs: Sequence[Pair],
+    pairs: Sequence[SentencePair],
     translate: Translate,
     languages: tuple[str, str] | None = None,
     least: Mapping[str, float] = LEAST,
@@ -170,7 +170,7 @@ def stress(
     return Report(bleu(plain, [[reference] for reference in references]).value, base, len(pairs), tuple(rows))
 
 
-def _negation(pairs: Sequence[Pair], languages: tuple[str, str] | None, share: Callable[..., Row]) -> Row:
+def _negation(pairs: Sequence[SentencePair], languages: tuple[str, str] | None, share: Callable[..., Row]) -> Row:
     """Sentences that negate, and whose references do with a word that we know."""
     measure = "negated still"
     if languages is None or any(code not in NEGATIONS for code in languages):

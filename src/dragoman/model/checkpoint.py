@@ -30,7 +30,7 @@ from dragoman.run_directory import (
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """Where a training stands: with the weights and the optimiser, all that going on needs.
 
     Random numbers are not part of it: those of a step are drawn from (seed, step), those of an epoch's order from
@@ -146,7 +146,7 @@ def save_checkpoint(
     run: RunDirectory,
     weights: dict[str, Tensor],
     optimizer_state: dict[str, Tensor],
-    progress: Progress,
+    progress: TrainingProgress,
     keep: int,
     **made_by: Any,
 ) -> None:
@@ -182,7 +182,7 @@ def begin_with(
         return
     run.write_config(config)
     tokenizer.save(run.tokenizer_path)
-    save_checkpoint(run, weights, {}, Progress(), 1, began_with=sha256(before.model_path))
+    save_checkpoint(run, weights, {}, TrainingProgress(), 1, began_with=sha256(before.model_path))
 
 
 def link_of(checkpoint: Path, chain: str) -> dict[str, str]:
@@ -211,7 +211,7 @@ def last_sound_checkpoint(run: RunDirectory, say: Callable[[str], None]) -> Path
     return None
 
 
-def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.optim.Optimizer) -> Progress:
+def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.optim.Optimizer) -> TrainingProgress:
     """Put the model and the optimiser back to where the checkpoint was written, on the device where the model is."""
     load_weights(checkpoint / "model.safetensors", model)
     state = read_tensors(checkpoint / "optimizer.safetensors")
@@ -230,12 +230,12 @@ def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.o
     return progress
 
 
-def read_progress(checkpoint: Path) -> Progress:
+def read_progress(checkpoint: Path) -> TrainingProgress:
     try:
         values = read_json(checkpoint / "progress.json")
         if "best_bleu" in values:  # its name when all that was trained translated
             values["best_score"] = values.pop("best_bleu")
-        return Progress(**values)
+        return TrainingProgress(**values)
     except TypeError as error:
         raise DataError(f"{checkpoint / 'progress.json'}: damaged ({error}); restore it, or give a new --out") from None
 

@@ -17,7 +17,7 @@ from dragoman.progress import waiting
 from dragoman.quickstart import sizing
 from dragoman.quickstart.budget import Afterwards, Clock, share_out
 from dragoman.quickstart.text import Data
-from dragoman.quickstart.verdict import Facts, Verdict, judge, threshold, worth_measuring
+from dragoman.quickstart.verdict import Facts, UsabilityVerdict, judge, threshold, worth_measuring
 from dragoman.run_directory import RunDirectory
 from dragoman.translation import confidence
 from dragoman.translation.translator import Translator
@@ -35,7 +35,7 @@ class Outcome:
     run: Path
     data: Data
     plan: sizing.Plan
-    verdict: Verdict
+    verdict: UsabilityVerdict
     facts: Facts
     scores: Scores
     actual: dict[str, float]  # steps, minutes and tokens_per_second of the training; all_minutes of everything

@@ -25,7 +25,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.data.splitting import HeldOut, Pair, split_pairs
+from dragoman.data.corpus import SentencePair
+from dragoman.data.splitting import HeldOut, split_pairs
 from dragoman.errors import DataError, DragomanError
 
 _PACKAGE = "nmt==0.0.6"
@@ -155,9 +156,9 @@ def fetch_tatoeba(cache: Path) -> Path:
     return archive
 
 
-def read_tatoeba(archive: Path) -> tuple[list[Pair], list[str]]:
+def read_tatoeba(archive: Path) -> tuple[list[SentencePair], list[str]]:
     """All pairs of the archive as they are there, and the authors that its third column names."""
-    pairs: list[Pair] = []
+    pairs: list[SentencePair] = []
     authors: set[str] = set()
     with zipfile.ZipFile(archive) as content:
         text = content.read("fra.txt").decode("utf-8")
@@ -170,7 +171,7 @@ def read_tatoeba(archive: Path) -> tuple[list[Pair], list[str]]:
     return pairs, sorted(authors, key=lambda name: (name.casefold(), name))
 
 
-def clean(pairs: Iterable[Pair]) -> list[Pair]:
+def clean(pairs: Iterable[SentencePair]) -> list[SentencePair]:
     """Pairs with one spelling of spaces and apostrophes, each pair once, none with an empty side.
 
     Tatoeba's French has four kinds of space before `!` and two apostrophes, by author and not by meaning; a small model

@@ -9,10 +9,10 @@ from typing import Any
 
 from dragoman.config import CorpusConfig, DataConfig
 from dragoman.data.cleaning import check_corpora
-from dragoman.data.corpus import file_digest, read_lines
+from dragoman.data.corpus import SentencePair, file_digest, read_lines
 from dragoman.data.language_id import detect_pair
 from dragoman.data.pair_formats import PairCollection, WantedLanguages, files_of, read_any
-from dragoman.data.splitting import HeldOut, Pair, split_pairs
+from dragoman.data.splitting import HeldOut, split_pairs
 from dragoman.diagnosis.corpus_checks import examine_text
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import read_references
@@ -140,7 +140,7 @@ def _files_now(paths: Sequence[Path], wanted: WantedLanguages, run: RunDirectory
     return []
 
 
-def clean(found: PairCollection, directory: Path, seed: int) -> tuple[list[Pair], dict[str, int]]:
+def clean(found: PairCollection, directory: Path, seed: int) -> tuple[list[SentencePair], dict[str, int]]:
     """What training's own rules keep, and how many pairs each rule dropped."""
     everything = directory / "all.tsv"
     _write_lines(everything, [f"{source}\t{target}" for source, target in found.pairs])

@@ -42,7 +42,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class UsabilityVerdict:
     kind: Literal["usable", "usable for", "not usable"]
     use: str  # what for, where it is not for all
     reasons: tuple[str, ...]
@@ -71,20 +71,22 @@ def worth_measuring(valid_bleu: float, copied: float) -> bool:
     return valid_bleu >= LEAST_TELLING_BLEU and valid_bleu > copied
 
 
-def judge(facts: Facts) -> Verdict:
+def judge(facts: Facts) -> UsabilityVerdict:
     """By rules, the first that holds."""
     reasons = tuple(_reasons(facts))
     if facts.bleu <= facts.copied + ABOVE_COPY:
-        return Verdict("not usable", "", reasons)
+        return UsabilityVerdict("not usable", "", reasons)
     if facts.good >= USABLE:
         if facts.words >= SHORT:
-            return Verdict("usable", "", reasons)
-        return Verdict("usable for", f"short sentences like those of its text ({facts.words:.0f} words)", reasons)
+            return UsabilityVerdict("usable", "", reasons)
+        return UsabilityVerdict(
+            "usable for", f"short sentences like those of its text ({facts.words:.0f} words)", reasons
+        )
     if facts.good >= POST_EDIT and facts.bleu >= LEAST_TELLING_BLEU:
-        return Verdict("usable for", "a draft that a person corrects", reasons)
+        return UsabilityVerdict("usable for", "a draft that a person corrects", reasons)
     if facts.sure is not None and facts.bleu >= LEAST_TELLING_BLEU:
-        return Verdict("usable for", f"the {facts.sure.share:.0%} of sentences that it is sure of", reasons)
-    return Verdict("not usable", "", reasons)
+        return UsabilityVerdict("usable for", f"the {facts.sure.share:.0%} of sentences that it is sure of", reasons)
+    return UsabilityVerdict("not usable", "", reasons)
 
 
 def _reasons(facts: Facts) -> list[str]:

@@ -29,7 +29,7 @@ from typing import Any
 
 from dragoman.config import CorpusConfig, RunConfig, with_overrides
 from dragoman.data.cleaning import check_corpora
-from dragoman.data.corpus import Corpus, file_digest, read_lines
+from dragoman.data.corpus import Corpus, SentencePair, file_digest, read_lines
 from dragoman.data.dataset import Dataset, prepared_directory, read_text
 from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.errors import DataError, UsageError
@@ -39,8 +39,6 @@ from dragoman.run_directory import RunDirectory, read_json, replacing, require_t
 from dragoman.training.distributed import started_by_torchrun
 from dragoman.training.loop import rate_at, train
 from dragoman.translation.translator import Translator
-
-Pair = tuple[str, str]
 
 RATE = 0.2  # of the old training's highest
 WARMUP_STEPS = 50  # Adam knows nothing of these weights yet
@@ -281,7 +279,7 @@ def _write_text(
     not_learned = _sides(new_valid, new_test, old_held_out)
     counts = {"all": 0, "kept": 0, "tokens": 0}
 
-    def to_learn() -> Iterator[Pair]:
+    def to_learn() -> Iterator[SentencePair]:
         for chunk in _chunks(_pairs(checked.train)):
             kept = [pair for pair in chunk if not_learned.isdisjoint(pair)]
             counts["all"] += len(chunk)
@@ -322,7 +320,7 @@ def _write_text(
     )
 
 
-OldTrain = list[tuple[Callable[[], Iterator[Pair]], float]]
+OldTrain = list[tuple[Callable[[], Iterator[SentencePair]], float]]
 
 
 def _old_text(
@@ -331,7 +329,7 @@ def _old_text(
     tokenizer: Tokenizer,
     with_old: bool,
     say: Callable[[str], None],
-) -> tuple[OldTrain, list[Pair], list[str]]:
+) -> tuple[OldTrain, list[SentencePair], list[str]]:
     """What the old run was trained on, corpus by corpus with its weight, what it was validated with, and what could not
     be found out.
 
@@ -352,14 +350,14 @@ def _old_text(
     weights = [corpus.weight for corpus in config.data.train]
     data = Dataset.open(directory / "train", weights)
 
-    def decoded(number: int) -> Callable[[], Iterator[Pair]]:
+    def decoded(number: int) -> Callable[[], Iterator[SentencePair]]:
         return lambda: _decoded(data, number, tokenizer)
 
     train_text = [(decoded(number), weight) for number, weight in enumerate(weights)]
     return train_text, read_text(directory)[: 2 * MEASURED], []
 
 
-def _divided(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+def _divided(pairs: list[SentencePair]) -> tuple[list[SentencePair], list[SentencePair]]:
     """Pairs to choose by and pairs to measure with, which share no side; of too few, all of them for both."""
     if len(pairs) < FEWEST_DIVIDED:
         return pairs, pairs
@@ -369,7 +367,7 @@ def _divided(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
     return [pair for pair in pairs if measured.isdisjoint(pair)], test
 
 
-def _decoded(data: Dataset, corpus: int, tokenizer: Tokenizer) -> Iterator[Pair]:
+def _decoded(data: Dataset, corpus: int, tokenizer: Tokenizer) -> Iterator[SentencePair]:
     rows = (data.corpus == corpus).nonzero()[0]
     for start in range(0, len(rows), CHUNK):
         chunk = rows[start : start + CHUNK]
@@ -377,20 +375,20 @@ def _decoded(data: Dataset, corpus: int, tokenizer: Tokenizer) -> Iterator[Pair]
         yield from zip(sources, tokenizer.decode_batch(data.target(int(row)).tolist() for row in chunk), strict=True)
 
 
-def _hold_out(corpora: Sequence[Corpus], known: Iterable[Pair], sets: int, seed: int) -> list[Pair]:
+def _hold_out(corpora: Sequence[Corpus], known: Iterable[SentencePair], sets: int, seed: int) -> list[SentencePair]:
     """Pairs for so many sets, those with the smallest seeded hashes. No two share a side, and none has one that is
     known: what the old run was trained on would be measured by heart, before and after."""
     salt = (seed % 2**64).to_bytes(8, "little")
     wanted = sets * min(MEASURED, sum(map(len, corpora)) // 10)
 
-    def drawn(pair: Pair) -> tuple[bytes, Pair]:
+    def drawn(pair: SentencePair) -> tuple[bytes, SentencePair]:
         return blake2b(pair[0].encode(), digest_size=8, salt=salt).digest(), pair
 
     # More than needed, as some will be known.
     candidates = [pair for _, pair in heapq.nsmallest(4 * wanted, map(drawn, _pairs(corpora)))]
     sides = _sides(candidates)
     taken = {side for pair in known for side in pair if side in sides}
-    chosen: list[Pair] = []
+    chosen: list[SentencePair] = []
     for pair in candidates:
         if len(chosen) < wanted and taken.isdisjoint(pair):
             chosen.append(pair)
@@ -398,7 +396,7 @@ def _hold_out(corpora: Sequence[Corpus], known: Iterable[Pair], sets: int, seed:
     return chosen
 
 
-def _sides(*sets: Iterable[Pair]) -> set[str]:
+def _sides(*sets: Iterable[SentencePair]) -> set[str]:
     return {side for pairs in sets for pair in pairs for side in pair}
 
 
@@ -420,11 +418,11 @@ def _measure(
     return FineTuned(after.path, new, old, text.caveats)
 
 
-def _pairs(corpora: Sequence[Corpus]) -> Iterator[Pair]:
+def _pairs(corpora: Sequence[Corpus]) -> Iterator[SentencePair]:
     return itertools.chain.from_iterable(corpus.pairs() for corpus in corpora)
 
 
-def _chunks(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
+def _chunks(pairs: Iterator[SentencePair]) -> Iterator[list[SentencePair]]:
     while chunk := list(itertools.islice(pairs, CHUNK)):
         yield chunk
 
@@ -433,7 +431,7 @@ def _corpus(directory: Path, name: str) -> CorpusConfig:
     return CorpusConfig(source=str(directory / f"{name}.source"), target=str(directory / f"{name}.target"))
 
 
-def _write_pairs(directory: Path, name: str, pairs: Iterable[Pair]) -> int:
+def _write_pairs(directory: Path, name: str, pairs: Iterable[SentencePair]) -> int:
     """As two files: a side may hold a tab."""
     count = 0
     with ExitStack() as stack:

@@ -17,7 +17,7 @@ from dragoman.data.objectives import labels_in, make_batch_for
 from dragoman.errors import DragomanError
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
 from dragoman.model.checkpoint import (
-    Progress,
+    TrainingProgress,
     average,
     last_sound_checkpoint,
     optimizer_state_of,
@@ -274,7 +274,7 @@ def skip(at_work: Training, data: Dataset, rows: Sequence[np.ndarray], loss: flo
         log_checkpoint(at_work, checkpoint)
 
 
-def steps_from(prepared: Prepared, settings: TrainConfig, progress: Progress) -> Iterator[Sequence[np.ndarray]]:
+def steps_from(prepared: Prepared, settings: TrainConfig, progress: TrainingProgress) -> Iterator[Sequence[np.ndarray]]:
     """The step at which the progress stands, each time anew: the loop moves it on."""
     planned = None
     while True:
@@ -307,7 +307,7 @@ def seed_of(seed: int, step: int, number: int) -> int:
 class Meter:
     """Sums since the last line of measurements, kept in the progress and so in a checkpoint."""
 
-    def __init__(self, progress: Progress, settings: TrainConfig, now: Callable[[], float]) -> None:
+    def __init__(self, progress: TrainingProgress, settings: TrainConfig, now: Callable[[], float]) -> None:
         self.progress, self.settings, self.now = progress, settings, now
         self.since, self.tokens_here = now(), 0
 

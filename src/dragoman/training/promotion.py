@@ -74,7 +74,7 @@ def _write(corrections: Sequence[Correction], directory: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PromotionDecision:
     """Whether the new model may take the old one's place, and why."""
 
     promoted: bool
@@ -89,7 +89,7 @@ def promote(
     new: Path,
     test: tuple[Sequence[str], metrics.References] | None = None,
     language: str | None = None,
-) -> Verdict:
+) -> PromotionDecision:
     """Put the new run's weights in the place of the old ones, which stay beside them, if it is better.
 
     `test`: sources and references to hold the two against, in place of what the old run was validated with.
@@ -115,16 +115,18 @@ def promote(
     return verdict
 
 
-def judge(new: dict[str, Any], old: dict[str, Any] | None) -> Verdict:
+def judge(new: dict[str, Any], old: dict[str, Any] | None) -> PromotionDecision:
     """Both as `evaluation.metrics.Comparison.to_dict` gives them: A before, B after."""
     chrf = new["chrf"]
     better = chrf["significant"] and chrf["b"] > chrf["a"]
     reasons = [f"corrections: {_told(chrf)}, {'significantly better' if better else 'not significantly better'}"]
     if old is None:
-        return Verdict(False, (*reasons, "old text: not measured; give a test with --source and --reference"))
+        return PromotionDecision(False, (*reasons, "old text: not measured; give a test with --source and --reference"))
     worse = [old[name] for name in ("bleu", "chrf") if old[name]["significant"] and old[name]["b"] < old[name]["a"]]
     said = "significantly worse" if worse else "not significantly worse"
-    return Verdict(better and not worse, (*reasons, f"old text: {_told((worse or [old['chrf']])[0])}, {said}"))
+    return PromotionDecision(
+        better and not worse, (*reasons, f"old text: {_told((worse or [old['chrf']])[0])}, {said}")
+    )
 
 
 def _told(metric: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from dragoman.data.dataset import Dataset
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DragomanError
-from dragoman.model.checkpoint import Progress
+from dragoman.model.checkpoint import TrainingProgress
 from dragoman.run_directory import RunDirectory
 
 SKIPS_BEFORE_A_SETBACK = 3  # steps in a row that were not finite before the run goes back to its last checkpoint
@@ -121,7 +121,7 @@ def record_skipped(
         os.fsync(file.fileno())
 
 
-def after_a_setback(progress: Progress, good: Progress, run: RunDirectory) -> Progress:
+def after_a_setback(progress: TrainingProgress, good: TrainingProgress, run: RunDirectory) -> TrainingProgress:
     """Where the run goes on from after steps that were not finite: its last good state, with half the rate."""
     if progress.setbacks >= MOST_SETBACKS:
         raise DragomanError(

@@ -12,7 +12,13 @@ from dragoman.config import RunConfig, TrainConfig, flatten
 from dragoman.data.dataset import Prepared, prepare
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.errors import ConfigError, DataError, DragomanError
-from dragoman.model.checkpoint import Progress, last_sound_checkpoint, link_of, load_training_state, read_progress
+from dragoman.model.checkpoint import (
+    TrainingProgress,
+    last_sound_checkpoint,
+    link_of,
+    load_training_state,
+    read_progress,
+)
 from dragoman.model.lstm import make_model
 from dragoman.model.transformer import Transformer, count_parameters
 from dragoman.progress import to_stderr
@@ -42,7 +48,7 @@ class Training:
     model: Transformer
     optimizer: torch.optim.Optimizer
     gradients: Gradients | ShardedGradients
-    progress: Progress
+    progress: TrainingProgress
     clock: Clock
     log: NoLog
 
@@ -55,7 +61,7 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
     optimizer = make_optimizer(model, config.train)
     said: list[str] = []
     checkpoint = ranks.first("checkpoint", lambda: last_sound_checkpoint(run, said.append))
-    progress = Progress() if checkpoint is None else load_training_state(checkpoint, model, optimizer)
+    progress = TrainingProgress() if checkpoint is None else load_training_state(checkpoint, model, optimizer)
     gradients: Gradients | ShardedGradients
     if config.train.shard and ranks.size > 1:
         divide(model, optimizer, ranks)
@@ -74,14 +80,14 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
 
 def go_back(
     config: RunConfig, model: Transformer, optimizer: torch.optim.Optimizer, checkpoint: Path | None
-) -> Progress:
+) -> TrainingProgress:
     """Put the model and the optimiser back to a checkpoint, or to the very beginning, on the device where they are."""
     if checkpoint is not None:
         return load_training_state(checkpoint, model, optimizer)
     torch.manual_seed(config.train.seed)
     model.load_state_dict(make_model(config.model).state_dict())
     optimizer.state.clear()
-    return Progress(validated=False)
+    return TrainingProgress(validated=False)
 
 
 def use_threads(asked: int, ranks: Ranks) -> None:
@@ -160,7 +166,7 @@ def budget_used(settings: TrainConfig, step: int, seconds: float) -> float:
     return share if settings.minutes is None else max(share, seconds / (60 * settings.minutes))
 
 
-def nothing_left(settings: TrainConfig, progress: Progress) -> bool:
+def nothing_left(settings: TrainConfig, progress: TrainingProgress) -> bool:
     """Of the budget, or of the patience."""
     out_of_patience = settings.patience > 0 and progress.stale_validations >= settings.patience
     return out_of_patience or budget_used(settings, progress.step, progress.seconds) >= 1
