@@ -25,8 +25,9 @@ import torch
 from torch import Tensor
 
 from dragoman.data.corpus import read_lines
+from dragoman.inspection.alignment import by_word
 from dragoman.inspection.attention_trace import trace
-from dragoman.inspection.explain import Explainer, by_word
+from dragoman.inspection.explain import Explainer
 from dragoman.model.transformer import Site
 
 HELD_OUT = 200

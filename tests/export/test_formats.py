@@ -322,9 +322,9 @@ def test_argos_translate_installs_the_package_and_translates(tiny_run: Path, tmp
 def test_the_splitter_of_sentences_splits_where_they_end() -> None:
     import onnxruntime
 
-    from dragoman.export.argos_segmenter import splitter
+    from dragoman.export.argos_segmenter import segmenter_graph
 
-    session = onnxruntime.InferenceSession(splitter("en"))
+    session = onnxruntime.InferenceSession(segmenter_graph("en"))
     about = json.loads(session.get_modelmeta().custom_metadata_map["vocab"])["_unit2id"]
 
     def split(text: str) -> list[str]:

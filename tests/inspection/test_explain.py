@@ -8,7 +8,8 @@ import pytest
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import paper_length_penalty
 from dragoman.errors import UsageError
-from dragoman.inspection.explain import AlignmentHeads, Explainer, links_of
+from dragoman.inspection.alignment import AlignmentHeads, links_of
+from dragoman.inspection.explain import Explainer
 from dragoman.translation.translator import Translator
 from support.lexicon import lexicon_pairs
 

@@ -18,7 +18,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Alignment:
-    """As in dragoman.inspection.explain, which would bring torch."""
+    """As in dragoman.inspection.alignment, which would bring torch."""
 
     source_words: tuple[Word, ...]
     target_words: tuple[Word, ...]

@@ -11,7 +11,8 @@ from dragoman.translation.result import Candidate, SourceSentence, Translation
 from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
-    from dragoman.inspection.explain import Alignment, Explainer
+    from dragoman.inspection.alignment import Alignment
+    from dragoman.inspection.explain import Explainer
 
 
 class SentenceTranslator(Protocol):
@@ -99,7 +100,8 @@ class RunSentenceTranslator:
 def explainer_of(translator: Translator, run: Path) -> "Explainer | None":
     """One with the weights that the translator has loaded already, where they are of a kind that aligns."""
     from dragoman.data.dataset import validation_pairs
-    from dragoman.inspection.explain import CALIBRATION_SENTENCES, Explainer
+    from dragoman.inspection.alignment import CALIBRATION_SENTENCES
+    from dragoman.inspection.explain import Explainer
     from dragoman.model.transformer import Transformer
 
     if translator.tag:  # the tag would be one of the source's words, and all others one further

@@ -1,14 +1,13 @@
 """`dragoman export`: a run in the form of another program, whole or not there. And `import`: the other way."""
 
 import json
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import copy, copytree
 from typing import Literal
 
-from dragoman.data.language_codes import checked_code, language_name, languages_of
+from dragoman.data.language_codes import checked_code
 from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.decoding.engines import ComputeType
 from dragoman.decoding.engines.ct2_cache import digest_of
@@ -41,10 +40,18 @@ def export(
         raise UsageError(f"export: {compute_type} is for ctranslate2 and argos; {to} is float32, so leave it out")
     match to:
         case "argos":
-            return _export_argos(directory, tokenizer, out, languages, compute_type)
+            from dragoman.export.argos import package_languages, write_argos
+
+            source, target = package_languages(directory, tokenizer, languages)
+            default = directory.path.with_name(f"{directory.path.name}-{source}_{target}.argosmodel")
+            path = default if out is None else Path(out)
+            require_new(path)
+            converted = _converted(directory, tokenizer, compute_type)
+            with replacing(path) as temporary:
+                write_argos(directory, converted, (source, target), temporary)
         case "ctranslate2":
             with _directory(directory, to, out) as (temporary, path):
-                _copy_converted(directory, tokenizer, compute_type, temporary)
+                copytree(_converted(directory, tokenizer, compute_type), temporary)
                 copy(directory.tokenizer_path, temporary / "tokenizer.model")
         case "marian-hf":
             from dragoman.export.marian import write_marian
@@ -78,50 +85,9 @@ def require_new(path: Path) -> None:
         raise UsageError(f"{path} is there already; remove it, or give another --out")
 
 
-def _copy_converted(run: RunDirectory, tokenizer: Tokenizer, compute_type: ComputeType, out: Path) -> None:
-    converted = convert(run, tokenizer, compute_type, digest_of(run, tokenizer), POSITIONS)
-    copytree(converted.path, out)
-
-
-def _export_argos(
-    run: RunDirectory,
-    tokenizer: Tokenizer,
-    out: str | Path | None,
-    languages: tuple[str, str] | None,
-    compute_type: ComputeType,
-) -> Path:
-    """A zip of one folder: model/ as CTranslate2 reads it, sentencepiece.model, metadata.json, a sentence splitter."""
-    from dragoman.export.argos_segmenter import splitter
-
-    if len(tokenizer.languages) > 1:
-        known = ", ".join(tokenizer.languages)
-        raise UsageError(f"export: {run.path} translates into {known}; an Argos package has one direction")
-    found = languages_of(run) if languages is None else languages
-    if found is None:
-        raise UsageError(f"export: {run.path} does not say its languages; name them: --languages en-de")
-    source, target = map(checked_code, found)
-    name = f"translate-{source}_{target}-1_0"
-    path = Path(out) if out is not None else run.path.with_name(f"{run.path.name}-{source}_{target}.argosmodel")
-    require_new(path)
-    metadata = {
-        "package_version": "1.0",
-        "argos_version": "1.9.0",
-        "from_code": source,
-        "from_name": language_name(source),
-        "to_code": target,
-        "to_name": language_name(target),
-        "type": "translate",
-    }
-    converted = convert(run, tokenizer, compute_type, digest_of(run, tokenizer), POSITIONS)
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(f"{name}/metadata.json", json.dumps(metadata, indent=2, ensure_ascii=False) + "\n")
-        title = f"{language_name(source)} to {language_name(target)}"
-        archive.writestr(f"{name}/README.md", f"# {title}\n\nTrained and exported with Dragoman.\n")
-        archive.write(run.tokenizer_path, f"{name}/sentencepiece.model")
-        archive.writestr(f"{name}/minisbd/{source}.onnx", splitter(source))
-        for file in sorted(converted.path.iterdir()):
-            archive.write(file, f"{name}/model/{file.name}")
-    return path
+def _converted(run: RunDirectory, tokenizer: Tokenizer, compute_type: ComputeType) -> Path:
+    """The directory of the run's model as CTranslate2 reads it, converted now if it is not there."""
+    return convert(run, tokenizer, compute_type, digest_of(run, tokenizer), POSITIONS).path
 
 
 def import_marian(directory: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Path:

@@ -3,8 +3,8 @@
 import dataclasses
 import json
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def reproduce(
             f"reproduce that run, then use dragoman finetune"
         )
     training = card["training"]
-    config = _with_text(original.read_config(), card, path, run, text)
+    config = _with_text(original.read_config(), card, path, original.path, text)
     if training["by_the_clock"]:
         config = replace(config, train=replace(config.train, steps=training["steps"], minutes=None))
     if training["threads"]:
@@ -93,49 +93,64 @@ def reproduce(
     return _compared(original, run, training, language, say)
 
 
-def _with_text(
-    config: RunConfig, card: dict[str, Any], bundle: Path, run: RunDirectory, text: Sequence[Path]
-) -> RunConfig:
-    """The configuration, with each file of text found by its hash."""
-    recorded = {file["path"]: file["sha256"] for role in ("train", "valid") for file in card["data"][role]}
-    if not recorded:
-        raise DataError(f"{bundle}: its card names no text (no cleaning.json); it cannot be trained again")
-    elsewhere: dict[str, Path] = {}
+@dataclass
+class _TextFinder:
+    """Finds the files of a run's text by their hashes: where they were, in the bundle, or in other directories."""
 
-    def candidates(name: str, digest: str) -> Iterator[Path]:
-        yield Path(name)
-        packed = run.path.with_name(f"{run.path.name}.bundle") / "text" / digest
-        if not packed.is_file():
-            with zipfile.ZipFile(bundle) as archive:
-                if f"text/{digest}" in archive.namelist():
-                    with replacing(packed) as temporary:
-                        temporary.write_bytes(archive.read(f"text/{digest}"))
-        yield packed
-        if not elsewhere:
-            files = (file for directory in text for file in sorted(directory.rglob("*")) if file.is_file())
-            elsewhere.update((file_digest(str(file)), file) for file in files)
-        if digest in elsewhere:
-            yield elsewhere[digest]
+    bundle: Path
+    unpacked: Path  # where what is in the bundle is unpacked to
+    directories: Sequence[Path]  # to look in for files that have another name now
+    digests: Mapping[str, str]  # by the path that each file had
+    _elsewhere: dict[str, Path] = field(default_factory=dict)  # by digest
 
-    def found(name: str) -> str:
-        digest = recorded.get(name)
-        for file in candidates(name, digest) if digest else ():
+    def find(self, name: str) -> str:
+        digest = self.digests.get(name)
+        for file in self._candidates(name, digest) if digest else ():
             if file.is_file() and file_digest(str(file)) == digest:
                 return str(file)
         raise DataError(
-            f"{bundle}: its text {name} (SHA-256 {str(digest)[:16]}) is not here; name its directory: --text DIR"
+            f"{self.bundle}: its text {name} (SHA-256 {str(digest)[:16]}) is not here; name its directory: --text DIR"
         )
 
-    def corpora(given: Sequence[CorpusConfig]) -> tuple[CorpusConfig, ...]:
+    def _candidates(self, name: str, digest: str) -> Iterator[Path]:
+        yield Path(name)
+        yield self._from_bundle(digest)
+        if not self._elsewhere:
+            files = (file for directory in self.directories for file in sorted(directory.rglob("*")) if file.is_file())
+            self._elsewhere.update((file_digest(str(file)), file) for file in files)
+        if digest in self._elsewhere:
+            yield self._elsewhere[digest]
+
+    def _from_bundle(self, digest: str) -> Path:
+        """Where the file is once it is unpacked; there is none if the bundle does not have it."""
+        path = self.unpacked / "text" / digest
+        if not path.is_file():
+            with zipfile.ZipFile(self.bundle) as archive:
+                if f"text/{digest}" in archive.namelist():
+                    with replacing(path) as temporary:
+                        temporary.write_bytes(archive.read(f"text/{digest}"))
+        return path
+
+    def corpora(self, given: Sequence[CorpusConfig]) -> tuple[CorpusConfig, ...]:
+        """The same corpora, with the paths of the files as they are here."""
         moved = []
         for corpus in given:
-            pairs, source, target = (name and found(name) for name in (corpus.pairs, corpus.source, corpus.target))
+            pairs, source, target = (name and self.find(name) for name in (corpus.pairs, corpus.source, corpus.target))
             moved.append(replace(corpus, pairs=pairs, source=source, target=target))
         return tuple(moved)
 
-    data = replace(config.data, train=corpora(config.data.train), valid=corpora(config.data.valid))
+
+def _with_text(
+    config: RunConfig, card: dict[str, Any], bundle: Path, unpacked: Path, directories: Sequence[Path]
+) -> RunConfig:
+    """The configuration, with each file of text found by its hash."""
+    digests = {file["path"]: file["sha256"] for role in ("train", "valid") for file in card["data"][role]}
+    if not digests:
+        raise DataError(f"{bundle}: its card names no text (no cleaning.json); it cannot be trained again")
+    finder = _TextFinder(bundle, unpacked, directories, digests)
+    data = replace(config.data, train=finder.corpora(config.data.train), valid=finder.corpora(config.data.valid))
     if data.tokenizer is not None:  # it was given, not learned
-        data = replace(data, tokenizer=str(run.path.with_name(f"{run.path.name}.bundle") / "tokenizer.model"))
+        data = replace(data, tokenizer=str(unpacked / "tokenizer.model"))
     return replace(config, data=data)
 
 

@@ -22,17 +22,18 @@ from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
 from dragoman.decoding.search_record import BeamStep, Fate
 from dragoman.errors import UsageError
+from dragoman.inspection.alignment import (
+    CALIBRATION_SENTENCES,
+    Alignment,
+    AlignmentHeads,
+    align_words,
+    find_alignment_heads,
+    links_of,
+)
 from dragoman.inspection.attention_trace import trace
-from dragoman.model.transformer import Probe, Site, Transformer
+from dragoman.model.transformer import Site, Transformer
 from dragoman.translation.search_settings import with_changes
 from dragoman.translation.translator import Translator
-
-# A target word is linked to the source word it looks at most, and to others that get at least this share of that.
-LINK_SHARE = 0.5
-# Validation sentences on which the alignment's heads are chosen: more change nothing, fewer are too few.
-CALIBRATION_SENTENCES = 16
-# So much a hidden source token must cost a target token, in nats, to count as what it came from.
-NOTICEABLE = 0.5
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,6 @@ class Explanation:
     links: tuple[tuple[int, int], ...]  # (target word, source word)
     log_probability: float
     score: float
-
-
-@dataclass(frozen=True)
-class Alignment:
-    source_words: tuple[Word, ...]
-    target_words: tuple[Word, ...]
-    weights: tuple[tuple[float, ...], ...]  # target words by source words: how much each looks at each
 
 
 @dataclass(frozen=True)
@@ -104,15 +98,6 @@ class BeamRecord:
     target: str
     tokens: tuple[str, ...]
     score: float
-
-
-@dataclass(frozen=True)
-class AlignmentHeads:
-    """Whose attention is shown as alignment, and how often it agrees with what hiding a source token does."""
-
-    heads: tuple[tuple[int, int], ...]  # (layer, head)
-    shift: int  # 0: the row that predicts a token; 1: the next row, which is fed it
-    agreement: float | None  # None: not measured, for want of validation sentences
 
 
 class Explainer:
@@ -248,13 +233,16 @@ class Explainer:
             score=best.score,
         )
 
+    @cached_property
+    def alignment_heads(self) -> AlignmentHeads:
+        """The heads whose attention is shown as alignment; found when they are first needed, which takes seconds."""
+        return find_alignment_heads(self.model, self.tokenizer, self._calibration)
+
     def words(self, ids: Sequence[int]) -> tuple[Word, ...]:
         return words_of(ids, self.tokenizer)
 
     def _aligned(self, source: Sequence[int], ids: Sequence[int], weights: Mapping[Site, Tensor]) -> Alignment:
-        source_words, target_words = self.words(source), self.words(ids)
-        rows = _align(weights, self.alignment_heads)[: len(ids), : len(source)]
-        return Alignment(source_words, target_words, by_word(rows, target_words, source_words))
+        return align_words(weights, self.alignment_heads, self.words(source), self.words(ids))
 
     def source_ids(self, text: str) -> list[int]:
         ids = self.tokenizer.encode(text.strip())
@@ -302,91 +290,6 @@ class Explainer:
             tuple(Alternative(self.tokenizer.piece(token), value) for token, value in zip(*row, strict=True))
             for row in zip(top.indices.tolist(), top.values.tolist(), strict=True)
         ]
-
-    @cached_property
-    def alignment_heads(self) -> AlignmentHeads:
-        """The cross-attention heads that look at the token without which the translation suffers most.
-
-        Hiding each source token in turn says, without any gold alignment, which one a target token came from. Heads
-        are as good as the share of target tokens for which they look most at that one. The best are averaged, as many
-        as agree best together: they err in different places.
-        """
-        layers, heads = len(self.model.decoder), self.model.config.num_heads
-        seen: list[tuple[Tensor, Tensor]] = []  # (shift, heads of all layers, tokens, S) and the tokens' origins
-        for source, target in self._calibration:
-            ids, fed = self.tokenizer.encode(source), self.tokenizer.encode(target)
-            if not 2 <= len(ids) <= 40 or not 1 <= len(fed) <= 60:
-                continue
-            cost, weights = self._cost_of_hiding(ids, fed)  # (T, S), (layers, heads, T + 1, S)
-            tokens = (cost.amax(dim=1) > NOTICEABLE).nonzero().flatten()
-            rows = torch.stack([weights[:, :, tokens + shift].flatten(0, 1) for shift in (0, 1)])
-            seen.append((rows, cost[tokens].argmax(dim=1)))
-        counted = sum(len(origins) for _, origins in seen)
-        if not counted:
-            # Without sentences to measure on: the layer before the last, where alignment is found most often.
-            return AlignmentHeads(tuple((max(0, layers - 2), head) for head in range(heads)), 0, None)
-
-        def hits(weights: Tensor, origins: Tensor) -> Tensor:
-            return (weights.argmax(dim=-1) == origins).sum(dim=-1)
-
-        alone = torch.stack([hits(rows, origins) for rows, origins in seen]).sum(dim=0)  # (2, heads of all layers)
-        shift = int(alone.amax(dim=1).argmax())
-        order = alone[shift].argsort(descending=True, stable=True)
-        together = torch.stack(
-            # The sum over the first n heads looks where their mean does.
-            [hits(rows[shift, order].cumsum(dim=0), origins) for rows, origins in seen]
-        ).sum(dim=0)
-        count = int(together.argmax()) + 1  # of equal ones the fewest
-        chosen = tuple(divmod(int(index), heads) for index in sorted(order[:count].tolist()))
-        return AlignmentHeads(chosen, shift, together[count - 1].item() / counted)
-
-    @torch.inference_mode()
-    def _cost_of_hiding(self, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
-        """What each target token loses in log-probability without each source token, and all cross-attention."""
-        self.model.eval()
-        device = self.engine.device
-        count = len(source)
-        labels = torch.tensor([target], device=device)
-        fed = torch.tensor([[self.tokenizer.bos_id, *target]], device=device)
-        ids = torch.tensor([[*source, self.tokenizer.eos_id]], device=device)
-        probe = Probe()
-        plain = self.model(ids, fed, probe=probe)[:, :-1].log_softmax(dim=-1)  # (1, T, V)
-        seen = ~torch.eye(count, count + 1, dtype=torch.bool, device=device)  # row s hides source token s
-        hidden = self.model(ids.expand(count, -1), fed.expand(count, -1), seen)[:, :-1].log_softmax(dim=-1)
-        picked = labels[..., None].expand(count, -1, -1)
-        loss = plain.gather(2, labels[..., None]).squeeze(2) - hidden.gather(2, picked).squeeze(2)  # (S, T)
-        layers = range(len(self.model.decoder))
-        weights = torch.stack([probe.weights[Site("cross", layer)][0, :, :, :count] for layer in layers])
-        return loss.T.cpu(), weights.cpu()
-
-
-def links_of(alignment: Sequence[Sequence[float]]) -> tuple[tuple[int, int], ...]:
-    """Which source words a target word is linked to."""
-    return tuple(
-        (target, source)
-        for target, row in enumerate(alignment)
-        for source, weight in enumerate(row)
-        if weight > 0 and weight >= LINK_SHARE * max(row)
-    )
-
-
-def _align(weights: Mapping[Site, Tensor], heads: AlignmentHeads) -> Tensor:
-    rows = torch.stack([weights[Site("cross", layer)][head] for layer, head in heads.heads]).mean(dim=0)  # (T, S)
-    return rows[heads.shift :]
-
-
-def by_word(weights: Tensor, targets: Sequence[Word], sources: Sequence[Word]) -> tuple[tuple[float, ...], ...]:
-    """A word looks at a word as much as its tokens do on average at all tokens of the other."""
-    return tuple(
-        tuple(
-            weights[target.first_token : target.last_token + 1, source.first_token : source.last_token + 1]
-            .sum(dim=1)
-            .mean()
-            .item()
-            for source in sources
-        )
-        for target in targets
-    )
 
 
 def _word_at(words: Sequence[Word], token: int) -> int:

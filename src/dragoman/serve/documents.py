@@ -18,7 +18,7 @@ from dragoman.serve.service import Service
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 
 if TYPE_CHECKING:
-    from dragoman.inspection.explain import Alignment
+    from dragoman.inspection.alignment import Alignment
 
 T = TypeVar("T")
 
