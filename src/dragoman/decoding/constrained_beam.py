@@ -1,7 +1,7 @@
-"""A beam shared out among hypotheses that lack more or less of what their output must hold.
+"""Shares out a beam among hypotheses that lack more or fewer of the required words (Post and Vilar 2018).
 
-A row that has just taken an unlikely term would lose against all that have yet to take it. So rows that lack 0, 1, 2
-or more tokens compete among their equals only, each kind for an equal share of the beam (Post and Vilar 2018).
+A row that has just taken an unlikely required word would lose against all rows that have yet to take it. So rows that
+lack 0, 1, 2 or more tokens compete only with rows that lack as many, and each group gets an equal share of the beam.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ class Requirement(Protocol):
     def advance(self, state: Any, token: int) -> Any: ...
 
     def missing(self, state: Any) -> int:
-        """So many tokens at least are still needed; at 0 the output may end."""
+        """The least number of tokens that are still needed; at 0 the output may end."""
         ...
 
     def missing_after(self, state: Any, token: int) -> int:
-        """The same as `missing(advance(state, token))`, which may be quicker to say."""
+        """The same as `missing(advance(state, token))`, but it may be quicker."""
         ...
 
     def wanted(self, state: Any) -> AbstractSet[int]:
-        """Tokens that bring it further. There is always one that makes `missing` smaller by one."""
+        """Tokens that bring the output nearer to its end. One of them always makes `missing` smaller by one."""
         ...
 
 
@@ -36,7 +36,7 @@ class Choice(NamedTuple):
     """One way to continue one row."""
 
     total: float  # log-probability of the whole
-    origin: int
+    origin: int  # the number of the row
     token: int
     log_prob: float  # of the token
 
@@ -45,18 +45,20 @@ class Choice(NamedTuple):
 
 
 class Row(NamedTuple):
-    total: float
-    state: Any
+    """A hypothesis that can be continued."""
+
+    total: float  # its log-probability
+    state: Any  # of the requirement
     options: Mapping[int, float]  # the log-probability of each token that is weighed
 
 
 def share_out(
     requirement: Requirement, rows: Sequence[tuple[int, Row]], beam: int, room: int, eos_id: int
 ) -> list[Choice]:
-    """Of one sentence: the `beam` choices that go on and all that end, best first. Rows come with their numbers.
+    """For one sentence, the `beam` choices that go on and all that end, best first. Rows come with their numbers.
 
-    `room`: so many tokens may follow a choice. None is let in that leaves less than what is missing needs, so that
-    whatever goes on can meet everything.
+    `room`: the number of tokens that may follow a choice. A choice that leaves too little room for what is still
+    missing is dropped, so whatever goes on can still hold all required words.
     """
     ends: list[Choice] = []
     banks: dict[int, list[Choice]] = {}
@@ -70,7 +72,7 @@ def share_out(
             missing = requirement.missing_after(row.state, token)
             if missing <= room:
                 banks.setdefault(missing, []).append(choice)
-    # The best of each bank, that with the least missing first, then the second best of each ...
-    by_rank = zip_longest(*(sorted(some, key=Choice.order) for _, some in sorted(banks.items())))
+    # The best of each bank, beginning with the bank that lacks least; then the second best of each ...
+    by_rank = zip_longest(*(sorted(choices, key=Choice.order) for _, choices in sorted(banks.items())))
     going_on = islice((choice for turn in by_rank for choice in turn if choice is not None), beam)
     return sorted([*ends, *going_on], key=Choice.order)

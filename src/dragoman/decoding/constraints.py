@@ -7,7 +7,7 @@ Constrain = Callable[[int, Sequence[int]], Sequence[int] | None]
 
 
 def forced_prefix(prefixes: Sequence[Sequence[int]]) -> Constrain:
-    """Each sentence's output begins with its prefix, then is free. A prefix over the maximum length gives no output."""
+    """Makes each sentence's output begin with its prefix; a prefix over the maximum length gives no output."""
 
     def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int] | None:
         forced = prefixes[sentence]
@@ -17,7 +17,7 @@ def forced_prefix(prefixes: Sequence[Sequence[int]]) -> Constrain:
 
 
 def no_repeats(size: int, vocab_size: int, eos_id: int, others: Sequence[Set[tuple[int, ...]]] = ()) -> Constrain:
-    """No `size` tokens come twice in an output, nor any of those that `others` has for its sentence."""
+    """Forbids that any `size` tokens in a row come twice in an output, and those that `others` has for its sentence."""
 
     def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int] | None:
         tail = tuple(prefix[len(prefix) - size + 1 :])

@@ -1,4 +1,4 @@
-"""What a search gives back, and how it is scored. Imports no torch: engines without it share both."""
+"""The result of a search, and the length penalty by which it is scored. Imports no torch: every engine uses both."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Required words as an automaton over token ids: how far an output is, what would bring it further, whether it may end.
+"""Required words as an automaton over token ids: which of them an output holds, what it lacks, whether it may end.
 
 A form can be spelt in tokens in more than one way: with the space before it, or without one after a bracket or an
 apostrophe. After its last token the word must be over, or it was another word: "Haus" is not in "Hausboot". Which
@@ -18,6 +18,8 @@ _CLOSING = ".,;:!?…)]}»”%"
 
 
 class Spelling(NamedTuple):
+    """One way to write a form in tokens, and where it counts."""
+
     ids: tuple[int, ...]
     after_any: bool  # False: only where no word is under way
     sentence_start: bool  # only where a sentence may begin
@@ -25,25 +27,27 @@ class Spelling(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """`left[i]`: how often the i-th requirement is still to be met; `under_way`: (requirement, spelling, tokens)."""
+    """One way to understand a prefix."""
 
-    left: tuple[int, ...]
-    under_way: tuple[int, int, int] | None
+    left: tuple[int, ...]  # how often each requirement is still to be met
+    under_way: tuple[int, int, int] | None  # of a word that is being written: requirement, spelling, tokens so far
 
 
 class PhraseState(NamedTuple):
+    """What of a prefix matters to the requirements."""
+
     last: int | None  # token
     readings: frozenset[Reading]
 
 
 @dataclass(frozen=True)
 class Borders:
-    """What is to be known of the vocabulary's pieces: where a word is over, and where one may begin."""
+    """For every piece of the vocabulary, whether a word is over before it and whether one may begin after it."""
 
     over_before: tuple[bool, ...]  # a word that comes before this piece is over
     open_after: tuple[bool, ...]  # a word without a space may begin after this piece
-    sentence_after: tuple[bool, ...]
-    space_after: tuple[bool, ...]  # there a word belongs behind a space, though it would count without one
+    sentence_after: tuple[bool, ...]  # a sentence may begin after this piece
+    space_after: tuple[bool, ...]  # a word after this piece should have a space before it, though it counts without
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Borders":
@@ -58,7 +62,7 @@ class Borders:
 
 
 class Phrases:
-    """What one output must hold. Immutable; states are handed in and out."""
+    """The automaton of all words that one output must hold. It never changes: states go in and come out."""
 
     def __init__(self, required: Sequence[Required], tokenizer: Tokenizer, borders: Borders) -> None:
         counts: dict[Required, int] = {}
@@ -67,24 +71,20 @@ class Phrases:
         self._borders = borders
         self._eos = tokenizer.eos_id
         self._spellings = [spellings(term, tokenizer) for term in counts]
-        # Of those that can stand anywhere; where there is none, something must come before it.
+        # In tokens. A spelling that cannot stand anywhere needs up to two more before it.
         self._shortest = [
-            min(len(s.ids) + 2 * (s.sentence_start or not s.after_any) for s in some) for some in self._spellings
+            min(len(one.ids) + 2 * (one.sentence_start or not one.after_any) for one in ways)
+            for ways in self._spellings
         ]
         self.start = PhraseState(None, frozenset({Reading(tuple(counts.values()), None)}))
-        # What was said before: a search asks the same for every row and step.
+        # Results that were computed before: a search asks the same for every row and step.
         self._advanced: dict[tuple[PhraseState, int], PhraseState] = {}
         self._missing: dict[PhraseState, int] = {}
         self._wanted: dict[PhraseState, frozenset[int]] = {}
         self._missing_after: dict[tuple[PhraseState, bool], int] = {}
 
-    @property
-    def tokens(self) -> int:
-        """So many tokens are enough for all that is required."""
-        return self.missing(self.start)
-
     def missing(self, state: PhraseState) -> int:
-        """So many tokens at least are still needed; at 0 the output may end."""
+        """The least number of tokens that are still needed; at 0 the output may end."""
         if state not in self._missing:
             self._missing[state] = min(map(self._needed, state.readings))
         return self._missing[state]
@@ -99,7 +99,7 @@ class Phrases:
         return self._missing_after[key]
 
     def wanted(self, state: PhraseState) -> frozenset[int]:
-        """Tokens that bring a requirement further."""
+        """Tokens that begin or continue a required word."""
         if state not in self._wanted:
             self._wanted[state] = frozenset(self._further_tokens(state))
         return self._wanted[state]
@@ -124,13 +124,14 @@ class Phrases:
         return found
 
     def _runs_on(self, term: int, spelling: Spelling, last: int | None) -> bool:
-        """Whether it would follow a full stop without a space, and can be had with one as soon. Where it stands so it
-        is read, but nobody asks for it."""
+        """Whether the spelling would follow a full stop without a space although one with a space is as short. An
+        output that has it counts, but it is not wanted."""
         if last is None or not self._borders.space_after[last] or spelling.after_any or spelling.sentence_start:
             return False
         return any(other.after_any and len(other.ids) <= len(spelling.ids) + 2 for other in self._spellings[term])
 
     def advance(self, state: PhraseState, token: int) -> PhraseState:
+        """The state after one more token."""
         key = (state, token)
         if key not in self._advanced:
             readings = {new for reading in state.readings for new in self._read(reading, state.last, token)}
@@ -138,6 +139,7 @@ class Phrases:
         return self._advanced[key]
 
     def _read(self, reading: Reading, last: int | None, token: int) -> Iterable[Reading]:
+        """All readings of the prefix with one more token that continue this reading."""
         left, under_way = reading
         if under_way is not None:
             term, number, depth = under_way
@@ -157,6 +159,7 @@ class Phrases:
                         yield self._further(left, term, number, 1)
 
     def _further(self, left: tuple[int, ...], term: int, number: int, depth: int) -> Reading:
+        """The reading in which so many tokens (`depth`) of a spelling are written."""
         spelling = self._spellings[term][number]
         if depth == len(spelling.ids) and not spelling.whole:
             return Reading(_one_less(left, term), None)
@@ -177,21 +180,21 @@ class Phrases:
 
 
 def spellings(term: Required, tokenizer: Tokenizer) -> list[Spelling]:
-    """Every way in which the forms are written in tokens."""
+    """Every way to write the forms of a required word in tokens."""
     found: dict[tuple[int, ...], Spelling] = {}
     for form in term.forms:
         whole = not is_spaceless(form[-1])
-        for said, sentence_start in ((form, False), (capitalised(form), True)):
-            ids = tuple(tokenizer.encode(said))
+        for word, sentence_start in ((form, False), (capitalised(form), True)):
+            ids = tuple(tokenizer.encode(word))
             spaced = tokenizer.piece(ids[0]).startswith("▁")
-            found.setdefault(ids, Spelling(ids, spaced or is_spaceless(said[0]), sentence_start, whole))
-            if spaced and not sentence_start and (bare := _without_space(said, tokenizer)):
-                found.setdefault(bare, Spelling(bare, is_spaceless(said[0]), False, whole))
+            found.setdefault(ids, Spelling(ids, spaced or is_spaceless(word[0]), sentence_start, whole))
+            if spaced and not sentence_start and (bare := _without_space(word, tokenizer)):
+                found.setdefault(bare, Spelling(bare, is_spaceless(word[0]), False, whole))
     return list(found.values())
 
 
 def _without_space(form: str, tokenizer: Tokenizer) -> tuple[int, ...]:
-    """As it is written after a bracket; nothing if bracket and form share a token."""
+    """The ids of the form as it is written after a bracket; none if bracket and form share a token."""
     ids = tokenizer.encode(f"({form}")
     for count in range(1, len(ids)):
         if tokenizer.decode(ids[:count]) == "(":
@@ -201,7 +204,8 @@ def _without_space(form: str, tokenizer: Tokenizer) -> tuple[int, ...]:
 
 
 def _text_of(piece: str) -> str:
-    """Nothing of a special symbol, nor of a byte that may be part of a letter: a word neither ends nor begins there."""
+    """The piece as text; empty for a special symbol and for a byte that may be part of a letter: a word neither ends
+    nor begins there."""
     if len(piece) > 2 and piece.startswith("<") and piece.endswith(">"):
         byte = int(piece[1:-1], 16) if re.fullmatch("<0x[0-9A-F]{2}>", piece) else 128
         return chr(byte) if byte < 128 else ""
@@ -213,7 +217,7 @@ def _one_less(left: tuple[int, ...], term: int) -> tuple[int, ...]:
 
 
 def _best(readings: set[Reading]) -> Iterable[Reading]:
-    """Without those to which another is equal or better in everything."""
+    """The readings without those to which another is equal or better in everything."""
     return [
         one
         for one in readings

@@ -1,4 +1,4 @@
-"""Ways to continue the rows of a beam, and the best of them: numbers alone, knowing neither search nor model.
+"""Finds the best ways to continue the rows of a beam: arrays in, arrays out; knows neither search nor model.
 
 Letters in shape comments are beam_search.py's: B sentences, K rows of each, C candidates of each.
 """
@@ -14,7 +14,7 @@ from torch import Tensor
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-CHUNK = 64  # tokens of the vocabulary whose best is found at once: the quickest of 16 to 250 at 5,000 tokens
+CHUNK = 64  # tokens of the vocabulary whose maximum is found at once: the quickest of 16 to 250 at 5,000 tokens
 
 
 class Candidates(NamedTuple):
@@ -41,8 +41,8 @@ def best_first(totals: Floats) -> Ints:
 
 
 def best_of_chunks(living: Floats, log_probs: Tensor, peaks: npt.NDArray[np.float32], count: int) -> Candidates:
-    """What merge finds, without sorting over the vocabulary: the `count` best lie in the `count` chunks with the
-    highest peaks, or in what is left over after the last chunk."""
+    """What `merge` finds, without sorting over the vocabulary: the `count` best tokens lie in the `count` chunks with
+    the highest peaks, or in what is left over after the last chunk."""
     num_sentences, rows, vocabulary = log_probs.shape
     chunks, left_over = peaks.shape[2], vocabulary % CHUNK
     sentences = np.arange(num_sentences)[:, None]
@@ -69,7 +69,7 @@ def best_of_chunks(living: Floats, log_probs: Tensor, peaks: npt.NDArray[np.floa
 
 
 def _largest(numbers: Floats, count: int) -> Ints:
-    """Where the `count` largest of each row are, (B, count), in no order. Of torch, where that is twice as quick."""
+    """The places of the `count` largest numbers of each row, (B, count), in no order. By torch: twice as quick."""
     found: Ints = torch.from_numpy(numbers).topk(count, sorted=False).indices.numpy()
     return found
 
