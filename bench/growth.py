@@ -11,7 +11,7 @@ import report
 from contestants import marian, ours
 from contestants.batches import Step
 from dragoman.data.dataset import Dataset, Prepared
-from dragoman.training.recovery import keep_freed_memory
+from dragoman.processes import keep_freed_memory
 from flops import training_flops
 from rounds import Spread
 from shapes import SHAPES, Shape, multi30k

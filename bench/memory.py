@@ -22,8 +22,8 @@ def step_of_the_papers_size(micro_batch_tokens: int, threads: int) -> None:
     from dragoman.config import ModelConfig, TrainConfig
     from dragoman.model.loss import smoothed_cross_entropy
     from dragoman.model.transformer import Transformer
+    from dragoman.processes import keep_freed_memory
     from dragoman.training.optimizer import make_optimizer
-    from dragoman.training.recovery import keep_freed_memory
 
     keep_freed_memory()
     torch.set_num_threads(threads)

@@ -24,9 +24,9 @@ from dragoman.data.dataset import Prepared
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.evaluation import metrics
 from dragoman.model.transformer import Transformer
+from dragoman.processes import keep_freed_memory
 from dragoman.training.distributed import Gradients
 from dragoman.training.optimizer import make_optimizer
-from dragoman.training.recovery import keep_freed_memory
 from dragoman.training.schedule import linear_rate
 from dragoman.translation.translator import Translator
 from shapes import SHAPES, WORK, multi30k

@@ -133,7 +133,7 @@ def main() -> None:
 
         torch.set_num_threads(given.threads)
     if given.engine.startswith("dragoman reference") or given.engine == "hugging-face keeping memory":
-        from dragoman.training.recovery import keep_freed_memory
+        from dragoman.processes import keep_freed_memory
 
         keep_freed_memory()  # as `dragoman translate` does
     translate = open_engine(given.engine, given.run, given.extra_length, given.threads, given.mean_length)

@@ -21,7 +21,7 @@ from contestants.ours import Contestant
 from dragoman.model.dropout import Dropout
 from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.transformer import MultiHeadAttention, causal_mask
-from dragoman.training.recovery import keep_freed_memory
+from dragoman.processes import keep_freed_memory
 from rounds import Spread
 from shapes import SHAPES, multi30k
 

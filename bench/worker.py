@@ -40,8 +40,8 @@ def main() -> None:
     import torch.distributed as dist
 
     from contestants.batches import cycle, plan
+    from dragoman.processes import keep_freed_memory
     from dragoman.training.distributed import Ranks
-    from dragoman.training.recovery import keep_freed_memory
     from shapes import SHAPES, multi30k
 
     if given.keep_freed_memory:

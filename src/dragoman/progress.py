@@ -42,6 +42,49 @@ def reader_has_left() -> bool:
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
+def clock(seconds: float) -> str:
+    """A duration as 1:05:09, or 5:09 under an hour."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class ProgressLine:
+    """How much is done, how fast, and the time left: one line that is rewritten on a terminal; elsewhere a new line
+    now and then."""
+
+    EVERY = 30.0  # seconds between two lines where there is no terminal
+
+    def __init__(self, total: int, already: int, say: Say, unit: str = "lines") -> None:
+        self.total, self.already, self.unit = total, already, unit
+        self.say = say
+        self.began = self.last_said = time.monotonic()
+        self.terminal = sys.stderr is not None and sys.stderr.isatty()
+
+    def show(self, done: int) -> None:
+        now = time.monotonic()
+        rate = (done - self.already) / max(now - self.began, 1e-9)
+        left = (self.total - done) / rate if rate else 0.0
+        line = f"{done:,} of {self.total:,} {self.unit}  {rate:,.0f} {self.unit}/s  {clock(left)} left"
+        if self.terminal:
+            sys.stderr.write(f"\r{line}\x1b[K")
+            sys.stderr.flush()
+        elif now - self.last_said >= self.EVERY or done == self.total:
+            self.say(line)
+            self.last_said = now
+
+    def warn(self, line: str) -> None:
+        """Says a line of its own, above the progress."""
+        self.close()
+        self.say(line)
+
+    def close(self) -> None:
+        """Clears the line on a terminal."""
+        if self.terminal:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
 @dataclass
 class Told:
     """`say` takes a line. `complaint`: what a process that was started said when it failed."""
@@ -128,8 +171,7 @@ def waiting(what: str, first: float = 2.0) -> Iterator[None]:
         with suppress(OSError, ValueError):  # nobody reads it any more: no reason to stop working
             while not ended.wait(pause):
                 seconds = int(time.monotonic() - began)
-                clock = f"{seconds // 60}:{seconds % 60:02d}"
-                stream.write(f"\r  {what} {clock}\x1b[K" if moves else f"  {what}: {clock} so far\n")
+                stream.write(f"\r  {what} {clock(seconds)}\x1b[K" if moves else f"  {what}: {clock(seconds)} so far\n")
                 stream.flush()
                 pause = 1.0 if moves else min(30.0, 2 * pause)
             if moves and time.monotonic() - began > first:

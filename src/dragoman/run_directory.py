@@ -1,8 +1,8 @@
-"""A run's directory, and files in it that are either whole or not there. Imports no torch.
+"""A run's directory: the names of its files, and what can be read from them without torch.
 
 config.json         everything the run is made from
 tokenizer.model     the shared vocabulary, a sentencepiece model
-cleaning.json       what cleaning dropped, by rule, with examples
+cleaning.json       which text the run began with, and what cleaning dropped, by rule, with examples
 data/               the token ids, memory-mapped
 metrics.jsonl       every measurement, one JSON object a line
 checkpoints/        step-00001000/ ...: weights, optimiser, progress, and a manifest of their hashes
@@ -11,26 +11,36 @@ model.safetensors   the weights that translate: best so far, and the average at 
 model.json          which weights those are
 ctranslate2/        those weights as CTranslate2 reads them, by number type: made when first asked for
 languages.json      {"source": "en", "target": "de"}, where it is known
-engine.json         the numbers and the vocabulary map to translate with, where `quantize` found them good enough
-confidence.json     what makes its probabilities mean what they say, where `calibrate` learned it
+engine.json         the number type and vocabulary map to translate with, where `quantize` found them good enough
+confidence.json     the calibration of its probabilities, where `calibrate` learned one
 """
 
-import hashlib
 import json
 import os
 import re
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from dragoman.config import RunConfig, Task
-from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.errors import DataError, DragomanError
+from dragoman.files import read_json, replacing, sha256, try_lock, write_atomically
 
 FORMAT = 1  # raised when a run written before can no longer be read
+
+CONFIG = "config.json"
+TOKENIZER = "tokenizer.model"
+CLEANING = "cleaning.json"
+DATA = "data"
+METRICS = "metrics.jsonl"
+WEIGHTS = "model.safetensors"  # of a run, and of a checkpoint
+MODEL_CARD = "model.json"
+LANGUAGES = "languages.json"
+ENGINE = "engine.json"
+CONFIDENCE = "confidence.json"
 
 
 class RunDirectory:
@@ -38,21 +48,23 @@ class RunDirectory:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.config_path = self.path / "config.json"
-        self.tokenizer_path = self.path / "tokenizer.model"
-        self.metrics_path = self.path / "metrics.jsonl"
-        self.model_path = self.path / "model.safetensors"
-        self.model_card_path = self.path / "model.json"
+        self.config_path = self.path / CONFIG
+        self.tokenizer_path = self.path / TOKENIZER
+        self.cleaning_path = self.path / CLEANING
+        self.data_path = self.path / DATA
+        self.metrics_path = self.path / METRICS
+        self.model_path = self.path / WEIGHTS
+        self.model_card_path = self.path / MODEL_CARD
         self.converted_path = self.path / "ctranslate2"
-        self.engine_path = self.path / "engine.json"
-        self.confidence_path = self.path / "confidence.json"
+        self.engine_path = self.path / ENGINE
+        self.confidence_path = self.path / CONFIDENCE
         self.checkpoints_path = self.path / "checkpoints"
         self.skipped_path = self.path / "skipped.jsonl"
-        self.languages_path = self.path / "languages.json"  # {"source": "en", "target": "de"}
+        self.languages_path = self.path / LANGUAGES
 
     @classmethod
     def open(cls, path: str | Path) -> "RunDirectory":
-        """A directory that holds a run, or a bundle of one, or a DataError that says what is missing."""
+        """Opens a directory that holds a run, or a bundle of one; a DataError says what is missing."""
         run = cls(unpacked(Path(path)) if _is_zip(Path(path)) else path)
         if not run.path.is_dir():
             raise DataError(f"{path}: no such run directory; make one: dragoman train --pairs my.tsv --out {path}")
@@ -76,9 +88,7 @@ class RunDirectory:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """One training at a time. The lock is the system's, not the file's: it ends with the process that holds it."""
-        import fcntl  # not there on every system; only training needs it
-
+        """Lets one training at a time into the directory; the lock ends with the process that holds it."""
         new = [path for path in (self.path, *self.path.parents) if not path.exists()]
         lock_path = self.path / ".lock"
         try:
@@ -87,13 +97,11 @@ class RunDirectory:
         except OSError as error:
             raise DragomanError(f"{self.path}: cannot be written ({error.strerror}); give another --out") from None
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+            if not try_lock(descriptor):
+                holder = os.read(descriptor, 20).decode(errors="replace").strip() or "unknown"
                 raise DragomanError(
                     f"{self.path}: process {holder} is training in it; wait for it, or give another --out"
-                ) from None
+                )
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()}\n".encode())
             yield
@@ -106,19 +114,16 @@ class RunDirectory:
 
     def is_training(self) -> bool:
         """Whether a process of this machine trains in it. The lock is tried only where the process that held it last
-        lives: a training that begins is never in the way of this."""
-        import fcntl
-
+        is alive, so that a training that begins never finds it taken by this. On Windows nothing can be known."""
+        if os.name == "nt":  # there are no locks, and os.kill ends the process instead of looking for it
+            return False
         try:
             with (self.path / ".lock").open("rb") as file:
                 with suppress(PermissionError):  # another user's, and alive
                     os.kill(int(file.read(20)), 0)
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+                return not try_lock(file.fileno(), shared=True)
         except (OSError, ValueError):
             return False
-        return False
 
     def has_model(self) -> bool:
         """Whether there is something to translate with: a training has it after its first validation."""
@@ -135,7 +140,7 @@ class RunDirectory:
 
 
 def require_task(run: RunDirectory, task: Task) -> None:
-    """A run is used for what it was trained for."""
+    """Raises unless the run was trained for this task; the message names the command that uses it."""
     uses = {"translate": "dragoman translate", "continue": "dragoman lm generate", "restore": "dragoman mlm fill",
             "classify": "dragoman mlm classify, or dragoman vit"}  # fmt: skip
     trained_for = run.read_config().model.task
@@ -153,15 +158,15 @@ def default_cache() -> Path:
 def _is_zip(path: Path) -> bool:
     if not path.is_file():
         return False
-    import zipfile  # only who has a file for a run waits for it
+    import zipfile  # imported only where a run is given as a file
 
     return zipfile.is_zipfile(path)
 
 
 def unpacked(bundle: Path) -> Path:
-    """The run in a bundle, unpacked where things are kept that can be made again; once for each content."""
+    """The directory in the cache that a bundle is unpacked to, once for each content."""
     directory = default_cache() / "bundles" / sha256(bundle)[:16]
-    if not (directory / "config.json").is_file():
+    if not (directory / CONFIG).is_file():
         unpack(bundle, directory)
     return directory
 
@@ -170,7 +175,7 @@ LARGE, MOST_RATIO = 64 << 20, 20  # bytes, and times its size: weights hardly sh
 
 
 def unpack(bundle: Path, directory: Path) -> None:
-    """The run's files from a bundle into a new directory, each held against its hash in card.json."""
+    """Writes the run's files from a bundle into a new directory, each checked against its hash in card.json."""
     import zipfile
 
     try:
@@ -194,12 +199,12 @@ def unpack(bundle: Path, directory: Path) -> None:
 
 @contextmanager
 def scratch_of(run: RunDirectory) -> Iterator[RunDirectory]:
-    """A directory of its own for a training that stands on the run's text: what that writes is gone afterwards."""
+    """Gives a temporary run directory with the run's tokenizer and text, for a training that is thrown away."""
     with tempfile.TemporaryDirectory() as temporary:
         scratch = RunDirectory(temporary)
-        for name in ("tokenizer.model", "cleaning.json"):
+        for name in (TOKENIZER, CLEANING):
             shutil.copy(run.path / name, scratch.path / name)
-        (scratch.path / "data").symlink_to((run.path / "data").resolve())
+        scratch.data_path.symlink_to(run.data_path.resolve())
         yield scratch
 
 
@@ -216,147 +221,3 @@ def events_in(log: bytes) -> Iterator[dict[str, Any]]:
 
 def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.removeprefix("step-"))
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_manifest(directory: Path, **about: Any) -> None:
-    """The hashes of the files in a directory, beside them."""
-    files = {file.name: sha256(file) for file in sorted(directory.iterdir())}
-    (directory / "manifest.json").write_text(json.dumps({"files": files, **about}, indent=2) + "\n")
-
-
-def damage(directory: Path) -> str | None:
-    """What is wrong with a directory that has a manifest, or None. Files that were removed since are not missed: all
-    but the last checkpoints give up their optimiser state."""
-    try:
-        files = read_json(directory / "manifest.json")["files"]
-        for name, recorded in files.items():
-            if (directory / name).exists() and sha256(directory / name) != recorded:
-                return f"{name} is not what was written"
-    except DragomanError as error:
-        return str(error)
-    except (OSError, KeyError, AttributeError, TypeError) as error:
-        return f"{type(error).__name__}: {error}"
-    return None
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_bytes())
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: not valid JSON ({error}); restore the file or train again") from None
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: expected a JSON object, found {type(values).__name__}")
-    return values
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path`; what is written there takes the place of `path` only when it is complete."""
-    if not path.name:  # as an empty string has it
-        raise DragomanError(f"{path}: cannot be written, as it names no file or directory of its own; give a name")
-    temporary, outdated = path.with_name(f".{path.name}.partial"), _outdated(path)
-    try:
-        with made(path.parent):
-            _remove(temporary)
-            _remove(outdated)
-            mode = _mode_of_new_files(temporary)
-            try:
-                yield temporary
-                _give_mode(temporary, mode)
-                _sync(temporary, *(temporary.iterdir() if temporary.is_dir() else ()))
-                if temporary.is_dir() and path.is_dir():
-                    path.replace(outdated)  # one directory replaces another in two steps, with nothing between them
-                temporary.replace(path)
-            except BaseException:
-                _remove(temporary)
-                raise
-            _sync(path.parent)  # its own entries, not what others have in it
-            _remove(outdated)
-    except OSError as error:
-        raise DragomanError(
-            f"{path}: cannot be written ({error.strerror or error}); what was there is unchanged"
-        ) from None
-
-
-@contextmanager
-def made(directory: Path) -> Iterator[None]:
-    """The directory is there. If it was not before, and nothing comes of it, then neither it nor its parents stay."""
-    new = [path for path in (directory, *directory.parents) if not path.exists()]
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        yield
-    except BaseException:
-        with suppress(OSError):  # not empty, or never made
-            for path in new:
-                path.rmdir()
-        raise
-
-
-@contextmanager
-def one_at_a_time(directory: Path) -> Iterator[None]:
-    """Of all processes and threads that ask for it; the others wait. The lock is on the directory itself: no file is
-    left behind."""
-    with ExitStack() as stack:
-        with suppress(ImportError, OSError):  # no such locks on Windows, nor on every file system
-            import fcntl
-
-            descriptor = os.open(directory, os.O_RDONLY)
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
-
-
-def _mode_of_new_files(name: Path) -> int:
-    """What the user's umask leaves; seen on a file, as asking for it would set it for all threads meanwhile."""
-    name.touch()
-    mode = stat.S_IMODE(name.stat().st_mode)
-    name.unlink()
-    return mode
-
-
-def _give_mode(path: Path, mode: int) -> None:
-    """To every file there: safetensors writes files that only their owner may read."""
-    for file in path.rglob("*") if path.is_dir() else (path,):
-        if file.is_file() and not file.is_symlink() and stat.S_IMODE(file.stat().st_mode) != mode:
-            file.chmod(mode)
-
-
-def _sync(*paths: Path) -> None:
-    for path in paths:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def discard(directory: Path) -> None:
-    """Remove a directory under another name: nobody finds half of one under its own."""
-    outdated = _outdated(directory)
-    _remove(outdated)
-    directory.replace(outdated)
-    _remove(outdated)
-
-
-def _outdated(path: Path) -> Path:
-    return path.with_name(f".{path.name}.outdated")
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):  # what is still in the way is met, and named, by the next step
-            path.unlink()

@@ -725,6 +725,6 @@ def test_the_allocator_is_told_where_it_pays(
     tiny_run: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, engine: str, told: int
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr("dragoman.training.recovery.keep_freed_memory", lambda: calls.append(1))
+    monkeypatch.setattr("dragoman.processes.keep_freed_memory", lambda: calls.append(1))
     assert cli("translate", tiny_run, "--engine", engine, "--beam", "1", stdin="the dog\n").code == 0
     assert len(calls) == told

@@ -11,7 +11,8 @@ import pytest
 from dragoman.errors import DataError
 from dragoman.export.bundle import About, bundle
 from dragoman.export.reproduce import reproduce
-from dragoman.run_directory import RunDirectory, sha256, unpack
+from dragoman.files import sha256
+from dragoman.run_directory import RunDirectory, unpack
 from dragoman.translation.translator import Translator
 from support.commands import Ran
 

@@ -9,8 +9,9 @@ import pytest
 
 import dragoman
 from dragoman.errors import DataError, UsageError
+from dragoman.files import sha256
 from dragoman.model.checkpoint import read_tensors
-from dragoman.run_directory import RunDirectory, sha256
+from dragoman.run_directory import RunDirectory
 from support.commands import Ran
 from support.lexicon import LEXICON, lexicon_pairs
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import DragomanError
+from dragoman.progress import clock
 from dragoman.run_directory import RunDirectory
-from dragoman.training.log import RunLog, clock
+from dragoman.training.log import RunLog
 
 COLOUR = re.compile(r"\x1b\[[\d;]*3\d[\d;]*m")
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dragoman.errors import DataError, DragomanError, UsageError
+from dragoman.files import open_exclusively
 from dragoman.translation import file as resumable
 from dragoman.translation.file import identity_of, translate_file
 from dragoman.translation.result import Translation
@@ -147,7 +148,7 @@ def test_damage_begins_again(translator: Translator, source: Path, tmp_path: Pat
 def test_two_at_once_are_refused(translator: Translator, source: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.txt"
     with (
-        resumable.alone(output.with_name(output.name + ".partial")),
+        open_exclusively(output.with_name(output.name + ".partial")),
         pytest.raises(DragomanError, match="another process is writing it"),
     ):
         work(translator, source, output)

@@ -86,6 +86,7 @@ def promote(
     """
     from dragoman.data.corpus import read_lines
     from dragoman.evaluation.metrics import read_references
+    from dragoman.run_directory import CONFIDENCE
     from dragoman.training.promotion import BEFORE
     from dragoman.training.promotion import promote as put_in_place
 
@@ -97,5 +98,5 @@ def promote(
     if not verdict.promoted:
         raise DragomanError(f"{new} is not promoted; {run} stays as it was")
     say(f"{run} now translates with the weights of {new}; the old ones are in {run / BEFORE}")
-    if (run / "confidence.json").exists():
+    if (run / CONFIDENCE).exists():
         say(f"its confidences were of the old weights: dragoman calibrate {run} --source FILE --reference FILE")

@@ -68,8 +68,8 @@ def inspect(
         raise UsageError(f"inspect: --format {chosen} needs --out FILE")
     if chosen == "pharaoh" and change:
         raise UsageError("inspect: pharaoh has the unchanged model's alignment; leave --change out, or use json")
+    from dragoman.files import write_atomically
     from dragoman.inspection.inspector import Inspector
-    from dragoman.run_directory import write_atomically
 
     search = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
     inspector = Inspector.load(run, checkpoint, **search)

@@ -57,9 +57,9 @@ def run(
     What was measured is kept and never measured again, whichever experiment asks for it.
     """
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else torch's profiler reports its every start and stop
+    from dragoman.files import write_atomically
     from dragoman.lab.catalogue import chosen, load
     from dragoman.lab.queue import LabSettings, OutOfBudget, Queue
-    from dragoman.run_directory import write_atomically
 
     selected = chosen(names)
     if size == "smoke":  # apart: its times say nothing of others', and its results are none

@@ -97,10 +97,10 @@ def run(
 
     The output has a tree for each line of the input, in its order; an empty line stays empty.
     """
+    from dragoman.files import write_atomically
     from dragoman.parsing.draw import draw_svg
     from dragoman.parsing.parser import Parser
     from dragoman.parsing.words import split_words
-    from dragoman.run_directory import write_atomically
 
     parser = Parser.load(*runs, checkpoint=checkpoint, **_given(beam=beam, alpha=alpha))
     lines = lines_from(input_, "parse run")
@@ -132,9 +132,9 @@ def evaluate(
 ) -> None:
     """Labelled bracket F1, as EVALB computes it with COLLINS.prm."""
     from dragoman.data.corpus import read_lines
+    from dragoman.files import write_atomically
     from dragoman.parsing import evalb
     from dragoman.parsing.trees import read_stripped, right_branching
-    from dragoman.run_directory import write_atomically
 
     if bool(runs) == (hypotheses is not None):
         raise UsageError("parse evaluate: give RUN to parse with, or --hypotheses with trees")

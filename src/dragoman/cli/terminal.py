@@ -99,7 +99,7 @@ class LongWork:
 
 def write_file(path: Path, content: bytes) -> None:
     """A file is replaced when all of it is there; a pipe or a device is written to, and stays what it is."""
-    from dragoman.run_directory import write_atomically
+    from dragoman.files import write_atomically
 
     if not path.exists() or path.is_file() or path.is_dir():
         write_atomically(path, content)
@@ -129,6 +129,6 @@ def settle(translator: "Translator") -> None:
     """The reference engine takes and frees the same large blocks at every step; faulting them in anew is a fifth of its
     time. The process is ours here, so its allocator may be told; in a user's own it may not."""
     if translator.engine.name == "reference":
-        from dragoman.training.recovery import keep_freed_memory
+        from dragoman.processes import keep_freed_memory
 
         keep_freed_memory()

@@ -79,7 +79,7 @@ def show_one(
     from dragoman.descendants.digits import load_digits
     from dragoman.descendants.masked_model import Classifier
     from dragoman.descendants.patch_attention import draw_svg, draw_text, patch_attention
-    from dragoman.run_directory import write_atomically
+    from dragoman.files import write_atomically
 
     test = load_digits().test
     if number >= len(test):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gzip
-import hashlib
 import io
 import itertools
 import zlib
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, cast
 
 from dragoman.config import CorpusConfig
 from dragoman.errors import DataError, UsageError
+from dragoman.files import sha256
 
 if TYPE_CHECKING:
     import numpy as np
@@ -243,12 +243,11 @@ def _name(file: str | Path | BinaryIO) -> str:
 
 
 def file_digest(path: str) -> str:
-    """SHA-256 of the file as it lies on disk."""
+    """The SHA-256 of a text file; an error says why it cannot be read."""
     with _explained(path):
         if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
             raise DataError(f"{path}: not a regular file; the text is read several times, so save it to a file first")
-        with Path(path).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return sha256(path)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@
 content, so that a run started again opens it at once, and text that changed under a run is noticed.
 """
 
-import contextlib
 import hashlib
 import itertools
 import json
@@ -21,12 +20,14 @@ import numpy.typing as npt
 
 from dragoman.config import TEXT_CHANGES, CorpusConfig, DataConfig
 from dragoman.data.augmentation import Chunk, encode_chunk, known_tags, require_bpe, split_tags
-from dragoman.data.cleaning import check_corpora, require_pairs
+from dragoman.data.cleaning import Checked, check_corpora, require_pairs
 from dragoman.data.corpus import CleaningReport, Corpus, Verdict, file_digest
 from dragoman.data.phrase_pairs import Lexicon, learn_lexicon
 from dragoman.data.tokenizer import Tokenizer, choose_vocab_size, load_tokenizer
 from dragoman.errors import DataError, DragomanError
+from dragoman.files import WriteError, replacing, write_atomically
 from dragoman.processes import map_on_all_cores
+from dragoman.run_directory import CLEANING, DATA, TOKENIZER
 
 FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew
 _CHUNK = 10_000  # pairs encoded at a time
@@ -113,7 +114,7 @@ def prepare(
     Writes tokenizer.model, cleaning.json and data/. With `vocab_size` 0 the size is chosen from the amount of text.
     A tokenizer that is there already is used and never learned anew: checkpoints may depend on it.
     """
-    tokenizer_path, record_path = run_directory / "tokenizer.model", run_directory / "cleaning.json"
+    tokenizer_path, record_path = run_directory / TOKENIZER, run_directory / CLEANING
     inputs = _inputs(config, seed)
     record = _read_record(record_path) if record_path.exists() else None
     tokenizer = load_tokenizer(run_directory) if tokenizer_path.exists() else None
@@ -135,54 +136,47 @@ def prepare(
             tokenizer = Tokenizer.learn(_sample(checked.train), size, config.tags)
 
     def write_record(report: CleaningReport) -> None:
-        _write_json(record_path, {"tokenizer": tokenizer.digest, "inputs": inputs, "report": report.to_dict()})
+        record = {"tokenizer": tokenizer.digest, "inputs": inputs, "report": report.to_dict()}
+        write_atomically(record_path, _to_json(record))
 
     directory = _data_directory(run_directory, inputs, tokenizer)
-    unfinished = directory.with_name(directory.name + ".partial")
-    with _removed_unless_whole(unfinished):
+    try:
         run_directory.mkdir(parents=True, exist_ok=True)
         # The record first: no tokenizer shall lie in a run's directory without a note of the text it belongs to.
         write_record(checked.report())
         tokenizer.save(tokenizer_path)
         shutil.rmtree(directory.parent, ignore_errors=True)  # the data of an earlier state, or half of it
-        for name, corpora in (("train", checked.train), ("valid", checked.valid)):
-            say(f"encoding {sum(map(len, corpora)):,} pairs for {name}")
-            encode_corpora(corpora, tokenizer, unfinished / name, config.max_length, keep_text=name == "valid")
-        require_pairs(checked.train)
-        tags = known_tags(tokenizer, config)
-        if config.bpe_dropout:
-            some = [side for pair in itertools.islice(_pairs(checked.train), _CHUNK) for side in pair]
-            require_bpe(tokenizer, some, tags)
-        sentences = ((split_tags(source, tags)[1], target) for source, target in _pairs(checked.train))
-        lexicon = learn_lexicon(sentences) if config.short_phrases else {}
-        for view in range(1, config.views):
-            say(f"writing the training text anew: view {view + 1} of {config.views}")
-            encode_view(checked.train, tokenizer, lexicon, unfinished / _view_name(view), config, seed, view)
-        report = checked.report()
-        write_record(report)
-        unfinished.replace(directory)
+        with replacing(directory) as unfinished:
+            _encode_all(checked, tokenizer, unfinished, config, seed, say)
+            report = checked.report()
+            write_record(report)
+    except (OSError, WriteError) as error:  # the text was read without fault, but there is no room for its ids
+        reason = error.reason if isinstance(error, WriteError) else error.strerror or error
+        raise DragomanError(
+            f"{run_directory}: cannot be written ({reason}); free some disk, or give another --out"
+        ) from None
     for line in report.summary():
         say(line)
     return _open(directory, tokenizer, config, report)
 
 
-@contextlib.contextmanager
-def _removed_unless_whole(partial: Path) -> Iterator[None]:
-    """Text that was read without fault, but what is made of it finds no room."""
-    run_directory = partial.parent.parent
-    try:
-        yield
-    except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            for file in run_directory.glob("*.partial"):
-                file.unlink()
-        raise DragomanError(
-            f"{run_directory}: cannot be written ({error.strerror or error}); free some disk, or give another --out"
-        ) from None
-    except DragomanError:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+def _encode_all(
+    checked: Checked, tokenizer: Tokenizer, directory: Path, config: DataConfig, seed: int, say: Callable[[str], None]
+) -> None:
+    """Writes train/ and valid/, and a directory for each further view of the training text."""
+    for name, corpora in (("train", checked.train), ("valid", checked.valid)):
+        say(f"encoding {sum(map(len, corpora)):,} pairs for {name}")
+        encode_corpora(corpora, tokenizer, directory / name, config.max_length, keep_text=name == "valid")
+    require_pairs(checked.train)
+    tags = known_tags(tokenizer, config)
+    if config.bpe_dropout:
+        sample = [side for pair in itertools.islice(_pairs(checked.train), _CHUNK) for side in pair]
+        require_bpe(tokenizer, sample, tags)
+    sentences = ((split_tags(source, tags)[1], target) for source, target in _pairs(checked.train))
+    lexicon = learn_lexicon(sentences) if config.short_phrases else {}
+    for view in range(1, config.views):
+        say(f"writing the training text anew: view {view + 1} of {config.views}")
+        encode_view(checked.train, tokenizer, lexicon, directory / _view_name(view), config, seed, view)
 
 
 def encode_corpora(
@@ -217,8 +211,8 @@ def encode_corpora(
                 counts[-1] += len(sources)
             corpus.drop(dropped)
     if keep_text:
-        _write_json(directory / "text.json", text)
-    _write_json(directory / "about.json", {"dtype": dtype.name, "counts": counts})
+        (directory / "text.json").write_bytes(_to_json(text))
+    (directory / "about.json").write_bytes(_to_json({"dtype": dtype.name, "counts": counts}))
 
 
 def encode_view(
@@ -241,7 +235,8 @@ def encode_view(
         for ids in map_on_all_cores(encode, chunks, processes):
             source_side.add(ids[::2])
             target_side.add(ids[1::2])
-    _write_json(directory / "about.json", {"dtype": dtype.name, "counts": [len(corpus) for corpus in corpora]})
+    about = {"dtype": dtype.name, "counts": [len(corpus) for corpus in corpora]}
+    (directory / "about.json").write_bytes(_to_json(about))
 
 
 def _pairs(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
@@ -306,7 +301,8 @@ def _open(directory: Path, tokenizer: Tokenizer, config: DataConfig, report: Cle
 
 def prepared_directory(run_directory: Path) -> Path | None:
     """Where `prepare` left the data of a run, if it is still there: train/ and valid/."""
-    found = [path.parents[1] for path in run_directory.glob("data/*/train/about.json") if path.parents[1].suffix == ""]
+    descriptions = run_directory.glob(f"{DATA}/*/train/about.json")
+    found = [path.parents[1] for path in descriptions if path.parents[1].suffix == ""]
     return found[0] if len(found) == 1 else None
 
 
@@ -354,7 +350,7 @@ def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
 def _data_directory(run_directory: Path, inputs: dict[str, Any], tokenizer: Tokenizer) -> Path:
     digests = [[file["sha256"] for file in inputs[role]] for role in ("train", "valid")]
     key = json.dumps([FORMAT, inputs["settings"], digests, tokenizer.digest])
-    return run_directory / "data" / hashlib.sha256(key.encode()).hexdigest()[:16]
+    return run_directory / DATA / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 def _require_same_inputs(before: dict[str, Any], now: dict[str, Any], run_directory: Path) -> None:
@@ -388,9 +384,6 @@ def _read_record(path: Path) -> dict[str, Any]:
         raise DataError(f"{path}: damaged; restore it, or give a new --out") from None
 
 
-def _write_json(path: Path, value: Any) -> None:
-    """In one step: a reader finds the whole file or none."""
-    partial = path.with_name(path.name + ".partial")
+def _to_json(value: Any) -> bytes:
     # A path that is not UTF-8 has lone surrogates in it; a backslash and its number is how JSON writes those.
-    partial.write_bytes((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode(errors="backslashreplace"))
-    partial.replace(path)
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode(errors="backslashreplace")

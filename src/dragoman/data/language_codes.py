@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from dragoman.errors import DataError, UsageError
-from dragoman.run_directory import RunDirectory, read_json
+from dragoman.files import read_json
+from dragoman.run_directory import RunDirectory
 
 NAMES = {
     "af": "Afrikaans", "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech",

@@ -17,6 +17,8 @@ import sentencepiece
 
 from dragoman.data.corpus import CHARACTERS_PER_TOKEN
 from dragoman.errors import DataError
+from dragoman.files import write_atomically
+from dragoman.run_directory import CLEANING, TOKENIZER
 
 # Rarer characters are spelt in bytes: full coverage would spend pieces on every stray character of a web crawl. The
 # lower ones are for a large alphabet in a small vocabulary; sentencepiece allows none below 0.98.
@@ -93,10 +95,8 @@ class Tokenizer:
             raise DataError(f"{model}: the tokenizer cannot be read ({error.strerror}); check the path") from None
 
     def save(self, path: Path) -> None:
-        """Write the model in one step: a reader finds the whole file or none."""
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(self.model_bytes)
-        partial.replace(path)
+        """Writes the model in one step: a reader finds the whole file or none."""
+        write_atomically(path, self.model_bytes)
 
     def encode(self, text: str) -> list[int]:
         return self.encode_batch([text])[0]
@@ -210,7 +210,7 @@ def _unescape(text: str) -> str:
 
 def load_tokenizer(run_directory: Path) -> Tokenizer:
     """The run's tokenizer, held against the record of the one that its ids and weights are of."""
-    path, record_path = run_directory / "tokenizer.model", run_directory / "cleaning.json"
+    path, record_path = run_directory / TOKENIZER, run_directory / CLEANING
     tokenizer = Tokenizer.load(path)
     if not record_path.exists():  # a model may be given away without it
         return tokenizer

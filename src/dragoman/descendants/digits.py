@@ -15,7 +15,7 @@ import sentencepiece
 from dragoman.config import CorpusConfig, RunConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import UsageError
-from dragoman.run_directory import write_atomically
+from dragoman.files import write_atomically
 
 LEVELS = "0123456789abcdefg"  # a pixel's brightness from 0 to 16
 SIDE = 8

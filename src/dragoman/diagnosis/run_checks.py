@@ -19,7 +19,8 @@ from dragoman.diagnosis.corpus_checks import MOST_PAIRS, examine_text
 from dragoman.diagnosis.output_checks import examine_outputs
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
-from dragoman.run_directory import RunDirectory, read_json
+from dragoman.files import read_json
+from dragoman.run_directory import RunDirectory
 from dragoman.translation.translator import Translator
 
 Event = dict[str, Any]

@@ -23,8 +23,8 @@ from dragoman.documents.sentence_translator import RunSentenceTranslator
 from dragoman.documents.settings import DEFAULTS, FormatSettings
 from dragoman.documents.tagged_sentences import TranslatedSentence
 from dragoman.errors import DataError, DragomanError, UsageError
-from dragoman.run_directory import replacing, sha256
-from dragoman.translation.file import Meter, alone, to_disk
+from dragoman.files import flush_to_disk, open_exclusively, replacing, sha256
+from dragoman.progress import ProgressLine
 
 
 def translate_document(
@@ -52,16 +52,16 @@ def translate_document(
     everything = [*asked, sha256(source), *map(str, identity)]
     fingerprint = hashlib.sha256(json.dumps(everything).encode()).hexdigest()
     journal = output.with_name(output.name + ".journal")
-    with alone(journal) as file:
+    with open_exclusively(journal) as file:
         done = _where_it_stopped(file, fingerprint)
         if done:
             say(f"{output}: going on after sentence {done:,}")
-        meter = Meter(total, done, say, "sentences")
+        meter = ProgressLine(total, done, say, "sentences")
         rest = islice(found(), done, None)
         try:
             for answers in translated(rest, translator, window):
                 file.write("".join(f"{_to_line(said)}\n" for said in answers).encode())
-                to_disk(file)
+                flush_to_disk(file)
                 done += len(answers)
                 meter.show(done)
         except OSError as error:
@@ -147,7 +147,7 @@ def _where_it_stopped(file: BinaryIO, fingerprint: str) -> int:
     if file.readline() != head:
         file.truncate(0)
         file.write(head)
-        to_disk(file)
+        flush_to_disk(file)
         return 0
     done, end = 0, len(head)
     for line in file:

@@ -19,7 +19,8 @@ from dragoman.decoding.engines.ct2_cache import VOCABULARY_MAP, converted_path
 from dragoman.decoding.engines.ctranslate2 import CTranslate2Engine, best_threads
 from dragoman.errors import DataError, UsageError
 from dragoman.evaluation.metrics import References, bleu
-from dragoman.run_directory import RunDirectory, write_atomically
+from dragoman.files import write_atomically
+from dragoman.run_directory import RunDirectory
 from dragoman.translation.translator import Translator
 
 MAP_LIMIT = 0.1  # BLEU that a vocabulary map may cost

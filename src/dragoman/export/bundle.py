@@ -21,11 +21,23 @@ from dragoman.data.language_codes import language_name, languages_of
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.decoding.engines.ct2_cache import processor
 from dragoman.errors import DataError, UsageError
-from dragoman.run_directory import RunDirectory, read_json, replacing, sha256
+from dragoman.files import read_json, read_manifest, replacing, sha256
+from dragoman.run_directory import (
+    CLEANING,
+    CONFIDENCE,
+    CONFIG,
+    ENGINE,
+    LANGUAGES,
+    METRICS,
+    MODEL_CARD,
+    TOKENIZER,
+    WEIGHTS,
+    RunDirectory,
+)
 
 FORMAT = 1
-NEEDED = ("config.json", "tokenizer.model", "model.safetensors")
-USEFUL = ("model.json", "cleaning.json", "metrics.jsonl", "engine.json", "languages.json", "confidence.json")
+NEEDED = (CONFIG, TOKENIZER, WEIGHTS)
+USEFUL = (MODEL_CARD, CLEANING, METRICS, ENGINE, LANGUAGES, CONFIDENCE)
 
 
 @dataclass(frozen=True)
@@ -82,14 +94,14 @@ def make_card(run: RunDirectory, about: About) -> dict[str, Any]:
     config = run.read_config()
     found = [name for name in (*NEEDED, *USEFUL) if (run.path / name).is_file()]
     languages = languages_of(run)
-    cleaning = read_json(run.path / "cleaning.json") if "cleaning.json" in found else {}
+    cleaning = read_json(run.cleaning_path) if CLEANING in found else {}
     inputs = cleaning.get("inputs", {})
     return {
         "format": FORMAT,
         "about": vars(about),
         "languages": None if languages is None else list(languages),
         "software": {"dragoman": _version(), "licence": "Apache-2.0"},
-        "weights": read_json(run.model_card_path) if "model.json" in found else {},
+        "weights": read_json(run.model_card_path) if MODEL_CARD in found else {},
         "training": _training(run, config),
         "validation": _validation(run),
         "data": {
@@ -106,7 +118,7 @@ def make_card(run: RunDirectory, about: About) -> dict[str, Any]:
 def _training(run: RunDirectory, config: RunConfig) -> dict[str, Any]:
     ends = [event for event in run.events() if event["event"] == "end"]
     checkpoints = run.checkpoints()
-    made_by = read_json(checkpoints[-1] / "manifest.json").get("made_by", {}) if checkpoints else {}
+    made_by = read_manifest(checkpoints[-1]).get("made_by", {}) if checkpoints else {}
     return {
         "steps": ends[-1]["step"] if ends else None,
         "seconds": ends[-1]["seconds"] if ends else None,

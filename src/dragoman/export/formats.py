@@ -13,7 +13,8 @@ from dragoman.decoding.engines import ComputeType
 from dragoman.decoding.engines.ct2_cache import digest_of
 from dragoman.decoding.engines.ct2_convert import convert
 from dragoman.errors import DataError, UsageError
-from dragoman.run_directory import RunDirectory, replacing, require_task, write_atomically
+from dragoman.files import replacing, write_atomically
+from dragoman.run_directory import TOKENIZER, RunDirectory, require_task
 
 ExportFormat = Literal["ctranslate2", "argos", "marian-hf", "onnx"]
 
@@ -52,7 +53,7 @@ def export(
         case "ctranslate2":
             with _directory(directory, to, out) as (temporary, path):
                 copytree(_converted(directory, tokenizer, compute_type), temporary)
-                copy(directory.tokenizer_path, temporary / "tokenizer.model")
+                copy(directory.tokenizer_path, temporary / TOKENIZER)
         case "marian-hf":
             from dragoman.export.marian import write_marian
 

@@ -24,7 +24,8 @@ from dragoman.config import ModelConfig, RunConfig, SearchConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.engines.ct2_convert import Array, Weights, position_table
 from dragoman.errors import DataError
-from dragoman.run_directory import RunDirectory, read_json
+from dragoman.files import read_json
+from dragoman.run_directory import RunDirectory
 
 POSITIONS = 1024  # rows of the table that goes with the weights
 

@@ -21,7 +21,7 @@ from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.engines.ct2_convert import Weights, position_table, refusal
 from dragoman.errors import DataError, DragomanError
-from dragoman.run_directory import RunDirectory
+from dragoman.run_directory import TOKENIZER, RunDirectory
 
 OPSET = 17  # the first with LayerNormalization
 IR_VERSION = 8  # the one that belongs to it: runtimes of 2022 and later read it
@@ -49,7 +49,7 @@ def write_onnx(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> None
         apart = model.ByteSize() > ONE_FILE
         onnx.save(model, directory / f"{name}.onnx", save_as_external_data=apart, location=f"{name}.weights")
     weights.check_all_taken()
-    (directory / "tokenizer.model").write_bytes(tokenizer.model_bytes)
+    (directory / TOKENIZER).write_bytes(tokenizer.model_bytes)
     about = {
         "start_id": tokenizer.bos_id,
         "end_id": tokenizer.eos_id,

@@ -14,7 +14,8 @@ from dragoman.data.dataset import validation_pairs
 from dragoman.decoding.engines.ct2_cache import processor
 from dragoman.errors import DataError, UsageError
 from dragoman.evaluation import metrics
-from dragoman.run_directory import RunDirectory, replacing, sha256, unpack
+from dragoman.files import replacing, sha256
+from dragoman.run_directory import CLEANING, TOKENIZER, RunDirectory, unpack
 from dragoman.training.loop import train
 from dragoman.translation.translator import Translator
 
@@ -146,11 +147,11 @@ def _with_text(
     """The configuration, with each file of text found by its hash."""
     digests = {file["path"]: file["sha256"] for role in ("train", "valid") for file in card["data"][role]}
     if not digests:
-        raise DataError(f"{bundle}: its card names no text (no cleaning.json); it cannot be trained again")
+        raise DataError(f"{bundle}: its card names no text (no {CLEANING}); it cannot be trained again")
     finder = _TextFinder(bundle, unpacked, directories, digests)
     data = replace(config.data, train=finder.corpora(config.data.train), valid=finder.corpora(config.data.valid))
     if data.tokenizer is not None:  # it was given, not learned
-        data = replace(data, tokenizer=str(unpacked / "tokenizer.model"))
+        data = replace(data, tokenizer=str(unpacked / TOKENIZER))
     return replace(config, data=data)
 
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.errors import DataError
-from dragoman.progress import to_stderr
-from dragoman.run_directory import write_atomically
-from dragoman.training.log import clock
+from dragoman.files import write_atomically
+from dragoman.progress import clock, to_stderr
 
 LabSize = Literal["smoke", "small"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from dragoman.errors import UsageError
 from dragoman.evaluation.charts import draw, number
+from dragoman.files import write_atomically
 from dragoman.lab.catalogue import NAMES, describe, load
 from dragoman.lab.queue import LabSettings, Queue
 from dragoman.lab.result import ExperimentResult
-from dragoman.run_directory import write_atomically
-from dragoman.training.log import clock
+from dragoman.progress import clock
 
 TITLE = "The lab: the paper's claims, measured"
 LEAD = (

@@ -29,7 +29,7 @@ from dragoman.evaluation import metrics
 from dragoman.lab.queue import Arm, LabSettings, LabSize, Measurements
 from dragoman.lab.tasks import one_thread
 from dragoman.model.transformer import count_parameters
-from dragoman.run_directory import RunDirectory
+from dragoman.run_directory import CLEANING, TOKENIZER, RunDirectory
 
 BASE_SEEDS = 5  # of the base row: their spread is the noise band of all others
 
@@ -168,7 +168,7 @@ def trained(arm: Arm, settings: LabSettings) -> RunDirectory:
     data, source = text_of(settings), settings.work / f"text-{settings.size}"
     prepared_text(settings)
     run.path.mkdir(parents=True, exist_ok=True)
-    for name in ("tokenizer.model", "cleaning.json"):
+    for name in (TOKENIZER, CLEANING):
         shutil.copy(source / name, run.path / name)
     if not (run.path / "data").exists():
         shutil.copytree(source / "data", run.path / "data", copy_function=os.link)

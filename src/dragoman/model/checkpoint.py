@@ -15,18 +15,23 @@ from torch import Tensor
 from dragoman.config import RunConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError, UsageError
-from dragoman.model.lstm import make_model
-from dragoman.model.transformer import Transformer
-from dragoman.run_directory import (
-    RunDirectory,
+from dragoman.files import (
     damage,
     discard,
     read_json,
+    read_manifest,
     replacing,
     sha256,
     write_atomically,
     write_manifest,
 )
+from dragoman.model.lstm import make_model
+from dragoman.model.transformer import Transformer
+from dragoman.run_directory import WEIGHTS, RunDirectory
+
+# The files of a checkpoint, beside its weights.
+OPTIMIZER = "optimizer.safetensors"
+PROGRESS = "progress.json"
 
 
 @dataclass
@@ -131,12 +136,12 @@ def load_model(run: RunDirectory, checkpoint: str | None = None) -> Transformer:
     """The run's model for translating: `model.safetensors`, or the weights of the checkpoint that is named."""
     path = run.model_path
     if checkpoint is not None:
-        path = run.checkpoints_path / checkpoint / "model.safetensors"
+        path = run.checkpoints_path / checkpoint / WEIGHTS
         if not path.is_file():
             known = ", ".join(p.name for p in run.checkpoints()) or "none"
             raise UsageError(f"{run.path} has no checkpoint {checkpoint}; kept: {known}")
     elif not path.is_file() and run.checkpoints():  # stopped before the first validation
-        path = run.checkpoints()[-1] / "model.safetensors"
+        path = run.checkpoints()[-1] / WEIGHTS
     model = make_model(run.read_config().model)
     load_weights(path, model)
     return model.eval()
@@ -158,9 +163,9 @@ def save_checkpoint(
     """
     with replacing(run.checkpoints_path / f"step-{progress.step:08d}") as directory:
         directory.mkdir()
-        _write_tensors(directory / "model.safetensors", weights)
-        _write_tensors(directory / "optimizer.safetensors", optimizer_state)
-        (directory / "progress.json").write_text(json.dumps(asdict(progress), indent=2) + "\n")
+        _write_tensors(directory / WEIGHTS, weights)
+        _write_tensors(directory / OPTIMIZER, optimizer_state)
+        (directory / PROGRESS).write_text(json.dumps(asdict(progress), indent=2) + "\n")
         write_manifest(directory, made_by=made_by)
     *older, _ = run.checkpoints()
     validated = [path for path in older if read_progress(path).validated]
@@ -170,7 +175,7 @@ def save_checkpoint(
         if checkpoint not in kept:
             discard(checkpoint)
         elif checkpoint != kept[-1]:
-            (checkpoint / "optimizer.safetensors").unlink(missing_ok=True)
+            (checkpoint / OPTIMIZER).unlink(missing_ok=True)
 
 
 def begin_with(
@@ -187,10 +192,14 @@ def begin_with(
 
 def link_of(checkpoint: Path, chain: str) -> dict[str, str]:
     """A checkpoint as the next link of the chain: what the log says about it."""
-    model, optimizer = (read_json(checkpoint / "manifest.json")["files"][f"{name}.safetensors"]
-                        for name in ("model", "optimizer"))  # fmt: skip
-    joined = hashlib.sha256(f"{chain}{model}{optimizer}".encode()).hexdigest()
-    return {"model": model, "optimizer": optimizer, "chain": joined}
+    hashes = read_manifest(checkpoint)["files"]
+    model, optimizer = hashes[WEIGHTS], hashes[OPTIMIZER]
+    return {"model": model, "optimizer": optimizer, "chain": chained(chain, model, optimizer)}
+
+
+def chained(chain: str, model: str, optimizer: str) -> str:
+    """The chain one link longer: a hash over the chain so far and the hashes of a checkpoint's two files."""
+    return hashlib.sha256(f"{chain}{model}{optimizer}".encode()).hexdigest()
 
 
 def last_sound_checkpoint(run: RunDirectory, say: Callable[[str], None]) -> Path | None:
@@ -198,7 +207,7 @@ def last_sound_checkpoint(run: RunDirectory, say: Callable[[str], None]) -> Path
     found = run.checkpoints()
     for checkpoint in reversed(found):
         wrong = damage(checkpoint)
-        if wrong is None and not (checkpoint / "optimizer.safetensors").exists():
+        if wrong is None and not (checkpoint / OPTIMIZER).exists():
             wrong = "its optimiser state is gone"
         if wrong is None:
             return checkpoint
@@ -213,8 +222,8 @@ def last_sound_checkpoint(run: RunDirectory, say: Callable[[str], None]) -> Path
 
 def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.optim.Optimizer) -> TrainingProgress:
     """Put the model and the optimiser back to where the checkpoint was written, on the device where the model is."""
-    load_weights(checkpoint / "model.safetensors", model)
-    state = read_tensors(checkpoint / "optimizer.safetensors")
+    load_weights(checkpoint / WEIGHTS, model)
+    state = read_tensors(checkpoint / OPTIMIZER)
     progress = read_progress(checkpoint)
     for name, parameter in model.named_parameters():
         prefix = f"{name}:"
@@ -224,7 +233,7 @@ def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.o
             if key.startswith(prefix)
         }
         if progress.step and {tuple(value.shape) for value in values.values()} - {()} != {tuple(parameter.shape)}:
-            file = checkpoint / "optimizer.safetensors"
+            file = checkpoint / OPTIMIZER
             raise DataError(f"{file}: not of these weights ({name}); restore it, or give a new --out")
         optimizer.state[parameter] = values
     return progress
@@ -232,19 +241,19 @@ def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.o
 
 def read_progress(checkpoint: Path) -> TrainingProgress:
     try:
-        values = read_json(checkpoint / "progress.json")
+        values = read_json(checkpoint / PROGRESS)
         if "best_bleu" in values:  # its name when all that was trained translated
             values["best_score"] = values.pop("best_bleu")
         return TrainingProgress(**values)
     except TypeError as error:
-        raise DataError(f"{checkpoint / 'progress.json'}: damaged ({error}); restore it, or give a new --out") from None
+        raise DataError(f"{checkpoint / PROGRESS}: damaged ({error}); restore it, or give a new --out") from None
 
 
 def average(checkpoints: Sequence[Path]) -> dict[str, Tensor]:
     """The mean of the checkpoints' weights (6.1). Summed in float64: the result does not depend on their order."""
     total: dict[str, Tensor] = {}
     for checkpoint in checkpoints:
-        for name, tensor in read_tensors(checkpoint / "model.safetensors").items():
+        for name, tensor in read_tensors(checkpoint / WEIGHTS).items():
             if name in total and total[name].shape != tensor.shape:
                 raise DataError(
                     f"{checkpoint}: {name} has another shape than in {checkpoints[0]}; they are of two runs"

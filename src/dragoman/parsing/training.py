@@ -7,9 +7,9 @@ from pathlib import Path
 
 from dragoman.config import CorpusConfig, RunConfig
 from dragoman.errors import DataError, UsageError
+from dragoman.files import write_atomically
 from dragoman.parsing.trees import Tree, read_stripped
 from dragoman.parsing.vocabulary import Units, Vocabulary, learn_vocabulary, target_text
-from dragoman.run_directory import write_atomically
 
 
 @dataclass(frozen=True)

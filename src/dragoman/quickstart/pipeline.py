@@ -17,13 +17,14 @@ from dragoman.data.pair_formats import WantedLanguages
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.decoding.engines.ct2_cache import digest_of
 from dragoman.errors import DataError
+from dragoman.files import read_json, write_atomically
 from dragoman.progress import waiting
 from dragoman.quickstart import report, sizing
 from dragoman.quickstart.budget import PROBING, Clock, after_training
 from dragoman.quickstart.probe import measure
 from dragoman.quickstart.scoring import finish
 from dragoman.quickstart.text import Data, prepare_data
-from dragoman.run_directory import RunDirectory, read_json, write_atomically
+from dragoman.run_directory import RunDirectory
 
 _FEW_EPOCHS = 3  # with fewer a model has hardly begun
 

@@ -14,7 +14,8 @@ from dragoman.diagnosis.run_checks import ENOUGH_SEEN, MANY_PAIRS
 from dragoman.evaluation.charts import draw, figure_of_curves
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
 from dragoman.evaluation.quantize import QuantizationResult
-from dragoman.run_directory import RunDirectory, write_atomically
+from dragoman.files import write_atomically
+from dragoman.run_directory import RunDirectory
 
 if TYPE_CHECKING:
     from dragoman.quickstart.scoring import Outcome

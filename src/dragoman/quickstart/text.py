@@ -16,9 +16,10 @@ from dragoman.data.splitting import HeldOut, split_pairs
 from dragoman.diagnosis.corpus_checks import examine_text
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import read_references
+from dragoman.files import directory_made, read_json, write_atomically
 from dragoman.progress import waiting
 from dragoman.quickstart import sizing
-from dragoman.run_directory import RunDirectory, made, read_json, write_atomically
+from dragoman.run_directory import RunDirectory
 
 LEAST_PAIRS = 200
 _FORMAT = 1  # of about.json
@@ -86,7 +87,7 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: WantedLanguag
     for line in found.remarks():
         say(f"  {line}")
     files = ", ".join(map(str, paths))
-    with made(directory), waiting("cleaning and splitting"):
+    with directory_made(directory), waiting("cleaning and splitting"):
         pairs, dropped = clean(found, directory, seed)
         if len(pairs) < LEAST_PAIRS:
             raise DataError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.errors import UsageError
 from dragoman.evaluation.compare import RunComparison, TestSet, compare_runs, shared_validation_set
-from dragoman.run_directory import RunDirectory, step_of
+from dragoman.run_directory import WEIGHTS, RunDirectory, step_of
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import ServedPair
 from dragoman.training.log_reader import History, LogFollower, State, Update, kept_steps, read_history, state_of
@@ -108,7 +108,7 @@ class WatchedRuns:
             if checkpoint is None:
                 kept = ", ".join(f"{step:,}" for step in kept_steps(watched.run)) or "none"
                 raise UsageError(f"{watched.name} does not keep step {step:,}; kept: {kept}")
-        weights = watched.run.model_path if checkpoint is None else checkpoint / "model.safetensors"
+        weights = watched.run.model_path if checkpoint is None else checkpoint / WEIGHTS
         # A run that is trained anew in its place has the same names for other weights.
         written = weights.stat().st_mtime_ns if weights.exists() else 0
         key = (watched.name, step, written)

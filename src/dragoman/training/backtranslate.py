@@ -17,7 +17,7 @@ from typing import Any
 from dragoman.config import CorpusConfig, find_recipe
 from dragoman.data.corpus import corpus_name, file_digest, raw_pairs, read_lines
 from dragoman.errors import DataError, UsageError
-from dragoman.run_directory import made, read_json, replacing, write_atomically
+from dragoman.files import directory_made, read_json, replacing, write_atomically
 from dragoman.translation.file import identity_of, translate_file
 from dragoman.translation.result import Translation
 from dragoman.translation.translator import Translator
@@ -126,7 +126,7 @@ def make(
     if raw.exists() and made_by_path.exists() and read_json(made_by_path) == json.loads(json.dumps(made_by)):
         say(f"{raw}: translated before")
         return raw
-    with made(directory):
+    with directory_made(directory):
         made_by_path.unlink(missing_ok=True)
         translate_file(translator, monolingual, raw, write, identity=identity, seed=seed, scores=True, say=say)
         write_atomically(made_by_path, (json.dumps(made_by) + "\n").encode())

@@ -34,8 +34,9 @@ from dragoman.data.dataset import Dataset, prepared_directory, read_text
 from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.errors import DataError, UsageError
 from dragoman.evaluation import metrics
+from dragoman.files import read_json, replacing, sha256, write_atomically
 from dragoman.model.checkpoint import begin_with, load_model, weights_of
-from dragoman.run_directory import RunDirectory, read_json, replacing, require_task, sha256, write_atomically
+from dragoman.run_directory import RunDirectory, require_task
 from dragoman.training.distributed import started_by_torchrun
 from dragoman.training.loop import rate_at, train
 from dragoman.translation.translator import Translator

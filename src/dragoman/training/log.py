@@ -123,10 +123,3 @@ class RunLog(NoLog):
             self._bar.update(self._task, completed=done, description=line)
         else:
             self.say(f"{done:4.0%}  {line}")
-
-
-def clock(seconds: float) -> str:
-    """1:05:09, or 5:09 under an hour."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

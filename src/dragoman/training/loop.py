@@ -16,6 +16,7 @@ from dragoman.data.dataset import Dataset, Prepared
 from dragoman.data.objectives import labels_in, make_batch_for
 from dragoman.errors import DragomanError
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
+from dragoman.files import read_json
 from dragoman.model.checkpoint import (
     TrainingProgress,
     average,
@@ -29,7 +30,9 @@ from dragoman.model.checkpoint import (
 from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.lstm import make_model
 from dragoman.model.transformer import Transformer
-from dragoman.run_directory import RunDirectory, read_json, step_of
+from dragoman.processes import keep_freed_memory
+from dragoman.progress import clock
+from dragoman.run_directory import RunDirectory, step_of
 from dragoman.training.distributed import (
     Ranks,
     ShardedGradients,
@@ -38,13 +41,12 @@ from dragoman.training.distributed import (
     require_room,
     started_by_torchrun,
 )
-from dragoman.training.log import NoLog, clock
+from dragoman.training.log import NoLog
 from dragoman.training.recovery import (
     SKIPS_BEFORE_A_SETBACK,
     Interruption,
     after_a_setback,
     is_about_memory,
-    keep_freed_memory,
     largest_batch,
     longest,
     passes,

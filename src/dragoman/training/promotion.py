@@ -15,9 +15,10 @@ from typing import Any
 from dragoman.config import CorpusConfig
 from dragoman.errors import DataError
 from dragoman.evaluation import metrics
+from dragoman.files import read_json, replacing, sha256, write_atomically
 from dragoman.model.checkpoint import promote as use_weights
 from dragoman.model.checkpoint import read_tensors
-from dragoman.run_directory import RunDirectory, read_json, replacing, sha256, write_atomically
+from dragoman.run_directory import RunDirectory
 from dragoman.training.finetune import FineTuned, finetune
 from dragoman.translation.translation_memory import Correction, TranslationMemory
 from dragoman.translation.translator import Translator

@@ -1,6 +1,5 @@
 """What keeps a training from being lost: asked to stop, out of memory, numbers that are not finite."""
 
-import ctypes
 import json
 import os
 import signal
@@ -46,17 +45,6 @@ class Interruption:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-
-
-def keep_freed_memory() -> None:
-    """Tell glibc not to hand freed memory back to the system: a training step frees and takes the same sizes again,
-    and faulting the pages in anew costs a fifth of the time of a small model. Elsewhere there is nothing to tell."""
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-        libc.mallopt(-4, 0)  # M_MMAP_MAX: no block comes from mmap, which is unmapped when freed
-        libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: the top of the heap stays
-    except (OSError, AttributeError):
-        pass
 
 
 def is_about_memory(error: BaseException) -> bool:

@@ -12,6 +12,7 @@ from dragoman.config import RunConfig, TrainConfig, flatten
 from dragoman.data.dataset import Prepared, prepare
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.errors import ConfigError, DataError, DragomanError
+from dragoman.files import read_json
 from dragoman.model.checkpoint import (
     TrainingProgress,
     last_sound_checkpoint,
@@ -22,7 +23,7 @@ from dragoman.model.checkpoint import (
 from dragoman.model.lstm import make_model
 from dragoman.model.transformer import Transformer, count_parameters
 from dragoman.progress import to_stderr
-from dragoman.run_directory import RunDirectory, read_json
+from dragoman.run_directory import RunDirectory
 from dragoman.training.distributed import (
     Clock,
     Gradients,

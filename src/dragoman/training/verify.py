@@ -5,7 +5,6 @@ decided something (a rate under a budget in minutes, a pass that was split, a lo
 has the decision, and it is taken again here.
 """
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import DataError
-from dragoman.model.checkpoint import average, link_of, read_progress, read_tensors
-from dragoman.run_directory import RunDirectory, damage, read_json, scratch_of, sha256, step_of
+from dragoman.files import damage, read_json, read_manifest, sha256
+from dragoman.model.checkpoint import OPTIMIZER, average, chained, link_of, read_progress, read_tensors
+from dragoman.run_directory import WEIGHTS, RunDirectory, scratch_of, step_of
 from dragoman.training.loop import Replay, train
 
 CLOCK = ("seconds", "tokens_per_second")  # what may differ when a run is done again
@@ -50,7 +50,7 @@ def check_files(run: RunDirectory, checkpoints: list[Path]) -> Iterator[str]:
     for checkpoint in checkpoints:
         if wrong := damage(checkpoint):
             raise DataError(f"{checkpoint}: {wrong}; `dragoman train` goes on from the one before")
-    trained_with = read_json(checkpoints[-1] / "manifest.json").get("made_by", {}).get("tokenizer")
+    trained_with = read_manifest(checkpoints[-1]).get("made_by", {}).get("tokenizer")
     if trained_with != sha256(run.tokenizer_path):
         raise DataError(f"{run.tokenizer_path}: not the tokenizer that this run was trained with; restore it")
     yield f"files       {len(checkpoints)} checkpoints and the tokenizer are as they were written"
@@ -64,7 +64,7 @@ def check_chain(run: RunDirectory, checkpoints: list[Path], events: list[dict[st
     for link in (event for event in events if event["event"] == "checkpoint"):
         step = link["step"]
         chain = before.setdefault(step, chain)  # a run that was set back writes its last link again
-        chain = hashlib.sha256(f"{chain}{link['model']}{link['optimizer']}".encode()).hexdigest()
+        chain = chained(chain, link["model"], link["optimizer"])
         if chain != link["chain"]:
             raise DataError(
                 f"{run.metrics_path}: the chain breaks at step {step}: a line was changed, added or removed"
@@ -101,12 +101,12 @@ def replay(
     run: RunDirectory, checkpoints: list[Path], events: list[dict[str, Any]], steps: int, say: Callable[[str], None]
 ) -> Iterator[str]:
     """Train a stretch again from a kept state, in a directory of its own, and compare."""
-    whole = [path for path in checkpoints if (path / "optimizer.safetensors").exists()]
+    whole = [path for path in checkpoints if (path / OPTIMIZER).exists()]
     last = step_of(checkpoints[-1])
     start = whole[0] if len(whole) > 1 else None  # before the last one, or the very beginning
     first = step_of(start) if start else 0
     until = min(last, first + steps)
-    made_by = read_json(checkpoints[-1] / "manifest.json")["made_by"]
+    made_by = read_manifest(checkpoints[-1])["made_by"]
     config = run.read_config()
     config = replace(config, train=replace(config.train, processes=made_by["ranks"], threads=made_by["threads"]))
     logged = [(event["step"], event["rates"]) for event in events if event["event"] == "train" and "rates" in event]
@@ -146,7 +146,7 @@ def compare(run: RunDirectory, again: RunDirectory, first: int, until: int) -> N
             )
     name = f"step-{until:08d}"
     if (run.checkpoints_path / name).is_dir():
-        old, new = (read_json(which.checkpoints_path / name / "manifest.json")["files"] for which in (run, again))
-        for file in ("model.safetensors", "optimizer.safetensors"):
+        old, new = (read_manifest(which.checkpoints_path / name)["files"] for which in (run, again))
+        for file in (WEIGHTS, OPTIMIZER):
             if old[file] != new[file]:
                 raise DataError(f"{run.path}: {name}/{file} trained again is not the same; see the log for the machine")

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, Self
 
 from dragoman.data.words import Word, split_words
 from dragoman.errors import DataError, UsageError
-from dragoman.run_directory import RunDirectory, read_json, write_atomically
+from dragoman.files import read_json, write_atomically
+from dragoman.run_directory import RunDirectory
 
 GOOD = 50.0  # chrF2 of a sentence that counts as good
 PARTS = 5  # of the data: what is measured on one of them was fitted on the others

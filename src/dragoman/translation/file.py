@@ -14,9 +14,7 @@ import dataclasses
 import hashlib
 import json
 import os
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,8 +23,9 @@ from typing import BinaryIO
 from dragoman.data.corpus import read_lines
 from dragoman.data.glossary import Requirements
 from dragoman.errors import DragomanError, UsageError
-from dragoman.progress import Say, nobody
-from dragoman.run_directory import RunDirectory, read_json, write_atomically
+from dragoman.files import flush_to_disk, open_exclusively, read_json, sha256, write_atomically
+from dragoman.progress import ProgressLine, Say, nobody
+from dragoman.run_directory import RunDirectory
 from dragoman.translation.result import Translation
 from dragoman.translation.translator import WINDOW, Translator
 
@@ -66,11 +65,11 @@ def translate_file(
     total, digest = _read_through(source)
     settings = [dataclasses.asdict(translator.search), n_best, seed, scores, window, digest, *map(str, identity)]
     fingerprint = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
-    with alone(_partial_path(output)) as file:
+    with open_exclusively(_partial_path(output)) as file:
         done = _where_it_stopped(output, fingerprint, file)
         if done.lines:
             say(f"{output}: going on after line {done.lines:,}")
-        meter = Meter(total, done.lines, say)
+        meter = ProgressLine(total, done.lines, say)
         lines = islice(read_lines(source), done.lines, None)
         try:
             while chunk := list(islice(lines, window)):
@@ -90,7 +89,7 @@ def translate_file(
                     tell=tell,
                 )
                 file.write("".join(map(write, translations)).encode())
-                to_disk(file)
+                flush_to_disk(file)
                 done = FileProgress(fingerprint, done.lines + len(chunk), file.tell())
                 write_atomically(_progress_path(output), json.dumps(dataclasses.asdict(done)).encode())
                 meter.show(done.lines)
@@ -113,8 +112,7 @@ def identity_of(runs: Sequence[Path], checkpoint: str | None) -> list[str]:
         if not weights.is_file() and run.checkpoints():  # a run without its own model translates with its newest
             weights = run.checkpoints()[-1] / run.model_path.name
         for path in (weights, run.tokenizer_path, run.config_path):
-            with path.open("rb") as file:
-                digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+            digests.append(sha256(path))
     return digests
 
 
@@ -137,26 +135,6 @@ def _read_through(source: Path) -> tuple[int, str]:
     return count, digest.hexdigest()
 
 
-@contextlib.contextmanager
-def alone(path: Path) -> Iterator[BinaryIO]:
-    """A file open at its end, and nobody else writing it."""
-    try:
-        file = path.open("ab+")
-    except OSError as error:
-        raise DragomanError(f"{path}: cannot be written ({error.strerror}); choose another output") from None
-    with file:
-        with contextlib.suppress(ImportError):  # no such locks on Windows
-            import fcntl
-
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise DragomanError(
-                    f"{path}: another process is writing it; wait for it or name another file"
-                ) from None
-        yield file
-
-
 def _where_it_stopped(output: Path, fingerprint: str, file: BinaryIO) -> FileProgress:
     """What is whole of the same work, all else cut off."""
     done = FileProgress(fingerprint)
@@ -168,48 +146,3 @@ def _where_it_stopped(output: Path, fingerprint: str, file: BinaryIO) -> FilePro
     file.truncate(done.bytes)
     file.seek(done.bytes)
     return done
-
-
-def to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-class Meter:
-    """How much is done, how quickly, time left: one line that is rewritten on a terminal, else one now and then."""
-
-    EVERY = 30.0  # seconds between two lines where there is no terminal
-
-    def __init__(self, total: int, already: int, say: Callable[[str], None], unit: str = "lines") -> None:
-        self.total, self.already, self.unit = total, already, unit
-        self.say = say
-        self.begin = time.monotonic()
-        self.said = self.begin
-        self.terminal = sys.stderr is not None and sys.stderr.isatty()
-
-    def show(self, done: int) -> None:
-        now = time.monotonic()
-        rate = (done - self.already) / max(now - self.begin, 1e-9)
-        left = (self.total - done) / rate if rate else 0.0
-        line = f"{done:,} of {self.total:,} {self.unit}  {rate:,.0f} {self.unit}/s  {_clock(left)} left"
-        if self.terminal:
-            sys.stderr.write(f"\r{line}\x1b[K")
-            sys.stderr.flush()
-        elif now - self.said >= self.EVERY or done == self.total:
-            self.say(line)
-            self.said = now
-
-    def warn(self, line: str) -> None:
-        self.close()
-        self.say(line)
-
-    def close(self) -> None:
-        if self.terminal:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -19,7 +19,7 @@ from dragoman.config import ModelConfig, RunConfig, SearchConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.beam_search import beam_search
 from dragoman.decoding.engines import CannotServeError, batches_of_like_length, ct2_convert
-from dragoman.decoding.engines.ct2_cache import Threads, cores, remembered_threads
+from dragoman.decoding.engines.ct2_cache import Threads, remembered_threads
 from dragoman.decoding.engines.ct2_convert import convert, position_table
 from dragoman.decoding.engines.ctranslate2 import CTranslate2Engine, best_threads, thread_choices
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
@@ -28,6 +28,7 @@ from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
 from dragoman.errors import DataError, UsageError
 from dragoman.model.checkpoint import load_model, save_weights, weights_of
 from dragoman.model.transformer import DecodingState, Transformer, sinusoids
+from dragoman.processes import threads_allowed
 from dragoman.run_directory import RunDirectory
 from dragoman.translation.translator import Translator
 
@@ -394,11 +395,11 @@ def use_cores(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
 
 def test_cores_are_those_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     use_cores(monkeypatch, 6)
-    assert cores() == 6
+    assert threads_allowed() == 6
     assert thread_choices(6) == [Threads(6, 1), Threads(3, 2), Threads(2, 3), Threads(1, 6)]
     for said, meant in (("3", 3), ("9", 6), ("many", 6), ("0", 6)):
         monkeypatch.setenv("OMP_NUM_THREADS", said)
-        assert cores() == meant
+        assert threads_allowed() == meant
 
 
 def test_a_batch_is_shared_among_threads_only_where_that_is_much_quicker() -> None:

@@ -9,7 +9,6 @@ engine.json                           what `quantize` found good enough, for one
 import dataclasses
 import hashlib
 import json
-import os
 import platform
 import typing
 from dataclasses import dataclass
@@ -18,7 +17,9 @@ from pathlib import Path
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.engines import CannotServeError, ComputeType
 from dragoman.errors import DragomanError
-from dragoman.run_directory import RunDirectory, read_json, write_atomically
+from dragoman.files import read_json, sha256, write_atomically
+from dragoman.processes import threads_allowed
+from dragoman.run_directory import RunDirectory
 
 FORMAT = 1  # raised when the same run is to be converted otherwise than before
 VOCABULARY_MAP = "vmap.txt"  # CTranslate2's own name for it
@@ -47,8 +48,7 @@ class Threads:
 def digest_of(run: RunDirectory, tokenizer: Tokenizer) -> str:
     """Of all that a conversion depends on."""
     try:
-        with run.model_path.open("rb") as file:
-            weights = hashlib.file_digest(file, "sha256").hexdigest()
+        weights = sha256(run.model_path)
     except OSError:
         # A run without it may have checkpoints, and the reference engine says what is wrong if it has none.
         raise CannotServeError(f"{run.model_path} is not there yet, and ctranslate2 translates with no other") from None
@@ -75,13 +75,6 @@ def kept_choice(run: RunDirectory, digest: str) -> EngineChoice:
     if kept.get("digest") == digest and kept.get("compute_type") in typing.get_args(ComputeType):
         return EngineChoice(kept["compute_type"], kept.get("vocabulary_map") is True)
     return EngineChoice()
-
-
-def cores() -> int:
-    """That this process may use; OMP_NUM_THREADS may say fewer."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    allowed = os.environ.get("OMP_NUM_THREADS", "")
-    return min(count, int(allowed)) if allowed.isdecimal() and int(allowed) > 0 else count
 
 
 def remembered_threads(run: RunDirectory, settings: str) -> Threads | None:
@@ -120,7 +113,7 @@ def processor() -> str:
         name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         pass
-    return f"{name or platform.machine()}, {cores()} cores"
+    return f"{name or platform.machine()}, {threads_allowed()} cores"
 
 
 def _machine(settings: str) -> str:

@@ -27,7 +27,8 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.engines import CannotServeError, ComputeType
 from dragoman.decoding.engines.ct2_cache import VOCABULARY_MAP, Converted, converted_path, find_converted
 from dragoman.errors import ConfigError, DataError, DragomanError
-from dragoman.run_directory import RunDirectory, one_at_a_time, replacing
+from dragoman.files import locked, replacing
+from dragoman.run_directory import RunDirectory
 
 LEAST_POSITIONS = 512
 
@@ -71,7 +72,7 @@ def convert(
         return kept
     if not os.access(run.path, os.W_OK):
         raise CannotServeError(f"{run.path}: cannot be written, and ctranslate2 keeps its own form of the model there")
-    with one_at_a_time(run.path):  # another one may be at it, and have done it when it is our turn
+    with locked(run.path):  # another one may be at it, and have done it when it is our turn
         return found() or _convert(run, config, tokenizer, compute_type, digest, positions)
 
 

@@ -23,7 +23,6 @@ from dragoman.decoding.engines.ct2_cache import (
     Converted,
     Threads,
     converted_path,
-    cores,
     digest_of,
     find_converted,
     kept_choice,
@@ -32,6 +31,7 @@ from dragoman.decoding.engines.ct2_cache import (
 )
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
 from dragoman.errors import DataError
+from dragoman.processes import threads_allowed
 from dragoman.run_directory import RunDirectory
 
 # The input is large, and a measurement of threads small beside it, after so many sentences.
@@ -101,12 +101,12 @@ class CTranslate2Engine:
         if not all(sources):
             raise CannotServeError("a source without tokens, which ctranslate2 answers without its model")
         self._seen += len(sources)
-        if self._threads is None and self._seen > LARGE and len(sources) > 1 and cores() > 1:
+        if self._threads is None and self._seen > LARGE and len(sources) > 1 and threads_allowed() > 1:
             self.measure_threads(sources, search)
-        many = self._threads or Threads(cores(), 1)
+        many = self._threads or Threads(threads_allowed(), 1)
         # One sentence: all cores on it. Many: at first a batch on each core, as cores that share one wait for each
         # other; after a measurement, what was quickest.
-        threads = many if len(sources) > 1 else Threads(1, cores())
+        threads = many if len(sources) > 1 else Threads(1, threads_allowed())
         found = self._search(sources, search, n_best, threads, no_repeat)
         if scores and (self.vocabulary_map or no_repeat):
             found = self._true_scores(sources, found, search)
@@ -119,8 +119,8 @@ class CTranslate2Engine:
 
         The batches are the same whichever it is, so that the translations are too.
         """
-        choices = thread_choices(cores())
-        sample = sources[:: max(1, len(sources) // (64 * cores()))]
+        choices = thread_choices(threads_allowed())
+        sample = sources[:: max(1, len(sources) // (64 * threads_allowed()))]
         times: dict[Threads, list[float]] = {threads: [] for threads in choices}
         for threads in choices:  # loads the model, which is no part of the speed
             self._search(sample[:2], search, 1, threads)
@@ -166,7 +166,7 @@ class CTranslate2Engine:
         }
         batch_tokens = min(search.batch_tokens, MAP_BATCH_TOKENS) if self.vocabulary_map else search.batch_tokens
         # Every core is to have a batch. Of all cores and not of these threads: other batches round otherwise.
-        share = -(-sum(len(source) + 1 for source in sources) // cores())
+        share = -(-sum(len(source) + 1 for source in sources) // threads_allowed())
         waiting = []
         for batch in batches_of_like_length([len(source) for source in sources], min(batch_tokens, share)):
             # One limit a call, and the batch's longest sentence comes first.
@@ -215,9 +215,10 @@ class CTranslate2Engine:
 
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
-        threads = (self._threads or Threads(cores(), 1)) if len(sources) > 1 else Threads(1, cores())
+        count = threads_allowed()
+        threads = (self._threads or Threads(count, 1)) if len(sources) > 1 else Threads(1, count)
         translator = self._translator(threads, longest := max(lengths, default=0) + 1, longest)
-        share = -(-sum(length + 1 for length in lengths) // cores())
+        share = -(-sum(length + 1 for length in lengths) // count)
         waiting = []
         for batch in batches_of_like_length(lengths, min(SearchConfig.batch_tokens, share)):
             results = translator.score_batch(

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from dragoman.data.dataset import Dataset
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError
-from dragoman.run_directory import RunDirectory, write_atomically
+from dragoman.files import write_atomically
+from dragoman.run_directory import RunDirectory
 
 LINKS = 8_000_000  # pairs of a source and a target piece that are looked at: some 500 MB while it learns
 ITERATIONS = 4
