@@ -93,7 +93,7 @@ def test_stopping_answers_what_was_accepted(served_run: Path) -> None:
     with running(service) as server, ThreadPoolExecutor(12) as pool:
         accepted = [pool.submit(server.post, "/translate", {**GOOD, "q": f"dog {i}"}) for i in range(12)]
         until(lambda: service.batcher.waiting + len(service.batcher._running) > 0)
-        until(lambda: service.metrics.counters["sentences"] + service.batcher.waiting >= 12)
+        until(lambda: service.metrics.value("sentences_total") + service.batcher.waiting >= 12)
         server.server.should_exit = True
         until(lambda: not server.server.servers[0].is_serving())
         with pytest.raises(OSError, match=r"refused|reset"):
@@ -110,10 +110,10 @@ def test_sentences_are_translated_once_and_together(served_run: Path) -> None:
     with running(service) as server:
         body = {**GOOD, "q": ["a cat", "a dog", "a cat", "a dog. a cat"]}
         first = server.post("/translate", body).json["translatedText"]
-        assert service.metrics.counters["sentences"] == 3  # the last is one sentence: no capital follows
+        assert service.metrics.value("sentences_total") == 3  # the last is one sentence: no capital follows
         assert server.post("/translate", body).json["translatedText"] == first
-        assert service.metrics.counters["sentences"] == 3
-        assert service.metrics.counters["cache_hits"] == 3
+        assert service.metrics.value("sentences_total") == 3
+        assert service.metrics.value("cache_hits_total") == 3
     assert first[0] == first[2]
 
 

@@ -236,33 +236,69 @@ def test_metrics_are_opt_in_and_of_few_labels(served: Running, served_run: Path)
         assert server.ask("GET", "/metrics").status == 404
 
 
-def test_an_allowance_grows_back_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    # Not the clock of all: servers of other tests live by it.
-    monkeypatch.setattr("dragoman.serve.security.time", SimpleNamespace(monotonic=lambda: now))
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The clock by which limits of the rate are kept; it stands until it is set."""
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr("limits.storage.memory.time", SimpleNamespace(time=lambda: clock.now))
+    return clock
+
+
+def test_no_minute_has_more_than_is_allowed(clock: SimpleNamespace) -> None:
     limiter = RateLimiter(60)
     limiter.charge("a", 59)
+    clock.now += 10
     limiter.charge("a")
-    limiter.charge("b")
+    limiter.charge("b", 60)  # each address has its own minute
     with pytest.raises(RefusedError, match="Slowdown: 60 per 1 minute") as refused:
         limiter.charge("a", 3)
-    assert refused.value.headers == ((b"retry-after", b"3"),)
-    now += 3
-    limiter.charge("a", 3)
-    with pytest.raises(RefusedError):
+    assert (refused.value.status, refused.value.headers) == (429, ((b"retry-after", b"50"),))
+    clock.now += 49.9
+    with pytest.raises(RefusedError) as again:
+        limiter.charge("a", 3)
+    assert again.value.headers == ((b"retry-after", b"1"),)
+    clock.now += 0.2
+    limiter.charge("a", 3)  # what was refused did not count
+    limiter.charge("a", 56)
+    with pytest.raises(RefusedError) as full:
         limiter.charge("a")
-    now += 1000
+    assert full.value.headers == ((b"retry-after", b"10"),)  # when the sixtieth is a minute old
+    clock.now += 1000
     limiter.charge("a", 500)  # as much as a minute allows, no more
-    with pytest.raises(RefusedError):
+    with pytest.raises(RefusedError) as whole:
+        limiter.charge("a", 500)
+    assert whole.value.headers == ((b"retry-after", b"60"),)
+    limiter.charge("a", 0)
+
+
+def test_who_waits_as_long_as_told_is_answered(clock: SimpleNamespace) -> None:
+    limiter = RateLimiter(20)
+    for _ in range(20):
         limiter.charge("a")
+        clock.now += 1.7
+    for cost in (1, 5, 20):
+        with pytest.raises(RefusedError) as refused:
+            limiter.charge("a", cost)
+        clock.now += int(refused.value.headers[0][1]) + 0.001  # no answer comes in no time
+        limiter.charge("a", cost)
 
 
-def test_addresses_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RateLimiter, "MOST_ADDRESSES", 10)
-    limiter = RateLimiter(60)
+def test_no_limit_is_none() -> None:
+    limiter = RateLimiter(0)
+    for _ in range(10):
+        limiter.charge("a", 10**9)
+
+
+@pytest.mark.usefixtures("clock")
+def test_addresses_are_forgotten() -> None:
+    limiter = RateLimiter(1, most_addresses=10)
     for number in range(100):
         limiter.charge(str(number))
-    assert len(limiter._left) == 10
+    assert len(limiter) == 10
+    with pytest.raises(RefusedError):
+        limiter.charge("90")  # the oldest of those remembered
+    limiter.charge("0")
+    assert len(limiter) == 10
 
 
 def test_many_slow_readers_and_quick_ones(served: Running) -> None:

@@ -60,9 +60,8 @@ def serve(
 
     Speaks LibreTranslate's API, and its own under /api/v1. Nothing is loaded from the network.
     """
-    missing = [
-        name for name in ("fastapi", "uvicorn", "multipart", "py3langid") if importlib.util.find_spec(name) is None
-    ]
+    needed = ("fastapi", "uvicorn", "multipart", "prometheus_client", "limits", "py3langid")
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(f"serve: {', '.join(missing)} is not installed; pip install 'dragoman[serve]'")
     from dragoman.serve.pairs import ServedPair, is_parser, pairs_to_serve, target_for

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 import uvicorn
-from fastapi import FastAPI, HTTPException, Request
-from fastapi.responses import PlainTextResponse
+from fastapi import FastAPI, HTTPException, Request, Response
 
 from dragoman.errors import DragomanError
 from dragoman.serve import pages
@@ -50,12 +49,12 @@ def make_app(service: Service) -> App:
     app.include_router(pages.make_router(service.expect_explanations))
 
     @app.get("/metrics", include_in_schema=False)
-    async def metrics(request: Request) -> PlainTextResponse:
+    async def metrics(request: Request) -> Response:
         if not settings.metrics:
             raise HTTPException(404, "Not Found")
         if keys.required and not keys.holds(request.headers.get("authorization", "").removeprefix("Bearer ")):
             raise HTTPException(403, "Invalid API key")
-        return PlainTextResponse(service.metrics.text(), media_type=CONTENT_TYPE)
+        return Response(service.metrics.exposition(), media_type=CONTENT_TYPE)
 
     return Guard(app, settings, service.metrics, limiter)
 

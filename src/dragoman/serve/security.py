@@ -15,6 +15,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
+
 from dragoman.serve.metrics import Metrics
 from dragoman.serve.settings import Settings
 
@@ -48,29 +52,50 @@ class RefusedError(Exception):
 
 
 class RateLimiter:
-    """So many a minute from one address, evenly: what is left of the allowance grows back all the time."""
+    """Allows each address so many texts in any 60 seconds. What was refused is not counted."""
 
-    MOST_ADDRESSES = 10_000  # the one unheard of the longest is forgotten
-
-    def __init__(self, a_minute: int) -> None:
-        self._a_minute = a_minute
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address: (allowance, when)
+    def __init__(self, per_minute: int, most_addresses: int = 10_000) -> None:
+        """`per_minute` 0: any number. Of more than `most_addresses` the one that was silent for longest is forgotten,
+        so that many addresses cannot fill the memory."""
+        self._limit = RateLimitItemPerMinute(per_minute) if per_minute else None
+        self._storage = MemoryStorage()
+        self._window = MovingWindowRateLimiter(self._storage)
+        self._most_addresses = most_addresses
+        self._addresses: OrderedDict[str, None] = OrderedDict()  # the one silent for longest first
 
     def charge(self, address: str, cost: int = 1) -> None:
-        if self._a_minute == 0:
+        """Counts `cost` texts of an address; raises a RefusedError (429) where that would be too many."""
+        if self._limit is None:
             return
-        cost = min(cost, self._a_minute)  # what can never be paid is the whole allowance
-        now = time.monotonic()
-        allowance, before = self._left.pop(address, (float(self._a_minute), now))
-        allowance = min(float(self._a_minute), allowance + (now - before) * self._a_minute / 60)
-        enough = allowance >= cost
-        self._left[address] = (allowance - cost if enough else allowance), now
-        if len(self._left) > self.MOST_ADDRESSES:
-            self._left.popitem(last=False)
-        if not enough:
-            seconds = max(1, round((cost - allowance) * 60 / self._a_minute))
-            retry = ((b"retry-after", str(seconds).encode()),)
-            raise RefusedError(429, f"Slowdown: {self._a_minute} per 1 minute", retry)
+        cost = min(cost, self._limit.amount)  # else a request of more texts than that could never be answered
+        self._remember(address)
+        if not self._window.hit(self._limit, address, cost=cost):
+            retry = ((b"retry-after", str(self._seconds_until(address, cost)).encode()),)
+            raise RefusedError(429, f"Slowdown: {self._limit.amount} per 1 minute", retry)
+
+    def __len__(self) -> int:
+        """Addresses that are remembered."""
+        return len(self._addresses)
+
+    def _remember(self, address: str) -> None:
+        assert self._limit is not None
+        self._addresses[address] = None
+        self._addresses.move_to_end(address)
+        if len(self._addresses) > self._most_addresses:
+            silent, _ = self._addresses.popitem(last=False)
+            key = self._limit.key_for(silent)
+            with self._storage.locks[key]:  # the storage's own thread may be at it
+                self._storage.clear(key)
+
+    def _seconds_until(self, address: str, cost: int) -> int:
+        """Whole seconds until so many texts are allowed again: those by which enough of them are a minute old."""
+        assert self._limit is not None
+        key, window = self._limit.key_for(address), self._limit.get_expiry()
+        for seconds in range(1, window):
+            _, later = self._storage.get_moving_window(key, self._limit.amount, window - seconds)
+            if later + cost <= self._limit.amount:
+                return seconds
+        return window
 
 
 class Keys:
@@ -119,15 +144,16 @@ class Guard:
             body = await self._read(headers, receive)
             await self._app(scope, _replay(body, receive), send_guarded)
         except RefusedError as refused:
+            self._metrics.refused.inc()
             await _refuse(refused, send_guarded)
         except _LeftError:
-            self._metrics.counters["left"] += 1
+            self._metrics.left.inc()
             status = 499
         except Exception as error:  # answered already; an error's message may hold text, so only where it was is said
             last = traceback.extract_tb(error.__traceback__)[-1]
             print(f"dragoman: {type(error).__name__} at {last.filename}:{last.lineno}", file=sys.stderr)
         route = getattr(scope.get("route"), "path", "other")
-        self._metrics.answered(route, status, time.monotonic() - began)
+        self._metrics.count_request(route, status, time.monotonic() - began)
 
     def _check_host(self, headers: dict[bytes, list[bytes]]) -> None:
         given = headers.get(b"host", [])

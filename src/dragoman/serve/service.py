@@ -122,10 +122,10 @@ class Service:
             batch_tokens=settings.batch_tokens,
             batch_wait=settings.batch_wait,
             queue_limit=settings.queue_limit,
-            observe_batch=self.metrics.batch,
+            observe_batch=self.metrics.count_batch,
         )
-        self.metrics.gauges["waiting_sentences"] = lambda: self.batcher.waiting
-        self.metrics.gauges["cached_characters"] = lambda: self._cache.size
+        self.metrics.add_gauge("waiting_sentences", "Sentences that wait for a worker", lambda: self.batcher.waiting)
+        self.metrics.add_gauge("cached_characters", "Characters held in the cache", lambda: self._cache.size)
 
     def warm_up(self) -> None:
         """Both ways of an engine, for one sentence and for many, are loaded before the first request."""
@@ -319,7 +319,7 @@ class Service:
         cached = {
             text: known for text in texts if text not in found and (known := self._cache.get((stamp, kind, text)))
         }
-        self.metrics.counters["cache_hits"] += len(cached)
+        self.metrics.cache_hits.inc(len(cached))
         found |= cached
         missing = list(dict.fromkeys(text for text in texts if text not in found))
         if missing:
