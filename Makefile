@@ -1,7 +1,8 @@
 # setup: a local environment     demo: train and use a translator     test: what every change must pass
 # lint: the quick part of test   test-full: the slow tests too        clean: remove what these made
+# docs: the site, in site/       coverage: which lines and branches the tests of `make test` reach
 # bench: us and the peers side by side (an hour)                      bench-quality: time to quality (half an hour)
-.PHONY: setup demo test test-full lint browser bench bench-quality clean
+.PHONY: setup demo test test-full lint browser docs coverage bench bench-quality clean
 .DEFAULT_GOAL := setup
 
 PYTHON ?= python3
@@ -50,6 +51,15 @@ test: lint browser
 test-full: lint browser
 	$(PYTEST)
 
+# By branch, in child processes too (pyproject.toml); the pages with every line are in build/coverage.
+coverage: setup browser
+	$(PYTEST) -m 'not full' --cov --cov-report=html:build/coverage --cov-report=term:skip-covered
+
+# Links and anchors are checked; what is there needs no network and no server to be read.
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'The site is in site/: open site/index.html'
+
 # The peers are installed without their pinned dependencies, which would bring another torch; what they import is named.
 BENCH := .venv-bench/bin/python
 BENCH_STAMP := .venv-bench/.setup-stamp
@@ -73,5 +83,5 @@ bench-quality: $(BENCH_STAMP)
 	$(BENCH) bench/run.py quality $(BENCH_ARGS)
 
 clean:
-	rm -rf .venv .venv-bench build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench build dist site .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -40,18 +40,18 @@ class ModelConfig:
     vocab_size: int = 37_000  # 0: chosen from the amount of training data when the tokenizer is learned
     encoder_layers: int = 6  # N; 0: the decoder alone, a language model
     decoder_layers: int = 6  # N; 0: the encoder alone, which restores hidden tokens or classifies
-    d_model: int = 512
-    d_ff: int = 2048
-    num_heads: int = 8
+    d_model: int = 512  # the width of every layer's output, and of the embeddings
+    d_ff: int = 2048  # the width inside the feed-forward layers
+    num_heads: int = 8  # h, attention heads of each layer
     d_k: int | None = None  # None: d_model / num_heads
     d_v: int | None = None  # None: d_model / num_heads
-    dropout: float = 0.1
-    norm_order: NormOrder = "post"
-    norm: Norm = "layer"
-    positions: Positions = "sinusoidal"
+    dropout: float = 0.1  # on every sub-layer's output and on the embeddings, while training
+    norm_order: NormOrder = "post"  # post: after the residual sum, as in the paper; pre: before each sub-layer
+    norm: Norm = "layer"  # what normalises: each position by itself, or each feature over the batch
+    positions: Positions = "sinusoidal"  # how a token's position is told to the model
     max_positions: int = 1024  # rows of the learned position table; the other kinds have no limit
-    attention_scale: AttentionScale = "1/sqrt(d_k)"
-    residual: bool = True
+    attention_scale: AttentionScale = "1/sqrt(d_k)"  # the factor of the products of queries and keys
+    residual: bool = True  # add each sub-layer's input to its output
     tie_embeddings: bool = True  # one matrix for source, target and the projection before the softmax
     scale_embeddings: bool = True  # multiply embeddings by sqrt(d_model)
     embedding_norm: bool = False  # normalise what goes into the first layer, as BERT does
@@ -113,9 +113,9 @@ class ModelConfig:
 class CorpusConfig:
     """One parallel corpus: a TSV of pairs, or two aligned files. `.gz` is read as it is."""
 
-    pairs: str | None = None
-    source: str | None = None
-    target: str | None = None
+    pairs: str | None = None  # a file with a source, a tab and its translation on each line
+    source: str | None = None  # a file of source sentences, one on each line
+    target: str | None = None  # their translations, line by line
     weight: float = 1.0  # how often a pair is seen in an epoch; 0.5: another random half each epoch
     tag: str | None = None  # put before every source: `>>de<<` asks for German, `<bt>` says that it is synthetic
     back_tag: str | None = None  # each pair is learned the other way round as well, with this before its source
@@ -144,15 +144,14 @@ def language_tag(language: str) -> str:
 class DataConfig:
     """Where the text is and what of it is used."""
 
-    train: tuple[CorpusConfig, ...] = ()
-    valid: tuple[CorpusConfig, ...] = ()
+    train: tuple[CorpusConfig, ...] = ()  # the corpora to learn from
+    valid: tuple[CorpusConfig, ...] = ()  # the corpora to validate with
     tokenizer: str | None = None  # an existing sentencepiece model, in place of learning one
     max_length: int = 256  # longest side of a training pair, in tokens; longer pairs are dropped and counted
     max_length_ratio: float = 9.0  # pairs where one side has this many times the other's characters are dropped
-    drop_duplicates: bool = True
+    drop_duplicates: bool = True  # of pairs that are equal on both sides, only the first is used
     hold_out: int = 1000  # sentence pairs taken from the training data for validation where `valid` is empty
-    # The training text may be seen in several views: the first as it is, each epoch the next one, written anew.
-    views: int = 1
+    views: int = 1  # so many versions of the training text: the first as it is, each epoch the next, written anew
     bpe_dropout: float = 0.0  # of the merges of subwords, left out at random on both sides (Provilkov et al. 2020)
     upper_case: float = 0.0  # this share of the pairs, both sides
     title_case: float = 0.0  # this share of the pairs, both sides
@@ -191,23 +190,23 @@ class DataConfig:
 class TrainConfig:
     """Section 5. Budgets: whichever of `steps` and `minutes` is reached first ends the run."""
 
-    seed: int = 1
-    steps: int = 100_000
-    minutes: float | None = None
+    seed: int = 1  # of the initial weights, the order of the pairs, and dropout
+    steps: int = 100_000  # the most steps
+    minutes: float | None = None  # the most minutes, over all stops; None: no limit
     batch_tokens: int = 25_000  # of a whole step, on each side
     micro_batch_tokens: int = 6_250  # of one forward and backward pass, on each side; a step accumulates several
     schedule: Schedule = "paper"  # linear: the same warm-up to `peak_rate`, then straight down to zero
-    warmup_steps: int = 4000
+    warmup_steps: int = 4000  # steps in which the learning rate rises
     peak_rate: float | None = None  # None: the paper's d_model^-0.5 * warmup_steps^-0.5
     optimizer: Optimizer = "adam"  # muon learns more from each step, for trainings of minutes: docs/decisions/019
-    adam_beta1: float = 0.9
-    adam_beta2: float = 0.98
-    adam_epsilon: float = 1e-9
-    label_smoothing: float = 0.1
+    adam_beta1: float = 0.9  # decay of the mean of gradients
+    adam_beta2: float = 0.98  # decay of the mean of squared gradients
+    adam_epsilon: float = 1e-9  # added to the root of that mean, which it is divided by
+    label_smoothing: float = 0.1  # the share of probability that the target spreads over all tokens alike
     valid_steps: int = 1000  # validate and write a checkpoint every so many steps
     valid_sentences: int = 500  # translated for BLEU at each validation; the loss is always over all of them
     patience: int = 0  # validations without a better score before stopping; 0: never
-    keep_checkpoints: int = 5
+    keep_checkpoints: int = 5  # the newest so many stay
     average_checkpoints: int = 5  # the last so many are averaged at the end
     processes: int = 1  # on this machine; 0: what the cores (or GPUs) hold and a step has micro-batches for
     shard: bool = (
@@ -235,14 +234,14 @@ class TrainConfig:
 class SearchConfig:
     """Section 6.1: beam 4, alpha 0.6, at most 50 tokens more than the source."""
 
-    beam: int = 4
-    alpha: float = 0.6
-    max_extra_length: int = 50
+    beam: int = 4  # hypotheses kept at each step; 1: greedy
+    alpha: float = 0.6  # length penalty: 0 favours short translations
+    max_extra_length: int = 50  # the most tokens of a translation beyond those of its source
     stop: Stop = "exact"  # "first": as soon as `beam` hypotheses have ended, as CTranslate2 and most others have it
     batch_tokens: int = 2048  # source tokens translated together
     max_source_length: int = 256  # in tokens; longer lines are split at sentence ends, with a warning
     sampling: bool = False  # draw translations at random in place of searching for the best
-    temperature: float = 1.0
+    temperature: float = 1.0  # of sampling: below 1 nearer to the most probable, above 1 more varied
     top_k: int = 0  # sample among the k most probable tokens; 0: among all
     top_p: float = 1.0  # sample among the fewest most probable tokens that together have this probability
 
