@@ -22,7 +22,7 @@ from safetensors.numpy import load_file, save_file
 
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.engines.ct2_convert import Array, Weights, position_table
+from dragoman.decoding.engines.numpy_weights import Array, Weights, position_table
 from dragoman.errors import DataError
 from dragoman.files import read_json
 from dragoman.run_directory import RunDirectory

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.engines.ct2_convert import Weights, position_table, refusal
+from dragoman.decoding.engines.ct2_convert import refusal
+from dragoman.decoding.engines.numpy_weights import Weights, position_table
 from dragoman.errors import DataError, DragomanError
 from dragoman.run_directory import TOKENIZER, RunDirectory
 

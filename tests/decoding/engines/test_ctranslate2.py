@@ -18,10 +18,12 @@ from torch import Tensor, nn
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.beam_search import beam_search
-from dragoman.decoding.engines import CannotServeError, batches_of_like_length, ct2_convert
+from dragoman.decoding.engines import CannotServeError, batches_of_like_length
 from dragoman.decoding.engines.ct2_cache import Threads, remembered_threads
-from dragoman.decoding.engines.ct2_convert import convert, position_table
+from dragoman.decoding.engines.ct2_convert import convert
+from dragoman.decoding.engines.ct2_specification import SpecificationBuilder
 from dragoman.decoding.engines.ctranslate2 import CTranslate2Engine, best_threads, thread_choices
+from dragoman.decoding.engines.numpy_weights import position_table
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.engines.vocabulary_map import VocabularyMap, write
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
@@ -271,13 +273,13 @@ def test_several_who_need_it_at_once_convert_it_once(
     run: RunDirectory, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
-    original = ct2_convert._specification
+    build = SpecificationBuilder.build
 
-    def noted(*given: Any) -> Any:
+    def noted(self: SpecificationBuilder, tokenizer: Tokenizer) -> Any:
         made.append(threading.current_thread().name)
-        return original(*given)
+        return build(self, tokenizer)
 
-    monkeypatch.setattr(ct2_convert, "_specification", noted)
+    monkeypatch.setattr(SpecificationBuilder, "build", noted)
     with ThreadPoolExecutor(4) as pool:
         engines = [pool.submit(CTranslate2Engine, run, tokenizer, SEARCH) for _ in range(4)]
         assert [engine.result()._model.positions for engine in engines] == [512] * 4

@@ -1,4 +1,4 @@
-"""What a run keeps for CTranslate2: its converted models, and what was measured about them. Imports no torch, no numpy.
+"""Finds what a run keeps for CTranslate2: converted models, and measurements of them. Imports no torch, no numpy.
 
 ctranslate2/<number type>-<digest>/   a model as CTranslate2 reads it; the digest is of all that it was made from
     vmap.txt                          likely target pieces of each source piece, where a map was learned
@@ -27,13 +27,15 @@ VOCABULARY_MAP = "vmap.txt"  # CTranslate2's own name for it
 
 @dataclass(frozen=True)
 class Converted:
+    """A model on disk as CTranslate2 reads it."""
+
     path: Path
     positions: int  # rows of the position table: the longest sequence, its start or end symbol included
 
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """What a run translates with when nothing else is asked for."""
+    """The number type that a run translates with when no other is asked for, and whether with a vocabulary map."""
 
     compute_type: ComputeType = "float32"
     vocabulary_map: bool = False
@@ -41,16 +43,18 @@ class EngineChoice:
 
 @dataclass(frozen=True)
 class Threads:
+    """How the cores of a machine are used."""
+
     workers: int  # batches translated at the same time
     each: int  # threads of each worker
 
 
 def digest_of(run: RunDirectory, tokenizer: Tokenizer) -> str:
-    """Of all that a conversion depends on."""
+    """A digest of all that a conversion depends on: weights, vocabulary and the model's configuration."""
     try:
         weights = sha256(run.model_path)
     except OSError:
-        # A run without it may have checkpoints, and the reference engine says what is wrong if it has none.
+        # Such a run may have checkpoints; if it has none, the reference engine says what is wrong.
         raise CannotServeError(f"{run.model_path} is not there yet, and ctranslate2 translates with no other") from None
     model = dataclasses.asdict(run.read_config().model)
     everything = json.dumps([FORMAT, weights, tokenizer.digest, model], sort_keys=True)
@@ -62,7 +66,7 @@ def converted_path(run: RunDirectory, compute_type: ComputeType, digest: str) ->
 
 
 def find_converted(path: Path) -> Converted | None:
-    """What was converted before; one that is damaged is none, and is converted again."""
+    """The model that was converted before; None if there is none or it is damaged, so that it is converted again."""
     try:
         return Converted(path, int(read_json(path / "config.json")["positions"])) if path.is_dir() else None
     except (DragomanError, KeyError, TypeError, ValueError):
@@ -70,7 +74,7 @@ def find_converted(path: Path) -> Converted | None:
 
 
 def kept_choice(run: RunDirectory, digest: str) -> EngineChoice:
-    """What `quantize` found good enough for these very weights; float32 for all others."""
+    """What `quantize` found good enough for exactly these weights; float32 without a map for all others."""
     kept = read_json(run.engine_path) if run.engine_path.is_file() else {}
     if kept.get("digest") == digest and kept.get("compute_type") in typing.get_args(ComputeType):
         return EngineChoice(kept["compute_type"], kept.get("vocabulary_map") is True)
@@ -78,7 +82,7 @@ def kept_choice(run: RunDirectory, digest: str) -> EngineChoice:
 
 
 def remembered_threads(run: RunDirectory, settings: str) -> Threads | None:
-    """What was quickest on a machine like this one with these settings of the engine; None: not measured yet."""
+    """The threads that were quickest on a machine like this one with these settings; None: not measured yet."""
     path = run.converted_path / "threads.json"
     try:
         found = read_json(path).get(_machine(settings)) if path.is_file() else None
@@ -88,7 +92,7 @@ def remembered_threads(run: RunDirectory, settings: str) -> Threads | None:
 
 
 def remember_threads(run: RunDirectory, settings: str, chosen: Threads, speeds: dict[Threads, float]) -> bool:
-    """False: the run's directory cannot be written, so the choice ends with the process."""
+    """Keeps the choice in the run's directory; False: that cannot be written, so the choice ends with the process."""
     path = run.converted_path / "threads.json"
     try:
         known = read_json(path) if path.is_file() else {}
@@ -106,7 +110,7 @@ def remember_threads(run: RunDirectory, settings: str, chosen: Threads, speeds: 
 
 
 def processor() -> str:
-    """Its name, and how much of it may be used."""
+    """The name of the processor, and how many of its cores may be used."""
     name = platform.processor()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -117,5 +121,5 @@ def processor() -> str:
 
 
 def _machine(settings: str) -> str:
-    """The processor, and what it is used for."""
+    """The key under which a measurement is kept: the processor, and the engine's settings."""
     return f"{processor()}, {settings}"
