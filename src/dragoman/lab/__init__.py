@@ -1,16 +1,16 @@
-"""The paper's claims as experiments that run here: `dragoman lab`. Takes a time budget and earlier measurements; gives
-verdicts, by rules that were fixed before the measurements, and a report with figures. Touches only the lab's own
+"""Tests the paper's claims by experiments that run here: `dragoman lab`. Takes a time budget and earlier measurements;
+gives verdicts, by rules that were fixed before the measurements, and a report with figures. Touches only the lab's own
 directory.
 
-An experiment is one file in experiments/. It says which arms it has (`arms`), what is measured of one (`measure`), and
-by which rule the measurements become a verdict (`judge`, a pure function); `run` ties them together. The rest is
-shared:
+An experiment is one file in experiments/. It names its arms, the things to be measured (`arms`), measures one of them
+(`measure`), and turns all measurements into findings (`judge`, a pure function: the decision rule); `run` ties these
+together. What experiments share:
 
-    result.py       what an experiment gives back, as JSON
+    result.py       the result of an experiment, as JSON
     rules.py        the arithmetic of verdicts: means, spreads, slopes, ranks
-    queue.py        arms that were measured are kept and never measured again; the budget; what is left
-    tasks.py        small made-up tasks, and the loop that fits a model to them
+    queue.py        measures arms within a time budget, and never measures one twice
+    tasks.py        small artificial tasks, and the loop that trains a model on them
     translation.py  arms that train a translator with `dragoman.training.loop`; variants.py compares them
-    catalogue.py    the experiments, in the order in which they run
+    catalogue.py    the list of experiments, in the order in which they run
     report.py       the report as HTML and Markdown
 """

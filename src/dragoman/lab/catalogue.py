@@ -1,4 +1,4 @@
-"""The experiments, in the order in which they run, and what their files say of them."""
+"""Lists the experiments in the order in which they run, and reads their descriptions from their files."""
 
 import ast
 import importlib
@@ -38,7 +38,7 @@ NAMES = (
 
 
 class Experiment(Protocol):
-    """What every file of experiments/ has. `judge` is its decision rule: findings from measurements, nothing else."""
+    """The functions of every module in experiments/. `judge` is the decision rule: findings from measurements alone."""
 
     def arms(self, settings: LabSettings) -> list[Arm]: ...
     def judge(self, measured: Sequence[MeasuredArm]) -> list[Finding]: ...
@@ -47,7 +47,7 @@ class Experiment(Protocol):
 
 @dataclass(frozen=True)
 class ExperimentDescription:
-    """The docstring of an experiment: a title, and paragraphs that begin with Claim:, Method: and Rule:."""
+    """The docstring of an experiment in its parts: a title, and paragraphs that begin with Claim:, Method:, Rule:."""
 
     title: str
     claim: str
@@ -66,15 +66,17 @@ def path_of(name: str) -> Path:
 
 
 def describe(name: str) -> ExperimentDescription:
-    """Without importing it, and torch with it."""
+    """The description of an experiment, read without importing its module, which would import torch."""
     return ExperimentDescription.of(ast.get_docstring(ast.parse(path_of(name).read_text(encoding="utf-8"))) or "")
 
 
 def load(name: str) -> Experiment:
+    """The module of an experiment."""
     return cast(Experiment, importlib.import_module(f"dragoman.lab.experiments.{name.replace('-', '_')}"))
 
 
 def chosen(names: Sequence[str]) -> list[str]:
+    """The experiments that a user names, in the order in which they run; "all" is every one."""
     if "all" in names:
         return list(NAMES)
     if unknown := [name for name in names if name not in NAMES]:
@@ -92,7 +94,7 @@ def conclude(
     notes: Sequence[str] = (),
     rows: Sequence[dict[str, Any]] | None = None,
 ) -> ExperimentResult:
-    """The result of an experiment from its measured arms; `columns` are the measurements that its table shows."""
+    """Makes the result of an experiment from its measured arms; `columns` are the measurements that its table shows."""
     description = describe(name)
     if rows is None:
         rows = [

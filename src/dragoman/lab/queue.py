@@ -1,6 +1,6 @@
-"""Arms that were measured are kept and never measured again; a budget; and an honest word on what is left.
+"""Measures arms within a time budget, keeps what was measured, and estimates how long the rest will take.
 
-An arm is known by its kind of measurement and its configuration: two experiments that need the same one share it.
+An arm is identified by its kind of measurement and its configuration: experiments that need the same arm share it.
 """
 
 import hashlib
@@ -23,12 +23,12 @@ LabSize = Literal["smoke", "small"]
 
 @dataclass(frozen=True)
 class Arm:
-    """One thing to measure. `configuration` holds all that the measurement depends on, the seed too."""
+    """One thing to measure. `configuration` holds everything that the measurement depends on, the seed included."""
 
-    kind: str  # the measurement: names the file that its arms are kept in
+    kind: str  # the measurement; arms of one kind are kept in one file of this name
     name: str  # for people
     configuration: Mapping[str, Any]
-    cost: float = 1.0  # how long it takes beside the others of its kind, roughly
+    cost: float = 1.0  # roughly how long it takes, relative to others of its kind
 
     @property
     def key(self) -> str:
@@ -41,7 +41,7 @@ Measurements = dict[str, Any]  # plain values, by name
 
 @dataclass(frozen=True)
 class MeasuredArm:
-    """A measured arm."""
+    """An arm and what was measured of it."""
 
     arm: Arm
     measurements: Measurements
@@ -49,12 +49,12 @@ class MeasuredArm:
 
 
 class OutOfBudget(Exception):  # noqa: N818 it is no error
-    """The next arm would not fit. What is measured is kept, and the same command goes on."""
+    """Raised before an arm that would exceed the budget. What is measured is kept; the same command continues."""
 
 
 @dataclass
 class Queue:
-    """The arms that are there, and the time that is left for others."""
+    """The arms measured so far, on disk, and the time that is left to measure others."""
 
     directory: Path  # holds arms/KIND.jsonl
     budget: float | None = None  # seconds
@@ -75,20 +75,22 @@ class Queue:
         return self._kinds[kind]
 
     def find(self, arm: Arm) -> MeasuredArm | None:
+        """The arm with its measurements; None if it was not measured yet."""
         record = self._of_kind(arm.kind).get(arm.key)
         return None if record is None else MeasuredArm(arm, record["measured"], record["seconds"])
 
     def plan(self, arms: Sequence[Arm]) -> None:
-        """What this stretch is to measure, for the word on what is left."""
+        """Sets which arms are to be measured in all, for `left`."""
         unique = {arm.key: arm for arm in arms}
         self._planned = [arm for arm in unique.values() if self.find(arm) is None]
 
     def expected(self, arm: Arm) -> float | None:
-        """From finished arms of its kind, by their cost; None: there is none yet."""
+        """Seconds that the arm will take, from finished arms of its kind and their costs; None if there is none yet."""
         rates = [record["seconds"] / record["cost"] for record in self._of_kind(arm.kind).values()]
         return statistics.median(rates) * arm.cost if rates else None
 
     def left(self) -> str:
+        """One line for the user: how many planned arms are left, and about how long they will take."""
         missing = [arm for arm in self._planned if self.find(arm) is None]
         times = [self.expected(arm) for arm in missing]
         known = [seconds for seconds in times if seconds is not None]
@@ -97,7 +99,7 @@ class Queue:
         return f"{len(missing)} arms left, {', and '.join(parts)}"
 
     def measure_all(self, arms: Sequence[Arm], measure: Callable[[Arm], Measurements]) -> list[MeasuredArm]:
-        """All of these arms: those that are kept, and the others measured now, within the budget."""
+        """All of these arms, measured: earlier, or now if the budget allows it."""
         return [self.find(arm) or self._measure(arm, measure) for arm in arms]
 
     def _measure(self, arm: Arm, measure: Callable[[Arm], Measurements]) -> MeasuredArm:
@@ -108,7 +110,7 @@ class Queue:
         self.say(f"{arm.kind}: {arm.name}{describe}")
         began, cpu_began = time.monotonic(), time.process_time()
         values = measure(arm)
-        # A training that went on after a stop knows of the time before it.
+        # A training that continued after a stop knows of the time before it.
         seconds = max(time.monotonic() - began, values.pop("seconds_in_all", 0.0))
         record = {
             "key": arm.key,
@@ -121,32 +123,32 @@ class Queue:
             "date": datetime.now(UTC).date().isoformat(),
             "made_by": ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("dragoman", "torch")),
         }
-        self._kinds.pop(arm.kind, None)  # another queue may have measured some in the meantime: read again
+        self._kinds.pop(arm.kind, None)  # another process may have measured some in the meantime: read again
         records = self._of_kind(arm.kind)
         # Through JSON once, so that a measurement is the same whether it was made now or read.
         records[arm.key] = json.loads(json.dumps(record))
         text = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in records.values())
         write_atomically(self.directory / "arms" / f"{arm.kind}.jsonl", text.encode())
         self.say(f"  {clock(seconds)}; {self.left()}")
-        return MeasuredArm(arm, records[arm.key]["measured"], seconds)
+        return MeasuredArm(arm, records[arm.key]["measured"], records[arm.key]["seconds"])
 
 
 @dataclass(frozen=True)
 class LabSettings:
-    """What an experiment is run with."""
+    """The settings that an experiment is run with."""
 
     queue: Queue
-    work: Path  # trained models, which are large and can be made again
-    data: Path | None = None  # Multi30k; None at size smoke: a few made-up sentences
+    work: Path  # for trained models, which are large and can be trained again
+    data: Path | None = None  # the directory of Multi30k; size smoke needs none, it makes up a few sentences
     size: LabSize = "small"
-    seeds: int | None = None  # None: as many as the experiment finds right
+    seeds: int | None = None  # None: each experiment's own number
 
     def seed_list(self, usual: int) -> range:
         return range(1, 1 + (self.seeds or (1 if self.size == "smoke" else usual)))
 
 
 def values_of(measured: Sequence[MeasuredArm], name: str, **where: Any) -> list[float]:
-    """A measurement of all arms whose configuration has these values, in their order."""
+    """One measurement of every arm whose configuration has these values, in the order of the arms."""
     return [
         one.measurements[name]
         for one in measured

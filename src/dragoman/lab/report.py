@@ -1,4 +1,4 @@
-"""The report: one offline HTML page, and the same in Markdown, both made from the files of results alone."""
+"""Writes the lab's report, as one offline HTML page and as Markdown, from the result files alone."""
 
 import html
 import json
@@ -51,7 +51,7 @@ SIGNS = {
 
 
 def write_report(out: Path) -> list[Path]:
-    """report.html, report.md and figures/ beside results/."""
+    """Writes report.html, report.md and figures/ beside results/; returns the paths of the first two."""
     results = {
         name: ExperimentResult.read(path) for name in NAMES if (path := out / "results" / f"{name}.json").exists()
     }
@@ -79,7 +79,7 @@ def _time_spent(out: Path) -> str:
 
 
 def _waiting(out: Path, names: Sequence[str]) -> dict[str, str]:
-    """How far the experiments without a result are."""
+    """For each experiment without a result, how many of its arms are measured."""
     queue = Queue(out)
     settings = LabSettings(queue, out / "models")
     found = {}
@@ -98,7 +98,7 @@ def _cell(value: Any) -> str:
 
 def _plain_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     found = dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, dict | list))
-    return sorted(found, key="seconds".__eq__)  # which come last
+    return sorted(found, key="seconds".__eq__)  # seconds come last
 
 
 def _as_html(results: Mapping[str, ExperimentResult], waiting: Mapping[str, str], spent: str) -> str:

@@ -1,4 +1,4 @@
-"""What an experiment gives back: claim, findings, arms and figures, as small JSON that the report and the page read."""
+"""The result of an experiment: claim, findings, arms and figures, as JSON that the report and the web page read."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ ClaimVerdict = Literal[
 
 @dataclass(frozen=True)
 class Finding:
-    """One part of a claim, what the rule says of it, and the measurements that the rule saw."""
+    """The verdict on one part of a claim, and the measurements that it follows from."""
 
     claim: str
     verdict: ClaimVerdict
@@ -26,7 +26,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """`verdict` follows from the findings by `rules.combined`."""
+    """Everything that the report says about an experiment. `verdict` is `rules.combined` of the findings."""
 
     experiment: str
     title: str
@@ -42,14 +42,14 @@ class ExperimentResult:
     seconds: float = 0.0  # wall clock of the arms, shared ones in each experiment that uses them
 
     def marked(self) -> Self:
-        """As it is; of a smoke run without verdicts, which seconds of training on made-up sentences cannot give."""
+        """The result, without verdicts if it is of a smoke run: seconds of training on made-up text prove nothing."""
         if self.size != "smoke":
             return self
         findings = [dataclasses.replace(finding, verdict="smoke run") for finding in self.findings]
         return dataclasses.replace(self, verdict="smoke run", findings=findings)
 
     def to_json(self) -> str:
-        # The two keys that a figure needs come first; numbers are cut to what was measured.
+        # Numbers are rounded to the precision that was measured.
         return json.dumps(_rounded(dataclasses.asdict(self.marked())), indent=1, ensure_ascii=False) + "\n"
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The arithmetic of verdicts, all of it pure: from measurements to holds, does not hold here, or undecided."""
+"""Pure functions from measurements to verdicts: holds, does not hold here, or undecided."""
 
 import math
 import statistics
@@ -12,12 +12,12 @@ def mean(values: Sequence[float]) -> float:
 
 
 def spread(values: Sequence[float]) -> float:
-    """The standard deviation over seeds; of a single one, 0: nothing is known of it."""
+    """The standard deviation over seeds; 0 for a single value, of which no spread is known."""
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 def pooled_spread(groups: Sequence[Sequence[float]]) -> float | None:
-    """The standard deviation within groups, of all groups together; None: no group has two values."""
+    """The standard deviation within groups, over all groups together; None if no group has two values."""
     degrees = sum(len(group) - 1 for group in groups)
     if not degrees:
         return None
@@ -25,7 +25,7 @@ def pooled_spread(groups: Sequence[Sequence[float]]) -> float | None:
 
 
 def higher(a: Sequence[float], b: Sequence[float], noise: float | None = None, least: float = 0.0) -> ClaimVerdict:
-    """Is a above b by more than chance and by at least `least`?
+    """Whether the mean of a is above that of b by more than chance and by at least `least`.
 
     Chance is two standard errors of the difference of the means, by `noise`, the standard deviation of a value over
     seeds; where it is not given, by that of a and b together. With one seed a side and no noise, only `least` decides.
@@ -40,7 +40,7 @@ def higher(a: Sequence[float], b: Sequence[float], noise: float | None = None, l
 
 
 def alike(a: Sequence[float], b: Sequence[float], tolerance: float) -> ClaimVerdict:
-    """Are the means within the tolerance, so that the spread of neither hides a larger difference?"""
+    """Whether the means differ by at most the tolerance, even if the spread hides a part of the difference."""
     band = 2 * math.sqrt(spread(a) ** 2 / len(a) + spread(b) ** 2 / len(b))
     difference = abs(mean(a) - mean(b))
     if difference + band <= tolerance:
@@ -48,13 +48,25 @@ def alike(a: Sequence[float], b: Sequence[float], tolerance: float) -> ClaimVerd
     return "does not hold here" if difference - band > tolerance else "undecided"
 
 
+def graded(value: float, holds_from: float, fails_below: float) -> ClaimVerdict:
+    """The verdict on one number by two limits; between them it is undecided."""
+    return "holds" if value >= holds_from else "does not hold here" if value < fails_below else "undecided"
+
+
+def higher_in_pairs(claim: str, a: Sequence[float], b: Sequence[float], label: str, least: float) -> Finding:
+    """Whether a is above b where each two are of one training: the spread of their difference is what counts."""
+    gains = [one - other for one, other in zip(a, b, strict=True)]
+    verdict = higher(gains, [0.0] * len(gains), spread(gains), least)
+    return Finding(claim, verdict, f"{label} {shown(a)} and {shown(b)}; gains {', '.join(f'{g:+.2f}' for g in gains)}")
+
+
 def yes(condition: bool) -> ClaimVerdict:
-    """For what has no noise."""
+    """The verdict on something that has no noise."""
     return "holds" if condition else "does not hold here"
 
 
 def combined(findings: Sequence[Finding]) -> ClaimVerdict:
-    """A claim holds if all its parts do, and does not if one does not."""
+    """The verdict on a claim: it holds if all its parts hold, and does not hold if one of them does not."""
     verdicts = {finding.verdict for finding in findings}
     if "does not hold here" in verdicts:
         return "does not hold here"
@@ -62,13 +74,13 @@ def combined(findings: Sequence[Finding]) -> ClaimVerdict:
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """The exponent e of y = c x^e: least squares on logarithms."""
+    """The exponent e of y = c x^e, by least squares on logarithms."""
     log_x, log_y = [math.log(value) for value in x], [math.log(value) for value in y]
     return statistics.linear_regression(log_x, log_y).slope
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
-    """Spearman's; ties share their rank."""
+    """Spearman's rank correlation; equal values share their mean rank."""
 
     def ranks(values: Sequence[float]) -> list[float]:
         return [sum(other < value for other in values) + (values.count(value) + 1) / 2 for value in values]
@@ -80,6 +92,6 @@ def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def shown(values: Sequence[float], digits: int = 2) -> str:
-    """A mean and its spread, as a reader wants them."""
+    """The mean as text, with the spread and the number of seeds if there are several."""
     several = f" ± {spread(values):.{digits}f} ({len(values)} seeds)" if len(values) > 1 else ""
     return f"{mean(values):.{digits}f}{several}"

@@ -1,4 +1,4 @@
-"""Small made-up tasks, and the loop that fits a model to them: short on purpose, with the trainer's own parts."""
+"""Small artificial tasks, and the short loop that trains a model on them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ Pairs = tuple[Tensor, Tensor]  # sources (B, S) and targets (B, T), without star
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """So that a time is a time of one core, and the same seed gives the same bits."""
+    """Makes torch use one thread, so that times are those of one core and a seed always gives the same bits."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -30,14 +30,14 @@ def one_thread() -> Iterator[None]:
 
 
 def generator(*numbers: int) -> torch.Generator:
-    """Random numbers that belong to these numbers alone."""
+    """A random generator whose seed is made of all these numbers."""
     return torch.Generator().manual_seed(int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1))
 
 
 def fit(
     model: nn.Module, loss_at: Callable[[int], Tensor], steps: int, peak_rate: float, warmup_steps: int
 ) -> list[float]:
-    """Adam with the paper's betas, a rate that rises and falls to zero; the loss of every step."""
+    """Trains with Adam and the paper's betas, at a rate that rises and falls to zero; the loss of every step."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     losses: list[float] = []
     model.train()
@@ -53,20 +53,21 @@ def fit(
 
 
 def with_ends(pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
-    """Source, fed target and labels, with start and end symbols put on."""
+    """Source, decoder input and labels, with start and end symbols added."""
     source, target = pairs
     start, end = (torch.full((len(target), 1), symbol) for symbol in (START, END))
     return torch.cat((source, end), 1), torch.cat((start, target), 1), torch.cat((target, end), 1)
 
 
 def sequence_loss(model: Transformer, pairs: Pairs) -> Tensor:
+    """Cross-entropy of the targets, end symbols included."""
     source, fed, labels = with_ends(pairs)
     return F.cross_entropy(model(source, fed).flatten(0, 1), labels.flatten())
 
 
 @torch.inference_mode()
 def token_accuracy(model: Transformer, pairs: Pairs) -> float:
-    """Of greedy, free-running output, position by position; the end symbol is one of them."""
+    """The share of right tokens in greedy output, position by position; the end symbol counts as one."""
     source, _, labels = with_ends(pairs)
     model.eval()
     state, last = model.start(source), torch.full((len(labels), 1), START)
@@ -78,6 +79,6 @@ def token_accuracy(model: Transformer, pairs: Pairs) -> float:
 
 
 def thinned(losses: list[float], points: int = 20) -> list[float]:
-    """Means of equal stretches: a curve that fits a small file."""
+    """A curve of few points: the means of equal stretches of the losses."""
     size = max(1, len(losses) // points)
     return [round(sum(losses[i : i + size]) / len(losses[i : i + size]), 4) for i in range(0, len(losses), size)]

@@ -1,4 +1,4 @@
-"""Arms that train a translator with `dragoman.training.loop`, and what is measured of it.
+"""Arms that train a translator with `dragoman.training.loop`, and the measurements of a trained one.
 
 One rule makes a recipe of the paper's Table 3 small enough for one core: widths (d_model, d_ff, d_k, d_v) a
 quarter, layers a half, steps a hundredth. Probabilities (dropout, label smoothing) and the number of heads stay.
@@ -13,7 +13,7 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,17 @@ from typing import Any
 import torch
 
 from dragoman import config as configuration
-from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, TrainConfig
+from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
+from dragoman.data.batching import Batch
 from dragoman.data.corpus import read_lines
 from dragoman.data.dataset import Prepared, prepare
+from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import UsageError
 from dragoman.evaluation import metrics
 from dragoman.lab.queue import Arm, LabSettings, LabSize, Measurements
 from dragoman.lab.tasks import one_thread
-from dragoman.model.transformer import count_parameters
+from dragoman.model.loss import smoothed_cross_entropy
+from dragoman.model.transformer import Intervention, Probe, Site, Transformer, count_parameters
 from dragoman.run_directory import CLEANING, TOKENIZER, RunDirectory
 
 BASE_SEEDS = 5  # of the base row: their spread is the noise band of all others
@@ -36,7 +39,7 @@ BASE_SEEDS = 5  # of the base row: their spread is the noise band of all others
 
 @dataclass(frozen=True)
 class RecipeScale:
-    """What paper-size numbers are divided by."""
+    """How a recipe of the paper is made smaller: divisors of its numbers, and what takes the place of others."""
 
     width: int
     layers: int
@@ -59,7 +62,7 @@ TEXT = {"small": "Multi30k English-German", "smoke": "made-up sentences"}
 
 
 def scaled(recipe: str, size: LabSize, **changes: Any) -> RunConfig:
-    """A recipe by the rule above, then `changes` by full name with two underscores: train__seed=2."""
+    """A recipe made smaller by the rule above, then changed: `train__seed=2` sets the key train.seed."""
     scale, paper = SCALES[size], configuration.load(recipe).config
 
     def narrow(width: int) -> int:
@@ -105,7 +108,8 @@ def scaled(recipe: str, size: LabSize, **changes: Any) -> RunConfig:
 
 
 def translation_arm(settings: LabSettings, name: str, seed: int, recipe: str = "table3-base", **changes: Any) -> Arm:
-    """An arm by what of its configuration is not the paper's base; same values, same arm, whatever asked for it."""
+    """An arm that trains a translator. Its configuration holds what differs from the paper's base model, so that equal
+    trainings are the same arm, whichever experiment asks for them."""
     config = scaled(recipe, settings.size, **changes, train__seed=seed)
     plain = {"model": dataclasses.asdict(ModelConfig()), "train": dataclasses.asdict(TrainConfig()) | {"seed": None}}
     sections = {"model": dataclasses.asdict(config.model), "train": dataclasses.asdict(config.train)}
@@ -121,18 +125,20 @@ def translation_arm(settings: LabSettings, name: str, seed: int, recipe: str = "
 
 
 def base_arms(settings: LabSettings) -> list[Arm]:
-    """The base row with the seeds of the noise band."""
+    """The base row of Table 3, with as many seeds as are needed to estimate the noise."""
     seeds = range(1, 1 + max(settings.seeds or 0, 1 if settings.size == "smoke" else BASE_SEEDS))
     return [translation_arm(settings, "base", seed) for seed in seeds]
 
 
 def config_of(arm: Arm) -> RunConfig:
+    """The whole configuration that an arm's training has, but for its text."""
+    """The whole configuration that an arm's training has, but for its text."""
     values = {section: dict(arm.configuration[section]) for section in ("model", "train")}
     return RunConfig.from_json(json.dumps(values), arm.name)
 
 
 def measure_translation(arm: Arm, settings: LabSettings) -> Measurements:
-    """Train it; perplexity on the validation set, BLEU on the test set with the paper's beam."""
+    """Trains the arm's translator; perplexity on the validation set, BLEU on the test set with the paper's beam."""
     run = trained(arm, settings)
     sources, references = test_set(settings)
     outputs = translations(run, sources)
@@ -159,7 +165,7 @@ def measure_translation(arm: Arm, settings: LabSettings) -> Measurements:
 
 
 def trained(arm: Arm, settings: LabSettings) -> RunDirectory:
-    """The run of an arm, trained now if it is not there; one that was stopped goes on."""
+    """The run of an arm, trained now if it is not there; a training that was stopped is resumed."""
     from dragoman.training.loop import train
 
     run = RunDirectory(settings.work / "runs" / arm.key)
@@ -173,20 +179,28 @@ def trained(arm: Arm, settings: LabSettings) -> RunDirectory:
     if not (run.path / "data").exists():
         shutil.copytree(source / "data", run.path / "data", copy_function=os.link)
     log = (run.path / "training.txt").open("a", encoding="utf-8")
-    # Who only wants to look into the model may have switched gradients off.
+    # The caller may have switched gradients off, to look into the trained model.
     with log, contextlib.redirect_stderr(log), one_thread(), torch.inference_mode(mode=False):
         train(replace(config_of(arm), data=data), run, "dragoman lab run")
     return run
 
 
+def run_of(arm: Arm, settings: LabSettings, *own: str) -> RunDirectory:
+    """The run of the translator that an arm of another kind measures; `own` are the keys that only this arm has."""
+    configuration = {key: value for key, value in arm.configuration.items() if key not in own}
+    return trained(Arm("translation", arm.name, configuration), settings)
+
+
 def prepared_text(settings: LabSettings) -> Prepared:
-    """The text's ids, made once for all arms."""
+    """The tokenised text and its tokenizer, made once for all arms."""
     return prepare(
         text_of(settings), SCALES[settings.size].vocab_size, 1, settings.work / f"text-{settings.size}", lambda _: None
     )
 
 
 def text_of(settings: LabSettings) -> DataConfig:
+    """The training and validation text: Multi30k, or a few made-up sentences."""
+    """The training and validation text: Multi30k, or a few made-up sentences."""
     if settings.size == "smoke":
         made_up = _made_up_text(settings.work / "made-up")
         train, valid = (CorpusConfig(pairs=str(made_up / f"{part}.tsv")) for part in ("train", "valid"))
@@ -219,11 +233,33 @@ def test_set(settings: LabSettings) -> tuple[list[str], list[str]]:
 
 
 def translations(run: RunDirectory, sources: Sequence[str], beam: int = 4, alpha: float = 0.6) -> list[str]:
-    """By the quick engine where it can serve the model, else by the reference: they agree."""
+    """Translations by the fast engine if it supports the model, else by the reference engine; they agree."""
     from dragoman.translation.translator import Translator
 
     with one_thread():
         return Translator.load(run.path, beam=beam, alpha=alpha).translate(sources, whole=True, protect=False)
+
+
+def translate_greedily(model: Transformer, tokenizer: Tokenizer, sources: Sequence[str]) -> list[str]:
+    """By the reference engine, for a model that is not a run's."""
+    from dragoman.decoding.engines.torch_engine import ReferenceEngine
+    from dragoman.translation.translator import Translator
+
+    translator = Translator(ReferenceEngine([model], tokenizer), tokenizer, SearchConfig(beam=1))
+    return translator.translate(sources, whole=True, protect=False)
+
+
+def mean_nll(
+    model: Transformer, batches: Iterable[Batch], interventions: Mapping[Site, Intervention] | None = None
+) -> float:
+    """Negative log-likelihood a target token, over all of the batches."""
+    total = tokens = 0.0
+    for batch in batches:
+        probe = None if interventions is None else Probe(interventions)
+        hidden = model.states(batch.source, batch.target, batch.source_mask, probe)
+        _, nll = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.0)
+        total, tokens = total + float(nll), tokens + batch.tokens
+    return total / tokens
 
 
 def bleu(outputs: Sequence[str], references: Sequence[str]) -> float:
@@ -248,7 +284,7 @@ def parameters_of(run: RunDirectory) -> int:
 
 
 def _made_up_text(directory: Path) -> Path:
-    """A word for a word, so that nothing is needed from outside."""
+    """Writes pairs of sentences in two invented languages, word for word the same, so that no data is needed."""
     if not directory.exists():
         draw, words = random.Random(1), [f"{a}{b}" for a in "bdfgklmn" for b in ("a", "e", "i", "o")]
         lines = {" ".join(draw.choices(words, k=draw.randint(2, 9))) for _ in range(140)}

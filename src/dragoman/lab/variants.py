@@ -1,4 +1,4 @@
-"""Translators that differ from the base row in one thing: their arms, comparisons and figures."""
+"""Translators that differ from the base row in one setting: their arms, comparisons and figures."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,6 +31,7 @@ def with_base(settings: LabSettings, variants: Mapping[str, Mapping[str, Any]], 
 
 
 def measure_variants(settings: LabSettings, arms: Sequence[Arm]) -> list[MeasuredArm]:
+    """Measures arms that train translators, and arms that measure their gradients."""
     return settings.queue.measure_all(arms, lambda arm: measure_any(arm, settings))
 
 
@@ -39,37 +40,40 @@ def measure_any(arm: Arm, settings: LabSettings) -> Measurements:
 
 
 def of_variant(measured: Sequence[MeasuredArm], name: str, measurement: str) -> list[float]:
+    """One measurement of the translators of a variant, a value for each seed."""
     found = [k.measurements[measurement] for k in measured if k.arm.kind == "translation" and variant_of(k) == name]
     assert found, f"no arm {name}"
     return found
 
 
 def variant_of(measured: MeasuredArm) -> str:
+    """The variant's name: the arm's, without its seed."""
     return measured.arm.name.rpartition(", seed ")[0]
 
 
 def names_of(measured: Sequence[MeasuredArm]) -> list[str]:
+    """The variants among these arms, in their order."""
     return list(dict.fromkeys(variant_of(one) for one in measured if one.arm.kind == "translation"))
 
 
 def noise(measured: Sequence[MeasuredArm], measurement: str) -> float | None:
-    """Over seeds, of all variants that have several (mostly the base row): what single runs are held against."""
+    """The standard deviation over seeds, of all variants that have several (mostly the base row)."""
     return pooled_spread([of_variant(measured, name, measurement) for name in names_of(measured)])
 
 
 def better(measured: Sequence[MeasuredArm], claim: str, a: str, b: str, measurement: str = "bleu") -> Finding:
-    """a is better than b beyond the noise: of BLEU more, of perplexity and loss less."""
+    """Whether a is better than b beyond the noise: higher in BLEU, lower in perplexity and loss."""
     of_a, of_b = of_variant(measured, a, measurement), of_variant(measured, b, measurement)
     sign = 1 if measurement == "bleu" else -1
-    verdict = higher([sign * v for v in of_a], [sign * v for v in of_b], noise(measured, measurement))
     band = noise(measured, measurement)
-    description = "of one seed each" if band is None else f"standard deviation over seeds {band:.2f}"
+    verdict = higher([sign * v for v in of_a], [sign * v for v in of_b], band)
+    noise_text = "of one seed each" if band is None else f"standard deviation over seeds {band:.2f}"
     label = {"bleu": "BLEU", "nll": "loss on the validation set"}.get(measurement, measurement)
-    return Finding(claim, verdict, f"{label}: {a} {shown(of_a)}, {b} {shown(of_b)}; {description}")
+    return Finding(claim, verdict, f"{label}: {a} {shown(of_a)}, {b} {shown(of_b)}; {noise_text}")
 
 
 def quality_figures(measured: Sequence[MeasuredArm]) -> list[Figure]:
-    """BLEU and perplexity as bars with their spread, and the loss while training."""
+    """Bars of BLEU and perplexity with their spread, and curves of the training loss."""
     names = names_of(measured)
     at = list(range(len(names)))
     figures = [
@@ -83,7 +87,7 @@ def quality_figures(measured: Sequence[MeasuredArm]) -> list[Figure]:
 def curve_figure(
     measured: Sequence[MeasuredArm], measurement: str, title: str, label: str, log_y: bool = False
 ) -> Figure:
-    """The first seed of each variant, by the share of its steps that is done."""
+    """A measurement while training, of the first seed of each variant, by the share of its steps that is done."""
     firsts: dict[str, MeasuredArm] = {}
     for one in measured:
         if one.arm.kind == "translation":
@@ -100,12 +104,12 @@ def curve_figure(
 
 
 def gradient_arm(like: Arm) -> Arm:
-    """Gradients at the first step of what this arm trains."""
+    """The arm that measures gradients at the first step of another arm's training."""
     return Arm("gradients", like.name, like.configuration, 0.1)
 
 
 def measure_gradients(arm: Arm, settings: LabSettings) -> Measurements:
-    """The norm of the gradient of each layer's feed-forward weights before training, encoder first."""
+    """The gradient norm of each layer's feed-forward weights before training, encoder first."""
     config, prepared = config_of(arm), prepared_text(settings)
     with one_thread():
         torch.manual_seed(config.train.seed)

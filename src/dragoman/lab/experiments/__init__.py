@@ -1,1 +1,1 @@
-"""One experiment a file."""
+"""The experiments, one in each file; the docstring of a file is the description that the report prints."""

@@ -16,17 +16,14 @@ from typing import Any
 
 import torch
 
-from dragoman.config import SearchConfig
-from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
-from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
 from dragoman.lab.result import ExperimentResult, Finding
-from dragoman.lab.rules import higher, mean, shown, spread
+from dragoman.lab.rules import higher_in_pairs, mean, spread
 from dragoman.lab.tasks import one_thread
-from dragoman.lab.translation import bleu, prepared_text, scaled, test_set, trained, translation_arm
+from dragoman.lab.translation import bleu, prepared_text, run_of, scaled, test_set, translate_greedily, translation_arm
 from dragoman.model.checkpoint import average, load_model, weights_of
-from dragoman.translation.translator import Translator
 
 COUNTS = (1, 2, 3, 5, 10)
 
@@ -48,11 +45,9 @@ def arms(settings: LabSettings) -> list[Arm]:
 
 
 def measure(arm: Arm, settings: LabSettings) -> Measurements:
-    like = {key: value for key, value in arm.configuration.items() if key not in ("rate", "seed")}
-    run = trained(Arm("translation", arm.name, like), settings)
+    run = run_of(arm, settings, "rate", "seed")
     sources, references = test_set(settings)
     model, tokenizer = load_model(run), prepared_text(settings).tokenizer
-    search = SearchConfig(beam=1)
     found: Measurements = {}
     with one_thread():
         for count in COUNTS:
@@ -60,28 +55,14 @@ def measure(arm: Arm, settings: LabSettings) -> Measurements:
             with torch.no_grad():
                 for name, tensor in weights_of(model).items():
                     tensor.copy_(weights[name])
-            translator = Translator(ReferenceEngine([model], tokenizer), tokenizer, search)
-            outputs = translator.translate(sources, whole=True, protect=False)
-            found[f"bleu of {count}"] = bleu(outputs, references)
+            found[f"bleu of {count}"] = bleu(translate_greedily(model, tokenizer, sources), references)
     return found
 
 
-def _differences(measured: Sequence[MeasuredArm]) -> tuple[list[float], list[float]]:
-    found = [one.measurements for one in measured if one.arm.configuration["rate"] == "equation 3"]
-    return [one["bleu of 5"] for one in found], [one["bleu of 1"] for one in found]
-
-
 def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
-    five, last = _differences(measured)
-    # Paired: both are of the same training, so that the spread of their difference is what counts.
-    gains = [a - b for a, b in zip(five, last, strict=True)]
-    verdict = higher(gains, [0.0] * len(gains), spread(gains), least=0.1)
+    five, last = (values_of(measured, f"bleu of {count}", rate="equation 3") for count in (5, 1))
     return [
-        Finding(
-            "The average of the last 5 is better than the last.",
-            verdict,
-            f"BLEU (greedy) {shown(five)} and {shown(last)}; gains {', '.join(f'{g:+.2f}' for g in gains)}",
-        )
+        higher_in_pairs("The average of the last 5 is better than the last.", five, last, "BLEU (greedy)", least=0.1)
     ]
 
 
@@ -90,7 +71,7 @@ def run(settings: LabSettings) -> ExperimentResult:
     rates = list(dict.fromkeys(one.arm.configuration["rate"] for one in measured))
 
     def of(rate: str, count: int) -> list[float]:
-        return [one.measurements[f"bleu of {count}"] for one in measured if one.arm.configuration["rate"] == rate]
+        return values_of(measured, f"bleu of {count}", rate=rate)
 
     figure = Figure("BLEU (greedy) of the average of the last checkpoints", COUNTS,
                     {rate: [mean(of(rate, count)) for count in COUNTS] for rate in rates}, "checkpoints", "BLEU",

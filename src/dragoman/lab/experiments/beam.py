@@ -16,8 +16,8 @@ from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
 from dragoman.lab.result import ExperimentResult, Finding
-from dragoman.lab.rules import higher, mean, shown, spread, yes
-from dragoman.lab.translation import base_arms, bleu, test_set, trained, translations
+from dragoman.lab.rules import higher_in_pairs, mean, spread, yes
+from dragoman.lab.translation import base_arms, bleu, run_of, test_set, translations
 
 BEAMS, ALPHAS = (1, 2, 4, 8, 16), (0.0, 0.6, 1.0, 1.5)
 
@@ -31,8 +31,7 @@ def arms(settings: LabSettings) -> list[Arm]:
 
 
 def measure(arm: Arm, settings: LabSettings) -> Measurements:
-    like = {key: value for key, value in arm.configuration.items() if key not in ("beams", "alphas")}
-    run = trained(Arm("translation", arm.name, like), settings)
+    run = run_of(arm, settings, "beams", "alphas")
     sources, references = test_set(settings)
     words = sum(len(reference.split()) for reference in references)
     found: Measurements = {}
@@ -53,14 +52,9 @@ def of(measured: Sequence[MeasuredArm], what: str, beam: int, alpha: float) -> l
 def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     alphas = measured[0].arm.configuration["alphas"]
     usual, greedy = of(measured, "bleu", 4, 0.6), of(measured, "bleu", 1, 0.6)
-    gains = [a - b for a, b in zip(usual, greedy, strict=True)]
     lengths = [mean(of(measured, "length", 4, alpha)) for alpha in alphas]
     return [
-        Finding(
-            "Beam 4 with α = 0.6 is better than greedy search.",
-            higher(gains, [0.0] * len(gains), spread(gains), least=0.1),
-            f"BLEU {shown(usual)} and {shown(greedy)}; gains {', '.join(f'{gain:+.2f}' for gain in gains)}",
-        ),
+        higher_in_pairs("Beam 4 with α = 0.6 is better than greedy search.", usual, greedy, "BLEU", least=0.1),
         Finding(
             "A larger α makes longer outputs.",
             yes(lengths == sorted(lengths) and lengths[0] < lengths[-1]),

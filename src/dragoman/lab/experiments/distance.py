@@ -78,7 +78,7 @@ def model_of(name: str, d_model: int = 64) -> Transformer:
 
 
 def draw_recall(count: int, distance: int, draw: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Sources, what the decoder is fed, (B, distance + 2), and the answer after its last token, (B)."""
+    """Sources, decoder inputs (B, distance + 2), and the right answer after the last token (B)."""
     asked = torch.randint(FIRST, FIRST + SYMBOLS, (count, 1), generator=draw)
     noise = torch.randint(NOISE_FROM, NOISE_FROM + SYMBOLS, (count, distance - 1), generator=draw)
     start, ask, source = (torch.full((count, 1), symbol) for symbol in (START, ASK, END))
@@ -131,6 +131,7 @@ def times(name: str, lengths: Sequence[int]) -> Measurements:
 
 
 def least(work: Callable[[], None], rounds: int = 4) -> float:
+    """The least processor time of several calls, in seconds."""
     took = []
     for _ in range(rounds):
         began = time.process_time()

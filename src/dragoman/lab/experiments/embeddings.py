@@ -23,7 +23,7 @@ from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, valu
 from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import higher, mean, shown
 from dragoman.lab.tasks import one_thread
-from dragoman.lab.translation import base_arms, config_of, prepared_text, trained
+from dragoman.lab.translation import base_arms, config_of, prepared_text, run_of
 from dragoman.model.checkpoint import load_model
 from dragoman.model.lstm import make_model
 
@@ -53,7 +53,7 @@ def measure(arm: Arm, settings: LabSettings) -> Measurements:
     with one_thread(), torch.inference_mode():
         torch.manual_seed(config_of(arm).train.seed)
         before = make_model(config_of(arm).model)
-        after = load_model(trained(Arm("translation", arm.name, arm.configuration), settings))
+        after = load_model(run_of(arm, settings))
         found: Measurements = {"words": known, "groups": groups}
         for when, model in (("before", before), ("after", after)):
             table = next(model.source_embedding.tokens.parameters())

@@ -27,7 +27,7 @@ from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, valu
 from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import higher, mean, shown, spread
 from dragoman.lab.tasks import fit, generator, one_thread, thinned
-from dragoman.lab.translation import measure_translation, prepared_text, test_set, trained, translation_arm
+from dragoman.lab.translation import measure_translation, prepared_text, run_of, test_set, translation_arm
 from dragoman.lab.variants import of_variant, quality_figures
 from dragoman.model.checkpoint import load_model
 from dragoman.model.transformer import FeedForward, MultiHeadAttention, Site, sinusoids
@@ -66,7 +66,7 @@ def measure(arm: Arm, settings: LabSettings) -> Measurements:
 
 
 class OffsetModel(nn.Module):
-    """One layer of attention and feed-forward over symbols and positions; a guess for each offset."""
+    """One layer of attention and feed-forward over symbols and positions that predicts the symbol at each offset."""
 
     def __init__(self, h: int, d_model: int = 64) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class OffsetModel(nn.Module):
 
 
 def draw_looks(count: int, draw: torch.Generator) -> tuple[Tensor, Tensor, slice]:
-    """Symbols, the right answers (B, T, offsets), and the positions at which all offsets lie inside."""
+    """Symbols, the right answers (B, T, offsets), and the positions from which all offsets are inside the sequence."""
     ids = torch.randint(SYMBOLS, (count, LENGTH), generator=draw)
     right = torch.stack([ids.roll(-offset, dims=1) for offset in OFFSETS], dim=-1)
     return ids, right, slice(-min(OFFSETS), LENGTH - max(OFFSETS))
@@ -107,9 +107,8 @@ def learn(h: int, seed: int, steps: int) -> Measurements:
 
 
 def sharpness(arm: Arm, settings: LabSettings) -> Measurements:
-    """Means over heads, rows and sentences, of rows with more than one key to choose from."""
-    run = trained(Arm("translation", arm.name, arm.configuration), settings)
-    model, tokenizer = load_model(run), prepared_text(settings).tokenizer
+    """How concentrated attention is: means over heads, rows and sentences, of rows with more than one key."""
+    model, tokenizer = load_model(run_of(arm, settings)), prepared_text(settings).tokenizer
     sums: dict[str, list[float]] = {}
     for source, target in list(zip(*test_set(settings), strict=True))[:60]:
         ids = (

@@ -20,19 +20,16 @@ from dataclasses import replace
 
 import torch
 
-from dragoman.config import SearchConfig
 from dragoman.data.batching import make_batch, plan_epoch
-from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
 from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
 from dragoman.lab.rules import yes
 from dragoman.lab.tasks import fit, one_thread, thinned
-from dragoman.lab.translation import bleu, prepared_text, scaled, test_set
+from dragoman.lab.translation import bleu, prepared_text, scaled, test_set, translate_greedily
 from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.transformer import Intervention, Probe, Site, Transformer
-from dragoman.translation.translator import Translator
 
 WAYS = ("masked and shifted", "no mask", "not shifted")
 
@@ -106,8 +103,7 @@ def train_and_translate(way: str, seed: int, steps: int, settings: LabSettings) 
 
     losses = fit(model, loss_at, steps, peak_rate=3e-3, warmup_steps=max(2, steps // 5))
     sources, references = test_set(settings)
-    translator = Translator(ReferenceEngine([model], prepared.tokenizer), prepared.tokenizer, SearchConfig(beam=1))
-    outputs = translator.translate(sources, whole=True, protect=False)
+    outputs = translate_greedily(model, prepared.tokenizer, sources)
     return {
         "final_loss": thinned(losses)[-1],
         "bleu": bleu(outputs, references),

@@ -20,10 +20,9 @@ from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
 from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.tasks import one_thread
-from dragoman.lab.translation import prepared_text, trained
+from dragoman.lab.translation import mean_nll, prepared_text, run_of
 from dragoman.lab.variants import COLUMNS, better, measure_any, quality_figures, variant_arms, with_base
 from dragoman.model.checkpoint import load_model
-from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.transformer import BatchNorm
 
 VARIANTS = {"batch norm": {"model__norm": "batch"}}
@@ -37,24 +36,18 @@ def arms(settings: LabSettings) -> list[Arm]:
 def measure(arm: Arm, settings: LabSettings) -> Measurements:
     if arm.kind != "norm":
         return measure_any(arm, settings)
-    like = Arm("translation", arm.name, arm.configuration)
-    model, prepared = load_model(trained(like, settings)), prepared_text(settings)
-    sums = {}
+    model, prepared = load_model(run_of(arm, settings)), prepared_text(settings)
+    plan = [rows for step in plan_epoch(prepared.valid, 1000, 1000, 0, 0) for rows in step]
+    losses = {}
     with one_thread(), torch.inference_mode():
         for statistics in ("running", "of the batch"):
             for part in model.modules():
                 if isinstance(part, BatchNorm):
                     part.train(statistics == "of the batch")
                     part.norm.momentum = 0.0  # look, and leave the running means as they are
-            total = tokens = 0.0
-            for step in plan_epoch(prepared.valid, 1000, 1000, 0, 0):
-                for rows in step:
-                    batch = make_batch(prepared.valid, rows, prepared.tokenizer)
-                    hidden = model.states(batch.source, batch.target, batch.source_mask)
-                    _, nll = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.0)
-                    total, tokens = total + float(nll), tokens + batch.tokens
-            sums[f"nll, statistics {statistics}"] = total / tokens
-    return sums
+            batches = (make_batch(prepared.valid, rows, prepared.tokenizer) for rows in plan)
+            losses[f"nll, statistics {statistics}"] = mean_nll(model, batches)
+    return losses
 
 
 def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:

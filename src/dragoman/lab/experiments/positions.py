@@ -57,7 +57,7 @@ def measure(arm: Arm) -> Measurements:
 
 
 def rotation() -> Measurements:
-    """Each (sine, cosine) pair at pos + k is that at pos, turned by k times its frequency."""
+    """The largest error of: each (sine, cosine) pair at pos + k is that at pos, rotated by k times its frequency."""
     d_model, largest = 128, 0.0
     frequency = 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
     pos = torch.arange(1000, dtype=torch.float64)[:, None]

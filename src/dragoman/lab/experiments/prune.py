@@ -22,17 +22,18 @@ import torch
 
 from dragoman.config import SearchConfig
 from dragoman.data.batching import make_batch
+from dragoman.data.dataset import Prepared
+from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.evaluation.charts import Figure
 from dragoman.inspection.attention_trace import trace
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
-from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
-from dragoman.lab.rules import higher, mean
+from dragoman.lab.result import ExperimentResult, Finding
+from dragoman.lab.rules import graded, higher, mean
 from dragoman.lab.tasks import one_thread
-from dragoman.lab.translation import base_arms, bleu, prepared_text, test_set, trained
+from dragoman.lab.translation import base_arms, bleu, mean_nll, prepared_text, run_of, test_set
 from dragoman.model.checkpoint import load_model
-from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.transformer import Intervention, Probe, Site, Transformer
 
 Head = tuple[Site, int]
@@ -52,59 +53,63 @@ def off(heads: Iterable[Head]) -> dict[Site, Intervention]:
 
 
 def measure(arm: Arm, settings: LabSettings) -> Measurements:
-    like = {key: value for key, value in arm.configuration.items() if key != "sentences"}
-    model = load_model(trained(Arm("translation", arm.name, like), settings))
-    prepared, sentences = prepared_text(settings), arm.configuration["sentences"]
-    sites = [Site("encoder", layer) for layer in range(len(model.encoder))]
-    for layer in range(len(model.decoder)):
-        sites += [Site("decoder", layer), Site("cross", layer)]
-    heads = [(site, head) for site in sites for head in range(model.config.num_heads)]
-    tokenizer = prepared.tokenizer
+    model = load_model(run_of(arm, settings, "sentences"))
+    heads, text = heads_of(model), prepared_text(settings)
     with one_thread(), torch.inference_mode():
-        order = sorted(range(min(150, len(prepared.valid))), key=lambda i: int(prepared.valid.source_lengths[i]))
-        batches = [make_batch(prepared.valid, torch.tensor(order[i : i + 30]).numpy(), tokenizer)
-                   for i in range(0, len(order), 30)]  # fmt: skip
-
-        def loss(removed: Iterable[Head]) -> float:
-            total = tokens = 0.0
-            for batch in batches:
-                hidden = model.states(batch.source, batch.target, batch.source_mask, Probe(off(removed)))
-                _, nll = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.0)
-                total, tokens = total + float(nll), tokens + batch.tokens
-            return total / tokens
-
-        whole = loss([])
-        importance = {head: loss([head]) - whole for head in heads}
-        sources, references = (side[:sentences] for side in test_set(settings))
-        encoded = sorted(((i, tokenizer.encode(line)) for i, line in enumerate(sources)), key=lambda pair: len(pair[1]))
-        engine = ReferenceEngine([model], tokenizer)
-
-        def score(removed: Sequence[Head]) -> float:
-            outputs = [""] * len(sources)
-            for start in range(0, len(encoded), 50):
-                part = encoded[start : start + 50]
-                found = engine.translate([ids for _, ids in part], SearchConfig(beam=1), probe=Probe(off(removed)))
-                for (i, _), hypotheses in zip(part, found, strict=True):
-                    outputs[i] = tokenizer.decode(hypotheses[0].ids)
-            return bleu(outputs, references)
-
+        importance = importance_of(model, heads, text)
+        sources, references = (side[: arm.configuration["sentences"]] for side in test_set(settings))
         orders = {"by importance": sorted(heads, key=lambda head: importance[head])}
         orders |= {f"random {seed}": random.Random(seed).sample(heads, len(heads)) for seed in (1, 2)}
         curves = {
-            name: [score(order[: round(share * len(heads))]) for share in SHARES] for name, order in orders.items()
+            name: [
+                bleu(translate_without(order[: round(share * len(heads))], model, text.tokenizer, sources), references)
+                for share in SHARES
+            ]
+            for name, order in orders.items()
         }
-    looks = looks_of(model, heads, settings)
     return {
         "heads": len(heads),
         "curves": curves,
         "importance": {f"{site.kind} {site.layer + 1}.{head + 1}": importance[site, head] for site, head in heads},
-        "looks": looks,
+        "looks": looks_of(model, heads, settings),
     }
 
 
+def heads_of(model: Transformer) -> list[Head]:
+    """All heads of all attention sub-layers, in the order of the pass."""
+    sites = [Site("encoder", layer) for layer in range(len(model.encoder))]
+    for layer in range(len(model.decoder)):
+        sites += [Site("decoder", layer), Site("cross", layer)]
+    return [(site, head) for site in sites for head in range(model.config.num_heads)]
+
+
+def importance_of(model: Transformer, heads: Sequence[Head], text: Prepared) -> dict[Head, float]:
+    """How much the loss on 150 validation pairs rises when a head alone is off."""
+    order = sorted(range(min(150, len(text.valid))), key=lambda i: int(text.valid.source_lengths[i]))
+    batches = [make_batch(text.valid, torch.tensor(order[i : i + 30]).numpy(), text.tokenizer)
+               for i in range(0, len(order), 30)]  # fmt: skip
+    whole = mean_nll(model, batches, {})
+    return {head: mean_nll(model, batches, off([head])) - whole for head in heads}
+
+
+def translate_without(
+    removed: Sequence[Head], model: Transformer, tokenizer: Tokenizer, sources: Sequence[str]
+) -> list[str]:
+    """Greedy translations with these heads off."""
+    encoded = sorted(((i, tokenizer.encode(line)) for i, line in enumerate(sources)), key=lambda pair: len(pair[1]))
+    engine = ReferenceEngine([model], tokenizer)
+    outputs = [""] * len(sources)
+    for start in range(0, len(encoded), 50):
+        part = encoded[start : start + 50]
+        found = engine.translate([ids for _, ids in part], SearchConfig(beam=1), probe=Probe(off(removed)))
+        for (i, _), hypotheses in zip(part, found, strict=True):
+            outputs[i] = tokenizer.decode(hypotheses[0].ids)
+    return outputs
+
+
 def looks_of(model: Transformer, heads: Sequence[Head], settings: LabSettings) -> dict[str, dict[str, float]]:
-    """What each head's weights are on, over 60 test pairs: the offset that has most of them and its share, and how much
-    lies on rare words, over their share of the words."""
+    """What each head attends to, over 60 test pairs: the offset with most of its weight and that weight, and its weight
+    on rare words relative to their share of the words."""
     tokenizer = prepared_text(settings).tokenizer
     frequency = torch.zeros(tokenizer.vocab_size)
     pairs = list(zip(*test_set(settings), strict=True))[:60]
@@ -154,8 +159,7 @@ def _curve(found: Mapping[str, Sequence[float]], share: float) -> tuple[float, f
 def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     curves, heads = measured[0].measurements["curves"], measured[0].measurements["heads"]
     whole, quarter = curves["by importance"][0], _curve(curves, 0.25)[0]
-    kept_share = quarter / whole if whole else 0.0
-    verdict: ClaimVerdict = "holds" if kept_share >= 0.95 else "does not hold here" if kept_share < 0.8 else "undecided"
+    verdict = graded(quarter / whole if whole else 0.0, 0.95, 0.8)
     by_importance, at_random = _curve(curves, 0.5)
     return [
         Finding("Many heads can go.", verdict if whole >= 1 else "undecided",
@@ -171,7 +175,7 @@ def run(settings: LabSettings) -> ExperimentResult:
     left = [round(found["heads"] * (1 - share)) for share in SHARES]
     figures = [Figure("BLEU against heads left", left, found["curves"], "heads left", "BLEU (greedy)")]
     looks, importance = found["looks"], found["importance"]
-    roles = {name: role_of(some) for name, some in looks.items()}
+    roles = {name: role_of(head_looks) for name, head_looks in looks.items()}
 
     def most(column: str, count: int) -> list[str]:
         return sorted(looks, key=lambda name: -looks[name].get(column, 0.0))[:count]

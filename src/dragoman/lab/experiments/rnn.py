@@ -69,7 +69,7 @@ def measure(arm: Arm, settings: LabSettings) -> Measurements:
 
 
 def step_time(arm: Arm, settings: LabSettings) -> Measurements:
-    """Processor time of a step, the median of several with different batches."""
+    """Processor time of a training step: the median of several with different batches."""
     config, prepared = config_of(arm), prepared_text(settings)
     took = []
     with one_thread():
@@ -90,7 +90,7 @@ def step_time(arm: Arm, settings: LabSettings) -> Measurements:
 
 
 def curve(measured: Sequence[MeasuredArm], name: str) -> list[tuple[float, float]]:
-    """(seconds, BLEU while training), from 0 on."""
+    """Points (seconds, BLEU) of a training, from its start on."""
     trained = next(k for k in measured if k.arm.kind == "translation" and k.arm.name == f"{name}, seed 1")
     step = next(
         k.measurements["step_seconds"] for k in measured if k.arm.kind == "rnn-time" and k.arm.name == f"{name}, seed 1"
@@ -99,7 +99,7 @@ def curve(measured: Sequence[MeasuredArm], name: str) -> list[tuple[float, float
 
 
 def at_time(points: Sequence[tuple[float, float]], seconds: float) -> float:
-    """BLEU at a time, in a straight line between validations; after the last, the last."""
+    """BLEU at a time, interpolated between validations; after the last one, its BLEU."""
     for (x, y), (next_x, next_y) in itertools.pairwise(points):
         if seconds <= next_x:
             return y + (next_y - y) * (seconds - x) / (next_x - x)

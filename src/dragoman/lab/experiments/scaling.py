@@ -80,7 +80,7 @@ def random_products(d_k: int, seed: int) -> Measurements:
 
 
 class Lookup(nn.Module):
-    """One query, SLOTS keys with classes: one attention layer and a projection to classes."""
+    """One attention layer that looks up the class of a key among SLOTS keys, and a projection to classes."""
 
     def __init__(self, way: str, d_k: int) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class Lookup(nn.Module):
 
 
 def draw_lookups(count: int, draw: torch.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Asked symbol, keys (all different), their classes, and the right class."""
+    """The key asked for, all keys (different from each other), their classes, and the right class."""
     keys = torch.rand(count, SYMBOLS, generator=draw).argsort(dim=1)[:, :SLOTS]
     classes = torch.randint(CLASSES, (count, SLOTS), generator=draw)
     place = torch.randint(SLOTS, (count, 1), generator=draw)
@@ -131,7 +131,7 @@ def learn(way: str, d_k: int, seed: int, steps: int) -> Measurements:
 
 
 def steps_to_learn(losses: Sequence[float]) -> int:
-    """Until the mean of ten losses is below half of a guess's, log CLASSES; if never, all."""
+    """Steps until the mean of ten losses is below half that of guessing, log CLASSES; all steps if it never is."""
     half = math.log(CLASSES) / 2
     return next((i for i in range(10, len(losses) + 1) if mean(losses[i - 10 : i]) < half), len(losses))
 

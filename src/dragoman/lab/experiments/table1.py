@@ -29,7 +29,7 @@ from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
 from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
-from dragoman.lab.rules import slope, yes
+from dragoman.lab.rules import graded, slope, yes
 from dragoman.lab.tasks import one_thread
 from dragoman.model.transformer import Intervention, MultiHeadAttention, Site, attention
 
@@ -70,7 +70,7 @@ def measure(arm: Arm) -> Measurements:
 
 
 def least_seconds(layer: Callable[[Tensor], object], x: Tensor) -> float:
-    """Processor time: other work on the machine does not count."""
+    """The least processor time of several calls; other work on the machine does not count."""
     best, spent, rounds = math.inf, 0.0, 0
     while rounds < 3 or (spent < 0.2 and rounds < 50):
         began = time.process_time()
@@ -81,7 +81,7 @@ def least_seconds(layer: Callable[[Tensor], object], x: Tensor) -> float:
 
 
 def peak_bytes(layer: Callable[[Tensor], object], x: Tensor) -> int:
-    """The most that was allocated at once, by the profiler's record of every allocation."""
+    """The largest amount of memory allocated at one time, from the profiler's record of every allocation."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
@@ -96,6 +96,7 @@ def peak_bytes(layer: Callable[[Tensor], object], x: Tensor) -> int:
 
 
 def layer_of(kind: str, n: int, d: int) -> Callable[[Tensor], object]:
+    """A layer of a kind, as a function of its input (1, n, d)."""
     if kind == "self-attention":
         return lambda x: attention(x[:, None], x[:, None], x[:, None], d**-0.5, None, Intervention())
     if kind == "self-attention, fused":
@@ -118,7 +119,7 @@ def layer_of(kind: str, n: int, d: int) -> Callable[[Tensor], object]:
 
 
 def restricted(x: Tensor, r: int) -> Tensor:
-    """Each position attends to those at most r/2 away: blocks of r/2 queries see three blocks of keys."""
+    """Self-attention to positions at most r/2 away: blocks of r/2 queries see three blocks of keys."""
     batch, n, d = x.shape
     half = r // 2
     blocks = n // half
@@ -133,7 +134,7 @@ def restricted(x: Tensor, r: int) -> Tensor:
     return (weights @ keys).view(batch, n, d)  # type: ignore[no-any-return]
 
 
-# How far to the right a mark at a position gets in one layer: a step of the longest path.
+# How far to the right information at a position gets in one layer: one step of the longest path.
 SPREADS: dict[str, Callable[[int, int, int], int]] = {
     "self-attention": lambda at, n, layer: n - 1,  # noqa: ARG005
     "recurrent": lambda at, n, layer: at + 1,  # noqa: ARG005
@@ -151,7 +152,7 @@ FORMULAS: dict[str, Callable[[int], int]] = {
 
 
 def path(kind: str, n: int) -> int:
-    """Steps until a mark at position 0 has reached position n - 1."""
+    """Layers until information at position 0 has reached position n - 1."""
     at = steps = 0
     while at < n - 1:
         at, steps = min(n - 1, SPREADS[kind](at, n, steps)), steps + 1
@@ -199,11 +200,10 @@ def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
         if n < d
     ]
     share = sum(cells) / len(cells) if cells else 0.0
-    verdict: ClaimVerdict = "holds" if share >= 0.9 else "does not hold here" if share < 0.5 else "undecided"
     findings.append(
         Finding(
             "Self-attention is faster than recurrence when n < d.",
-            verdict,
+            graded(share, 0.9, 0.5),
             f"in {sum(cells)} of {len(cells)} measured cells with n < d",
         )
     )

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dragoman.evaluation.charts import Figure
 from dragoman.lab.catalogue import conclude
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
-from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
-from dragoman.lab.rules import alike, mean, rank_correlation, shown
+from dragoman.lab.result import ExperimentResult, Finding
+from dragoman.lab.rules import alike, graded, mean, rank_correlation, shown
 from dragoman.lab.translation import base_arms, translation_arm
 from dragoman.lab.variants import better, measure_variants, names_of, noise, of_variant
 
@@ -69,13 +69,10 @@ def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     for column, (measurement, label) in enumerate((("perplexity", "perplexity"), ("bleu", "BLEU"))):
         ours = [mean(of_variant(measured, row, measurement)) for row in rows]
         correlation = rank_correlation(ours, [PAPER[row][column] for row in rows])
-        verdict: ClaimVerdict = (
-            "holds" if correlation >= 0.5 else "does not hold here" if correlation < 0 else "undecided"
-        )
         findings.append(
             Finding(
                 f"Rows come in the paper's order by {label}.",
-                verdict,
+                graded(correlation, 0.5, 0.0),
                 f"rank correlation over {len(rows)} rows: {correlation:.2f}",
             )
         )
