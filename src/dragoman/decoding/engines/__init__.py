@@ -1,4 +1,4 @@
-"""What turns source ids into hypotheses. Every engine keeps the one protocol below; Translator need not care which."""
+"""Engines turn source ids into hypotheses. All of them follow the protocol below, so callers need not know which."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, Protocol
@@ -12,13 +12,13 @@ ComputeType = Literal["float32", "int16", "int8"]
 
 
 class Engine(Protocol):
-    """Ids come and go without start and end symbols."""
+    """Translates and scores token ids, which come and go without start and end symbols."""
 
     forms_batches: bool  # True: it is best given many sentences at a time, and divides them itself
 
     @property
     def name(self) -> str:
-        """Which engine, and with which numbers: all in it that may change a translation."""
+        """The engine and its number type: everything about it that may change a translation."""
         ...
 
     def translate(
@@ -32,8 +32,8 @@ class Engine(Protocol):
     ) -> list[list[Hypothesis]]:
         """Up to n_best hypotheses of each source, best first. `seed` matters where the search draws at random.
 
-        scores=False: nobody will look at the probabilities, which an engine may then leave approximate.
-        no_repeat: no so many tokens in a row come twice in a hypothesis; 0: they may.
+        scores=False: nobody will look at the probabilities, so the engine may leave them approximate.
+        no_repeat: the length of token sequences that may not come twice in a hypothesis; 0: all may.
         """
         ...
 
@@ -43,11 +43,11 @@ class Engine(Protocol):
 
 
 class CannotServeError(UsageError):
-    """This engine cannot do what is asked, another may. `auto` then takes the other."""
+    """The engine cannot do what is asked, but another may: `auto` then takes the other."""
 
 
 def batches_of_like_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Indices, longest first, so many at a time that they and their padding stay within batch_tokens."""
+    """Yields batches of indices, longest first, that stay within batch_tokens together with their padding."""
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
         if batch and (len(batch) + 1) * (lengths[batch[0]] + 1) > batch_tokens:

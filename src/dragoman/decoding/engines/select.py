@@ -1,4 +1,4 @@
-"""Which engine serves a request. `auto`: CTranslate2 where it can, else the reference; torch is imported only then."""
+"""Chooses and loads the engine. `auto`: CTranslate2 where it can, else the reference; torch is imported only then."""
 
 import importlib.util
 import typing
@@ -24,7 +24,7 @@ def load_engine(
     compute_type: ComputeType | None = None,
     vocabulary_map: bool | None = None,
 ) -> Engine:
-    """Who names an engine or a compute type gets it, or a CannotServeError that says why not."""
+    """Loads an engine for these runs. A named engine or compute type is loaded, or a CannotServeError says why not."""
     for name, value, kind in (("engine", engine, EngineName), ("compute type", compute_type, ComputeType)):
         if value is not None and value not in typing.get_args(kind):
             raise UsageError(f"{name} {value}; allowed: {', '.join(typing.get_args(kind))}")
@@ -42,6 +42,7 @@ def load_engine(
 def load_reference(
     runs: Sequence[RunDirectory], tokenizer: Tokenizer, checkpoint: str | None = None
 ) -> "ReferenceEngine":
+    """Loads the reference engine: one run, or several as an ensemble."""
     from dragoman.decoding.engines.torch_engine import ReferenceEngine
     from dragoman.model.checkpoint import load_model
 

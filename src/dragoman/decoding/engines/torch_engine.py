@@ -24,15 +24,15 @@ from dragoman.model.incremental import DecodingState
 from dragoman.model.transformer import Probe, Transformer
 from dragoman.processes import Crew
 
-# Rows of a sentence with required words: 8 take half the time and lose a point of chrF (bench/terms.py).
+# The largest beam of a sentence with required words: 8 take half the time and lose a point of chrF (bench/terms.py).
 MOST_SHARED = 16
-# Of work left, for other processes to be started for it: they take some two of them to import torch.
+# Other processes are started when more work is left than this: they need some two seconds to import torch.
 SECONDS_WORTH_SHARING = 4.0
-SCORED_TOKENS = 2048  # in one pass, of the longer side
+SCORED_TOKENS = 2048  # tokens of the longer side that are scored in one pass
 
 
 class _States(NamedTuple):
-    """One decoding state a model of the ensemble."""
+    """The decoding states of the models of an ensemble."""
 
     members: tuple[DecodingState, ...]
     device: torch.device
@@ -43,33 +43,35 @@ class _States(NamedTuple):
 
 
 class Prefixes(NamedTuple):
-    """Decoding without a cache, for those who change attention weights or masks: every step is computed from the whole
-    of what was said so far, as in the pass that shows the weights. (Without the decoder's mask, what is said later
-    changes what earlier positions hold.)"""
+    """Decoding without a cache, for interventions that change attention weights or masks: every step is computed from
+    the whole prefix, as in the pass that shows the weights. (Without the decoder's mask, later tokens change what
+    earlier positions hold.)"""
 
     models: tuple[Transformer, ...]
-    memories: tuple[Tensor, ...]  # (B, S, D) a model
+    encoded: tuple[Tensor, ...]  # (B, S, D) the encoder's output, of each model
     mask: Tensor | None  # (B, S)
-    said: Tensor  # (B, K, T)
+    prefixes: Tensor  # (B, K, T)
     probe: Probe
 
     def select(self, sentences: Tensor, beams: Tensor) -> "Prefixes":
-        sentences, beams = sentences.to(self.said.device), beams.to(self.said.device)
-        said = self.said[sentences[:, None], beams]
-        memories = tuple(memory[sentences] for memory in self.memories)
-        return self._replace(memories=memories, mask=None if self.mask is None else self.mask[sentences], said=said)
+        sentences, beams = sentences.to(self.prefixes.device), beams.to(self.prefixes.device)
+        return self._replace(
+            encoded=tuple(output[sentences] for output in self.encoded),
+            mask=None if self.mask is None else self.mask[sentences],
+            prefixes=self.prefixes[sentences[:, None], beams],
+        )
 
     def step(self, last_ids: Tensor) -> tuple[list[Tensor], "Prefixes"]:
-        said = torch.cat((self.said, last_ids[..., None]), dim=2)
-        beams = said.shape[1]
+        prefixes = torch.cat((self.prefixes, last_ids[..., None]), dim=2)
+        beams = prefixes.shape[1]
         mask = None if self.mask is None else self.mask.repeat_interleave(beams, dim=0)
         logits = [
             model.output(
-                model.decode(said.flatten(0, 1), memory.repeat_interleave(beams, dim=0), mask, self.probe)[:, -1]
-            ).view(*said.shape[:2], -1)
-            for model, memory in zip(self.models, self.memories, strict=True)
+                model.decode(prefixes.flatten(0, 1), output.repeat_interleave(beams, dim=0), mask, self.probe)[:, -1]
+            ).view(*prefixes.shape[:2], -1)
+            for model, output in zip(self.models, self.encoded, strict=True)
         ]
-        return logits, self._replace(said=said)
+        return logits, self._replace(prefixes=prefixes)
 
 
 class _Batch(NamedTuple):
@@ -82,14 +84,26 @@ class _Batch(NamedTuple):
     no_repeat: int
 
 
+class _Extras(NamedTuple):
+    """What only this engine can do in a search."""
+
+    constrain: Constrain | None = None
+    require: Sequence[Requirement] | None = None
+    recorder: Recorder | None = None
+    probe: Probe | None = None
+
+
+_NO_EXTRAS = _Extras()
+
+
 class ReferenceEngine:
-    """Exact, and able to do all that the search and the model can: constraints, the recorded beam, interventions."""
+    """The exact engine, which can do all that the search and the model can: constraints, a recorder, interventions."""
 
     name = "reference"
 
     def __init__(self, models: Sequence[Transformer], tokenizer: Tokenizer, on_all_cores: bool = False) -> None:
-        """on_all_cores: weights stay as they are, so many sentences may go to processes of one thread each. Decoding is
-        a chain of many small products, which gain little from several threads (bench/results.md)."""
+        """on_all_cores: the weights will not change, so many sentences may be shared among processes of one thread
+        each. Decoding is a chain of many small products, which gain little from several threads (bench/results.md)."""
         for model in models:
             if model.config.vocab_size != tokenizer.vocab_size:
                 raise ConfigError(
@@ -116,20 +130,24 @@ class ReferenceEngine:
         recorder: Recorder | None = None,
         probe: Probe | None = None,
     ) -> list[list[Hypothesis]]:
-        particular = any(given is not None for given in (constrain, require, recorder, probe))
-        if particular or not self.forms_batches:
-            batch = _Batch(sources, search, n_best, seed, no_repeat)
-            return self._search(batch, constrain, require, recorder, probe)
-        rows = list(batches_of_like_length([len(source) for source in sources], search.batch_tokens))
-        batches = [_Batch([sources[i] for i in some], search, n_best, seed + some[0], no_repeat) for some in rows]
+        """As the protocol says. constrain: which tokens may follow a prefix. require: what each output must hold.
+        recorder: is told every step of the search. probe: looks into the model, or changes what its heads do."""
+        extras = _Extras(constrain, require, recorder, probe)
+        if extras != _NO_EXTRAS or not self.forms_batches:
+            return self._search(_Batch(sources, search, n_best, seed, no_repeat), extras)
+        groups = list(batches_of_like_length([len(source) for source in sources], search.batch_tokens))
+        batches = [
+            _Batch([sources[index] for index in indices], search, n_best, seed + indices[0], no_repeat)
+            for indices in groups
+        ]
         found: list[list[Hypothesis]] = [[] for _ in sources]
-        for some, hypotheses in zip(rows, self._search_all(batches), strict=True):
-            for index, candidates in zip(some, hypotheses, strict=True):
+        for indices, hypotheses in zip(groups, self._search_all(batches), strict=True):
+            for index, candidates in zip(indices, hypotheses, strict=True):
                 found[index] = candidates
         return found
 
     def _search_all(self, batches: Sequence[_Batch]) -> Iterator[list[list[Hypothesis]]]:
-        """Here, until what is left is worth starting others for; then there."""
+        """Searches in this process, until what is left takes so long that others are started and share it."""
         processes = torch.get_num_threads() if self.device.type == "cpu" else 1
         began = time.monotonic()
         for done, batch in enumerate(batches):
@@ -144,49 +162,19 @@ class ReferenceEngine:
             yield self._search(batch)
 
     @torch.inference_mode()
-    def _search(
-        self,
-        batch: _Batch,
-        constrain: Constrain | None = None,
-        require: Sequence[Requirement] | None = None,
-        recorder: Recorder | None = None,
-        probe: Probe | None = None,
-    ) -> list[list[Hypothesis]]:
+    def _search(self, batch: _Batch, extras: _Extras = _NO_EXTRAS) -> list[list[Hypothesis]]:
+        """Searches one batch with torch in this process."""
         sources, search, n_best, seed, no_repeat = batch
+        constrain, require, recorder, probe = extras
         if no_repeat:
             blocked = no_repeats(no_repeat, self.tokenizer.vocab_size, self.tokenizer.eos_id)
             constrain = all_of(constrain, blocked) if constrain else blocked
-        for model in self.models:
-            model.eval()
-        ids, mask = self._source_batch(sources)
-        states: _States | Prefixes
-        if probe is not None and any(change.overrides or change.drop_mask for change in probe.interventions.values()):
-            memories = tuple(model.encode(ids, mask, probe) for model in self.models)
-            states = Prefixes(tuple(self.models), memories, mask, ids.new_empty(len(sources), 1, 0), probe)
-        else:
-            states = _States(tuple(model.start(ids, mask, probe) for model in self.models), self.device)
-
-        def step(last_ids: Tensor, states: _States | Prefixes) -> tuple[Tensor, _States | Prefixes]:
-            last_ids = last_ids.to(self.device)
-            if isinstance(states, Prefixes):
-                logits, states = states.step(last_ids)
-                return _mean_log_probabilities(logits), states
-            logits = [model.step(last_ids, state) for model, state in zip(self.models, states.members, strict=True)]
-            return _mean_log_probabilities(logits), states
-
-        max_lengths = [len(source) + search.max_extra_length for source in sources]
-        beam = max(search.beam, n_best)
-        if require is not None:
-            if search.sampling:
-                raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
-            missing = [requirement.missing(requirement.start) for requirement in require]
-            max_lengths = [most + needed for most, needed in zip(max_lengths, missing, strict=True)]
-            # The beam is shared out among rows that lack more and less.
-            beam = min(MOST_SHARED, beam * (1 + max(missing)))
+        max_lengths, beam = _limits(batch, require)
+        states = self._start(sources, probe)
         start_id, eos_id = self.tokenizer.bos_id, self.tokenizer.eos_id
         if search.sampling:
             return sample(
-                step,
+                self._step,
                 states,
                 start_id=start_id,
                 eos_id=eos_id,
@@ -202,7 +190,7 @@ class ReferenceEngine:
         length_penalty = paper_length_penalty(search.alpha)
         if beam == 1:
             return greedy_search(
-                step,
+                self._step,
                 states,
                 start_id=start_id,
                 eos_id=eos_id,
@@ -212,7 +200,7 @@ class ReferenceEngine:
                 recorder=recorder,
             )
         return beam_search(
-            step,
+            self._step,
             states,
             start_id=start_id,
             eos_id=eos_id,
@@ -226,8 +214,27 @@ class ReferenceEngine:
             recorder=recorder,
         )
 
+    def _start(self, sources: Sequence[Sequence[int]], probe: Probe | None) -> _States | Prefixes:
+        """Encodes the sources: the state before the first target token."""
+        for model in self.models:
+            model.eval()
+        ids, mask = self._source_batch(sources)
+        if probe is not None and any(change.overrides or change.drop_mask for change in probe.interventions.values()):
+            encoded = tuple(model.encode(ids, mask, probe) for model in self.models)
+            return Prefixes(tuple(self.models), encoded, mask, ids.new_empty(len(sources), 1, 0), probe)
+        return _States(tuple(model.start(ids, mask, probe) for model in self.models), self.device)
+
+    def _step(self, last_ids: Tensor, states: _States | Prefixes) -> tuple[Tensor, _States | Prefixes]:
+        """The log-probabilities of the next tokens, (B, K, V), and the state with the last ids in it."""
+        last_ids = last_ids.to(self.device)
+        if isinstance(states, Prefixes):
+            logits, states = states.step(last_ids)
+            return _mean_log_probabilities(logits), states
+        logits = [model.step(last_ids, state) for model, state in zip(self.models, states.members, strict=True)]
+        return _mean_log_probabilities(logits), states
+
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
-        """By teacher forcing: what beam search adds up token by token."""
+        """By teacher forcing: the same log-probabilities that beam search adds up token by token."""
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
         found: list[list[float]] = [[] for _ in sources]
         for rows in batches_of_like_length(lengths, SCORED_TOKENS):
@@ -253,13 +260,27 @@ class ReferenceEngine:
         return ids.to(self.device), None if mask is None else mask.to(self.device)
 
 
+def _limits(batch: _Batch, require: Sequence[Requirement] | None) -> tuple[list[int], int]:
+    """The maximum length of each output, and the size of the beam."""
+    max_lengths = [len(source) + batch.search.max_extra_length for source in batch.sources]
+    beam = max(batch.search.beam, batch.n_best)
+    if require is None:
+        return max_lengths, beam
+    if batch.search.sampling:
+        raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
+    missing = [requirement.missing(requirement.start) for requirement in require]
+    max_lengths = [most + needed for most, needed in zip(max_lengths, missing, strict=True)]
+    # The beam is shared out among rows that lack more and fewer words.
+    return max_lengths, min(MOST_SHARED, beam * (1 + max(missing)))
+
+
 def _search_elsewhere(models: Sequence[Transformer], tokenizer: Tokenizer, batch: _Batch) -> list[list[Hypothesis]]:
-    """In a process that was started for it, whose torch has one thread."""
+    """Searches in a process that was started for it, whose torch has one thread."""
     return ReferenceEngine(models, tokenizer).translate(*batch[:4], no_repeat=batch.no_repeat)
 
 
 def _mean_log_probabilities(logits: Sequence[Tensor]) -> Tensor:
-    """An ensemble's distribution is the mean of its members' probabilities."""
+    """The distribution of an ensemble, which is the mean of its members' probabilities."""
     if len(logits) == 1:
         return logits[0].float().log_softmax(dim=-1)
     stacked = torch.stack([member.float().log_softmax(dim=-1) for member in logits])
