@@ -1,7 +1,7 @@
-"""CTranslate2 as an engine: the fast one. Imports neither torch nor numpy: a first translation waits for neither.
+"""The fast engine: CTranslate2. Imports neither torch nor numpy, so that a first translation waits for neither.
 
 It searches by its own rules: an end counts only among the `beam` best continuations, and a sentence is done when `beam`
-of them have ended. (`decoding.beam_search.beam_search` with stop="first" is the same search; tests hold the two equal.)
+of them have ended. (`decoding.beam_search.beam_search` with stop="first" is the same search; tests show the two equal.)
 The n-best list is then ranked by the paper's length penalty. docs/decisions/005-ctranslate2.md says what that costs,
 and docs/decisions/009-vocabulary-map-and-threads.md how likely words and the number of threads are chosen.
 """
@@ -34,28 +34,29 @@ from dragoman.errors import DataError
 from dragoman.processes import threads_allowed
 from dragoman.run_directory import RunDirectory
 
-# The input is large, and a measurement of threads small beside it, after so many sentences.
+# Sentences after which an input counts as large: measuring the threads takes little time beside it.
 LARGE = 10_000
-# Threads that share a batch wait for each other as soon as anything else runs, which a quiet measurement does not show.
+# Threads that share a batch must be this much quicker than a batch for each: they wait for each other as soon as
+# anything else runs, which a quiet measurement does not show.
 WORTH_SHARING = 1.2
-# A vocabulary map is the union of what a batch's sentences may need, so that a smaller batch has a smaller one.
+# The vocabulary of a batch is the union of what its sentences may need, so a smaller batch has a smaller one.
 MAP_BATCH_TOKENS = 512
 
 
 def thread_choices(count: int) -> list[Threads]:
-    """Every way to use all of so many cores."""
+    """Every way to use all cores: as many workers as there are cores, with one thread each, ... one worker."""
     return [Threads(count // each, each) for each in range(1, count + 1) if count % each == 0]
 
 
 def best_threads(speeds: Mapping[Threads, float]) -> Threads:
-    """The quickest, but a batch is shared among threads only where that is much quicker than a batch for each."""
+    """The quickest; but threads share a batch only where that is much quicker than a batch for each."""
     quickest = max(speeds, key=speeds.__getitem__)
     apart = max(speeds, key=lambda threads: threads.workers)
     return quickest if speeds[quickest] > WORTH_SHARING * speeds[apart] else apart
 
 
 class CTranslate2Engine:
-    """One run's model; it searches and scores, and leaves sampling and all that looks inside to the reference."""
+    """Searches and scores with one run's model; sampling, constraints and inspection need the reference engine."""
 
     forms_batches = True
 
@@ -67,7 +68,7 @@ class CTranslate2Engine:
         compute_type: ComputeType | None = None,
         vocabulary_map: bool | None = None,
     ) -> None:
-        """None, of either: what `quantize` kept. Its map goes with its numbers; with others there is none."""
+        """compute_type, vocabulary_map: None is what `quantize` kept. It kept a map for its own number type only."""
         if search.sampling:
             raise CannotServeError("ctranslate2 does not sample as search.sampling says; use the reference engine")
         self.run = run
@@ -129,7 +130,7 @@ class CTranslate2Engine:
                 begin = time.perf_counter()
                 self._search(sample, search, 1, threads)
                 times[threads].append(time.perf_counter() - begin)
-            # Threads that wait for each other on a busy machine can take for ever: one round of that is enough.
+            # On a busy machine, threads that wait for each other can be very slow: one round of that is enough.
             best = min(map(median, times.values()))
             choices = [threads for threads in choices if median(times[threads]) <= 2 * best]
         speeds = {threads: len(sample) / median(taken) for threads, taken in times.items()}
@@ -147,39 +148,7 @@ class CTranslate2Engine:
         no_repeat: int = 0,
     ) -> list[list[Hypothesis]]:
         limits = [len(source) + search.max_extra_length for source in sources]
-        longest = max(map(len, sources), default=0) + 1
-        translator = self._translator(threads, longest, longest + search.max_extra_length)
-        tokens = [self._to_names(source) for source in sources]
-        beam = max(search.beam, n_best)
-        options: dict[str, Any] = {
-            "beam_size": beam,
-            # Without a penalty it stops as soon as nothing better can come.
-            "num_hypotheses": n_best if search.alpha == 0 else beam,
-            "length_penalty": search.alpha,
-            "min_decoding_length": 0,
-            "no_repeat_ngram_size": no_repeat,
-            "max_input_length": 0,  # any: the table of positions is the limit, and long enough
-            "use_vmap": self.vocabulary_map,
-            "return_scores": True,
-            "return_end_token": True,
-            "asynchronous": True,
-        }
-        batch_tokens = min(search.batch_tokens, MAP_BATCH_TOKENS) if self.vocabulary_map else search.batch_tokens
-        # Every core is to have a batch. Of all cores and not of these threads: other batches round otherwise.
-        share = -(-sum(len(source) + 1 for source in sources) // threads_allowed())
-        waiting = []
-        for batch in batches_of_like_length([len(source) for source in sources], min(batch_tokens, share)):
-            # One limit a call, and the batch's longest sentence comes first.
-            limit = limits[batch[0]]
-            results = translator.translate_batch([tokens[i] for i in batch], max_decoding_length=limit, **options)
-            waiting += [(index, limit, result) for index, result in zip(batch, results, strict=True)]
-        outputs: list[list[_Output]] = [[] for _ in sources]
-        for index, limit, result in waiting:
-            outputs[index] = self._outputs(self._wait(result), search.alpha)
-            if limit > limits[index] and any(output.length >= limits[index] for output in outputs[index]):
-                # It went on beyond its own limit, so it is searched again under that.
-                again = translator.translate_batch([tokens[index]], max_decoding_length=limits[index], **options)
-                outputs[index] = self._outputs(self._wait(again[0]), search.alpha)
+        outputs = self._decode(sources, limits, search, threads, self._options(search, n_best, no_repeat))
         self._end_what_was_cut(sources, outputs)
         penalty = paper_length_penalty(search.alpha)
 
@@ -195,23 +164,71 @@ class CTranslate2Engine:
                     token_log_probabilities=None,
                     finished=output.length < limit,
                 )
-                for output in sorted(some, key=score, reverse=True)[:n_best]
+                for output in sorted(beam, key=score, reverse=True)[:n_best]
             ]
-            for some, limit in zip(outputs, limits, strict=True)
+            for beam, limit in zip(outputs, limits, strict=True)
         ]
+
+    def _options(self, search: SearchConfig, n_best: int, no_repeat: int) -> dict[str, Any]:
+        """CTranslate2's names for the search settings."""
+        beam = max(search.beam, n_best)
+        return {
+            "beam_size": beam,
+            # Without a penalty it stops as soon as nothing better can come.
+            "num_hypotheses": n_best if search.alpha == 0 else beam,
+            "length_penalty": search.alpha,
+            "min_decoding_length": 0,
+            "no_repeat_ngram_size": no_repeat,
+            "max_input_length": 0,  # any: the table of positions is the limit, and long enough
+            "use_vmap": self.vocabulary_map,
+            "return_scores": True,
+            "return_end_token": True,
+            "asynchronous": True,
+        }
+
+    def _decode(
+        self,
+        sources: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        search: SearchConfig,
+        threads: Threads,
+        options: Mapping[str, Any],
+    ) -> "list[list[_Output]]":
+        """The beam of each source, each output at most as long as its limit."""
+        longest = max(map(len, sources), default=0) + 1
+        translator = self._translator(threads, longest, longest + search.max_extra_length)
+        tokens = [self._to_names(source) for source in sources]
+        batch_tokens = min(search.batch_tokens, MAP_BATCH_TOKENS) if self.vocabulary_map else search.batch_tokens
+        # Every core is to have a batch. All cores count, not these threads: other batches round differently.
+        share = -(-sum(len(source) + 1 for source in sources) // threads_allowed())
+        waiting = []
+        for batch in batches_of_like_length([len(source) for source in sources], min(batch_tokens, share)):
+            # A call has one limit, and the batch's longest sentence comes first.
+            limit = limits[batch[0]]
+            results = translator.translate_batch([tokens[i] for i in batch], max_decoding_length=limit, **options)
+            waiting += [(index, limit, result) for index, result in zip(batch, results, strict=True)]
+        outputs: list[list[_Output]] = [[] for _ in sources]
+        for index, limit, result in waiting:
+            outputs[index] = self._outputs(self._wait(result), search.alpha)
+            if limit > limits[index] and any(output.length >= limits[index] for output in outputs[index]):
+                # It went on beyond its own limit, so it is searched again under that.
+                again = translator.translate_batch([tokens[index]], max_decoding_length=limits[index], **options)
+                outputs[index] = self._outputs(self._wait(again[0]), search.alpha)
+        return outputs
 
     def _true_scores(
         self, sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], search: SearchConfig
     ) -> list[list[Hypothesis]]:
-        """With a map, or without repeats, probabilities are shares among the tokens left. These are among all."""
-        pairs = [(source, h) for source, some in zip(sources, found, strict=True) for h in some]
-        log_probs = self.score([source for source, _ in pairs], [h.ids for _, h in pairs])
+        """The hypotheses with probabilities over the whole vocabulary: with a vocabulary map, or without repeats,
+        CTranslate2 gives them over the tokens that are left."""
+        pairs = [(source, one) for source, hypotheses in zip(sources, found, strict=True) for one in hypotheses]
+        log_probs = self.score([source for source, _ in pairs], [one.ids for _, one in pairs])
         penalty = paper_length_penalty(search.alpha)
         scored = (
-            replace(h, log_probability=total, score=total / penalty(len(h.ids) + 1))
-            for (_, h), total in zip(pairs, map(sum, log_probs), strict=True)
+            replace(one, log_probability=total, score=total / penalty(len(one.ids) + 1))
+            for (_, one), total in zip(pairs, map(sum, log_probs), strict=True)
         )
-        return [sorted(islice(scored, len(some)), key=lambda h: -h.score) for some in found]
+        return [sorted(islice(scored, len(hypotheses)), key=lambda one: -one.score) for hypotheses in found]
 
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
@@ -234,17 +251,18 @@ class CTranslate2Engine:
         return scores
 
     def _end_what_was_cut(self, sources: Sequence[Sequence[int]], outputs: "list[list[_Output]]") -> None:
-        """At its limit CTranslate2 stops in the middle. There our search forces the end, at its true probability."""
-        cut = [(i, j) for i, some in enumerate(outputs) for j, output in enumerate(some) if not output.ended]
+        """Ends what CTranslate2 cut at its limit: adds the end symbol's true probability, as our search does."""
+        cut = [(i, j) for i, beam in enumerate(outputs) for j, output in enumerate(beam) if not output.ended]
         ids = [self._to_ids(outputs[i][j].tokens) for i, j in cut]
         scores = self.score([sources[i] for i, _ in cut], ids) if cut else []
         for (i, j), log_probs in zip(cut, scores, strict=True):
             outputs[i][j] = _Output(outputs[i][j].tokens, sum(log_probs), True)
 
     def _translator(self, threads: Threads, needed: int, wanted: int) -> Any:
-        """With so many threads and positions; loaded when first needed, then kept.
+        """CTranslate2's translator with so many threads and positions; loaded when first needed, then kept.
 
-        Learned positions come to an end. Then `needed` must be there; `wanted` is what the search may never reach.
+        A model with learned positions has a limited number of them: `needed` must be there, `wanted` need not, as the
+        search may never get so far.
         """
         if wanted > self._model.positions:
             found = self._converted(wanted)
@@ -254,8 +272,8 @@ class CTranslate2Engine:
             if needed > found.positions:
                 raise self._too_long(needed)
         if threads not in self._loaded:
-            # Where a processor has no such arithmetic (int16, on many), CTranslate2 would take int8 for it, which is
-            # less than was asked for; float32 loses nothing.
+            # Where a processor cannot compute with this type (int16, on many), CTranslate2 would take int8, which is
+            # less exact than was asked for; float32 loses nothing.
             has_it = self.compute_type in ctranslate2.get_supported_compute_types("cpu")
             try:
                 self._loaded[threads] = ctranslate2.Translator(
@@ -267,8 +285,8 @@ class CTranslate2Engine:
                     max_queued_batches=-1,
                 )
             except (RuntimeError, ValueError) as error:
-                said = " ".join(str(error).split())
-                raise DataError(f"{self._model.path}: damaged ({said}); delete it: it is made anew") from None
+                reason = " ".join(str(error).split())
+                raise DataError(f"{self._model.path}: damaged ({reason}); delete it: it is made anew") from None
         return self._loaded[threads]
 
     def _converted(self, positions: int) -> Converted:
@@ -311,7 +329,7 @@ class CTranslate2Engine:
 
 
 class _Output(NamedTuple):
-    """One of a beam, as CTranslate2 gives it: most of them are only ranked."""
+    """One output of a beam, as CTranslate2 gives it: most of them are only ranked."""
 
     tokens: list[str]
     log_probability: float

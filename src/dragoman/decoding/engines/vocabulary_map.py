@@ -1,9 +1,10 @@
-"""The target pieces that each source piece makes likely, learned from the training pairs. Imports no torch.
+"""Learns a vocabulary map (shortlist) from the training pairs: the likely target pieces of each source piece. Imports
+no torch.
 
-CTranslate2 can leave all other pieces out of the last product and the softmax, which is where a small model spends much
-of its time. The likely pieces of a source piece are those that IBM model 1 (Brown et al. 1993) translates it to, and
-the piece itself, since names and numbers are copied; the most frequent target pieces are likely everywhere. A piece
-that is left out cannot be written, so `quantize` keeps a map only where that costs next to no BLEU.
+CTranslate2 can leave all other pieces out of the last product and the softmax, where a small model spends much of its
+time. The likely pieces of a source piece are those that IBM model 1 (Brown et al. 1993) translates it to, and the piece
+itself, since names and numbers are copied; the most frequent target pieces are likely everywhere. A piece that is left
+out cannot be written, so `quantize` keeps a map only where that costs next to no BLEU.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from dragoman.errors import DataError
 from dragoman.files import write_atomically
 from dragoman.run_directory import RunDirectory
 
-LINKS = 8_000_000  # pairs of a source and a target piece that are looked at: some 500 MB while it learns
+LINKS = 8_000_000  # pairs of a source and a target piece to learn from: they take some 500 MB
 ITERATIONS = 4
 COMMON = 100  # target pieces that are always likely
 MOST = 20  # pieces for one source piece ...
@@ -31,16 +32,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class VocabularyMap:
+    """The likely target pieces of each source piece."""
+
     common: tuple[int, ...]  # likely whatever the source
     likely: tuple[tuple[int, ...], ...]  # of each source piece, the most probable first
 
-    def allowed(self, source: npt.ArrayLike) -> set[int]:
-        """All that may be written for a source: what CTranslate2 makes of the map, without the special symbols."""
-        return {*self.common, *(target for piece in np.asarray(source).tolist() for target in self.likely[piece])}
-
 
 def training_pairs(run: RunDirectory) -> Dataset:
-    """The ids that the run was trained on, or a DataError where they are no longer there."""
+    """The token ids that the run was trained on; a DataError where they are no longer there."""
     found = sorted((run.path / "data").glob("*/train/about.json"))
     if not found:
         raise DataError(f"{run.path}: its prepared text (data/) is not there; prepare it: dragoman train, as before")
@@ -48,6 +47,7 @@ def training_pairs(run: RunDirectory) -> Dataset:
 
 
 def learn(dataset: Dataset, vocab_size: int, links: int = LINKS) -> VocabularyMap:
+    """Learns a map by the EM algorithm of IBM model 1, from so many links at most."""
     sources, targets, groups = _links(dataset, vocab_size, links)
     pairs, link_pairs = np.unique(sources * vocab_size + targets, return_inverse=True)
     pair_sources, pair_targets = np.divmod(pairs, vocab_size)
@@ -76,18 +76,18 @@ def learn(dataset: Dataset, vocab_size: int, links: int = LINKS) -> VocabularyMa
 def _links(dataset: Dataset, vocab_size: int, most: int) -> tuple[Ints, Ints, Ints]:
     """Every source piece of a sentence with every target piece: the two, and the number of the target piece.
 
-    A source piece that is in no vocabulary, `vocab_size`, stands in every sentence: it takes what comes of none of the
-    others. Of a large corpus, every n-th pair.
+    A piece that is in no vocabulary, `vocab_size`, is added to every source: it explains what none of the others does
+    (the NULL word of IBM model 1). From a large corpus, every n-th pair is taken.
     """
 
-    def some() -> Iterator[tuple[Ints, Ints]]:
+    def pairs() -> Iterator[tuple[Ints, Ints]]:
         size = (dataset.source_lengths.astype(np.int64) + 1) @ dataset.target_lengths.astype(np.int64)
         for index in range(0, len(dataset), max(1, -(-int(size) // most))):
             source = np.unique(dataset.source(index).astype(np.int64))
             yield np.append(source, vocab_size), dataset.target(index).astype(np.int64)
 
     sources, targets, groups, number = [], [], [], 0
-    for source, target in some():
+    for source, target in pairs():
         sources.append(np.tile(source, len(target)))
         targets.append(np.repeat(target, len(source)))
         groups.append(np.repeat(np.arange(number, number + len(target)), len(source)))
@@ -96,7 +96,8 @@ def _links(dataset: Dataset, vocab_size: int, most: int) -> tuple[Ints, Ints, In
 
 
 def write(path: Path, found: VocabularyMap, tokenizer: Tokenizer) -> None:
-    """As CTranslate2 reads it: a source piece, a tab, target pieces; the line without source piece is of the common."""
+    """Writes the map as CTranslate2 reads it: source piece, tab, target pieces; the line of the common pieces has no
+    source piece."""
     names = [tokenizer.piece(piece) for piece in range(tokenizer.vocab_size)]
     # The few pieces that hold one of the format's own signs cannot be named in it.
     sayable = [not set(name) & set(" \t\r\n") for name in names]
