@@ -71,6 +71,7 @@ WITHOUT_TORCH = [
     "run_directory",
     "data.corpus",
     "data.tables",
+    "data.tmx_xliff",
     "data.pair_formats",
     "data.language_id",
     "data.cleaning",

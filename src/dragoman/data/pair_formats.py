@@ -1,6 +1,6 @@
 """Sentence pairs out of whatever they are kept in: TSV, CSV, XLSX, JSON lines, TMX, XLIFF, PO, MO, two files, a folder.
 
-translate-toolkit reads TMX and XLIFF, polib PO and MO, openpyxl XLSX; `pip install 'dragoman[formats]'` installs them.
+lxml reads TMX and XLIFF, polib PO and MO, openpyxl XLSX; `pip install 'dragoman[formats]'` installs them.
 """
 
 import csv
@@ -17,12 +17,11 @@ from typing import Any
 from dragoman.config import CorpusConfig
 from dragoman.data.corpus import SentencePair, raw_pairs, read_lines
 from dragoman.data.tables import SAMPLE, Row, layout_of, xlsx_rows
+from dragoman.data.tmx_xliff import tmx_units, xliff_units
 from dragoman.errors import DataError, UsageError
 
-_XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _MOST_BAD_LINES = 0.01  # of a file; with more it is not what it was taken for
 _MOST_NAMED = 10  # files of a folder that were passed over
-_NOT_YET = ("new", "needs-translation")  # states of an XLIFF target
 _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _KEYS = (
     ("source", "target"),
@@ -335,17 +334,15 @@ def _pair_in(value: Any, wanted: WantedLanguages, path: Path, number: int) -> tu
 
 
 def _read_tmx(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
-    store = _toolkit_store(path)
-    header = store.document.getroot().find("{*}header")
-    given = None if header is None else header.get("srclang")
-    for unit in store.units:
+    _need("lxml", path)
+    for unit in tmx_units(path):
         texts: dict[str, str] = {}
-        for node in unit.getlanguageNodes():
-            code = node.get(_XML_LANGUAGE) or node.get("lang") or f"#{len(texts)}"
-            texts.setdefault(_plain_code(code), str(unit.getNodeText(node, "preserve") or ""))
+        for code, text in unit.texts:
+            texts.setdefault(_plain_code(code or f"#{len(texts)}"), text)
         codes = [_plain_code(code) for code in wanted] if wanted else list(texts)
-        if not wanted and given is not None and _plain_code(given) in texts:
-            codes.sort(key=lambda code: code != _plain_code(given))  # the source first, whatever the order
+        if not wanted and unit.source_language is not None:
+            source = _plain_code(unit.source_language)
+            codes.sort(key=lambda code: code != source)  # the source first, whatever the order
         if len(texts) > 2 and not wanted:
             raise DataError(
                 f"{path}: a unit in {len(texts)} languages ({', '.join(texts)}); choose two with --source-language and "
@@ -360,27 +357,17 @@ def _read_tmx(path: Path, found: PairCollection, wanted: WantedLanguages) -> Non
 
 
 def _read_xliff(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
-    store = _toolkit_store(path)
-    found.name_languages(store.getsourcelanguage(), store.gettargetlanguage(), wanted)
-    for unit in store.units:
-        if unit.isheader():
-            continue
-        node = unit.xmlelement.find(".//{*}target")
-        # Not isfuzzy(): that is also what it calls all that nobody has approved yet.
-        if not unit.source or not unit.target or (node is not None and node.get("state") in _NOT_YET):
+    _need("lxml", path)
+    file: int | None = None
+    for unit in xliff_units(path):
+        if unit.file != file:  # each <file> in it may have languages of its own
+            file = unit.file
+            found.turned = False
+            found.name_languages(*unit.languages, wanted)
+        if unit.source and unit.target:
+            found.add((unit.source, unit.target))
+        else:
             found.skipped["not translated"] += 1
-            continue
-        found.add((unit.source, unit.target))
-
-
-def _toolkit_store(path: Path) -> Any:
-    _need("translate", path)
-    from translate.storage import factory
-
-    try:
-        return factory.getobject(str(path))
-    except (ValueError, SyntaxError, OSError) as error:  # a SyntaxError is how lxml says that XML is damaged
-        raise DataError(f"{path}: cannot be read ({error}); save it again in the program it is from") from None
 
 
 def _read_po(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
