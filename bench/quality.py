@@ -25,7 +25,7 @@ from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.evaluation import metrics
 from dragoman.model.transformer import Transformer
 from dragoman.processes import keep_freed_memory
-from dragoman.training.distributed import Gradients
+from dragoman.training.gradients import Gradients
 from dragoman.training.optimizer import make_optimizer
 from dragoman.training.schedule import linear_rate
 from dragoman.translation.translator import Translator
@@ -47,7 +47,7 @@ class Ours:
         config = replace(SHAPE.model_config(text.tokenizer.vocab_size), norm_order=self.norm_order)
         self.loop.model = Transformer(config).train()
         self.loop.optimizer = make_optimizer(self.loop.model, TrainConfig(optimizer=self.optimizer))
-        self.loop.gradients = Gradients(list(self.loop.model.parameters()), extra=4)
+        self.loop.gradients = Gradients(list(self.loop.model.parameters()))
 
     def translate(self, lines: list[str]) -> list[str]:
         engine = ReferenceEngine([self.loop.model.eval()], self.text.tokenizer)

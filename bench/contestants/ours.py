@@ -10,7 +10,8 @@ from dragoman.data.batching import make_batch
 from dragoman.data.dataset import Prepared
 from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.transformer import Transformer
-from dragoman.training.distributed import Gradients, Ranks
+from dragoman.training.distributed import Ranks
+from dragoman.training.gradients import Gradients
 from dragoman.training.loop import seed_of
 from dragoman.training.optimizer import make_optimizer
 from shapes import Shape
@@ -24,7 +25,7 @@ class Contestant:
         self.model = Transformer(shape.model_config(text.tokenizer.vocab_size)).train()
         self.settings = TrainConfig()
         self.optimizer = make_optimizer(self.model, self.settings)
-        self.gradients = Gradients(list(self.model.parameters()), extra=4)
+        self.gradients = Gradients(list(self.model.parameters()))
         self.step = 0
         self.rate = 1e-4
 
@@ -42,10 +43,10 @@ class Contestant:
             loss, nll = smoothed_cross_entropy(
                 batch.real_states(hidden), self.model.output.weight, batch.labels, self.settings.label_smoothing
             )
-            (loss * (weight * gradients.factor / tokens)).backward()
-            gradients.extra[:2] += weight * torch.stack((loss.detach(), nll))
+            (loss * (weight * gradients.loss_factor / tokens)).backward()
+            gradients.totals.add_loss(loss, nll, weight)
         gradients.sum_over(self.ranks, self.step)
-        gradients.extra.tolist()  # what the log is told
+        gradients.totals.read()  # what the log is told
         gradients.norm()
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from torch import nn
 
 from dragoman.config import RunConfig, load, parse_set
 from dragoman.model.checkpoint import save_weights, weights_of
 from dragoman.run_directory import RunDirectory
 from dragoman.training import distributed as ranks_module
-from dragoman.training.distributed import Gradients, LostRankError, Ranks, in_words, launch, processes_for, threads_for
+from dragoman.training.distributed import LostRankError, Ranks, in_words, launch, processes_for, threads_for
 from dragoman.training.loop import train_as_rank
 from support.lexicon import lexicon_pairs
 
@@ -290,16 +289,3 @@ def test_processes_and_threads_fit_the_cores_and_what_was_asked_for(monkeypatch:
         "8 processes of 1 thread each (train.processes = 0 takes 8 cores; --set train.processes=1 takes one process)"
     )
     assert in_words(4, 4, chosen=False) == "4 processes of 4 threads each (more than 8 cores: they wait for each other)"
-
-
-def test_one_buffer_holds_the_gradients_of_all() -> None:
-    model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
-    plain = [torch.autograd.grad(model(torch.ones(5, 3)).square().sum(), p)[0] for p in model.parameters()]
-    gradients = Gradients(list(model.parameters()), extra=2)
-    for _ in range(2):  # what is summed twice was cleared between
-        gradients.clear()
-        model(torch.ones(5, 3)).square().sum().backward()
-    for parameter, expected in zip(model.parameters(), plain, strict=True):
-        torch.testing.assert_close(parameter.grad, expected)
-    assert gradients.norm() == pytest.approx(float(nn.utils.get_total_norm(plain)), rel=1e-6)
-    assert gradients.extra.tolist() == [0, 0]

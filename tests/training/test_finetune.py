@@ -74,20 +74,21 @@ def test_a_stopped_one_goes_on_to_the_same_bits(
     tiny_run: Path, new_pairs: Path, fine_tuned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dragoman.training import loop
+    from dragoman.training.saving import validate_and_save
+    from dragoman.training.setup import Training
 
     class StoppedError(Exception):
         pass
 
-    def stop_at_40(at_work: loop.Training) -> None:
-        if at_work.progress.step == 40:
+    def stop_at_40(training: Training) -> None:
+        if training.progress.step == 40:
             raise StoppedError
-        whole(at_work)
+        validate_and_save(training)
 
-    whole = loop.validate_and_save
     monkeypatch.setattr(loop, "validate_and_save", stop_at_40)
     with pytest.raises(StoppedError):
         dragoman.finetune(tiny_run, new_pairs, tmp_path / "run", overrides=SHORT)
-    monkeypatch.setattr(loop, "validate_and_save", whole)
+    monkeypatch.setattr(loop, "validate_and_save", validate_and_save)
     dragoman.finetune(tiny_run, new_pairs, tmp_path / "run", overrides=SHORT)
     assert sha256(tmp_path / "run" / "model.safetensors") == sha256(fine_tuned / "model.safetensors")
 

@@ -25,7 +25,9 @@ from dragoman.model.checkpoint import TrainingProgress, optimizer_state_of, save
 from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.lstm import make_model
 from dragoman.run_directory import RunDirectory
+from dragoman.training.loop import seed_of
 from dragoman.training.optimizer import make_optimizer
+from dragoman.training.schedule import rate_at
 from dragoman.training.setup import go_back
 from support.chaos import command, state, write_pairs
 
@@ -220,7 +222,6 @@ def test_several_in_a_row_and_the_run_goes_back_with_a_lower_rate(
     """Infinite at every rate above a bound, as a run that diverges is; below it, the run comes through."""
     out = tmp_path / "run"
     rates: list[float] = []
-    rate_at = training_module.rate_at
 
     def noted(*given: Any) -> float:
         rates.append(rate_at(*given))
@@ -334,7 +335,7 @@ def test_a_run_by_the_clock_that_skipped_a_step_can_be_done_again(
 
     def infinite_at_step_8(*given: Any) -> tuple[Tensor, Tensor]:
         loss, nll = smoothed_cross_entropy(*given)
-        return (loss * math.inf if torch.initial_seed() == training_module.seed_of(1, 7, 0) else loss), nll
+        return (loss * math.inf if torch.initial_seed() == seed_of(1, 7, 0) else loss), nll
 
     monkeypatch.setattr(training_module, "smoothed_cross_entropy", infinite_at_step_8)
     out = tmp_path / "run"
@@ -481,13 +482,13 @@ DIVIDED = {"train__shard": "true", "train__optimizer": "adam"}
     [
         pytest.param("1", "training.distributed.Ranks.sum", 3, {}, id="in a step"),
         pytest.param("0", "training.distributed.Ranks.sum", 3, {}, id="the first rank"),
-        pytest.param("1", "training.loop.validate", 1, {"train__valid_steps": 2}, id="in validation"),
+        pytest.param("1", "training.saving.validate", 1, {"train__valid_steps": 2}, id="in validation"),
         *(
             pytest.param("1", place, 3, DIVIDED, id=f"divided: {place}", marks=pytest.mark.full)
             for place in (
                 "training.loop.smoothed_cross_entropy",
-                "training.distributed.ShardedGradients.norm",
-                "training.loop.weights_of",
+                "training.gradients.ShardedGradients.norm",
+                "training.saving.weights_of",
             )
         ),
     ],

@@ -19,12 +19,10 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 from torch.distributed.rendezvous import rendezvous
 
 from dragoman.errors import ConfigError, DragomanError, UnheardError
-from dragoman.model.checkpoint import whole
-from dragoman.model.transformer import Transformer
 from dragoman.processes import cores
 from dragoman.progress import to_stderr
 
@@ -205,77 +203,6 @@ class Clock:
 def is_about_the_group(error: RuntimeError) -> bool:
     """And not about the computation. gloo's errors have no class, but begin with the name of its file."""
     return isinstance(error, dist.DistError) or "gloo" in str(error).lower() or "Operation timed out" in str(error)
-
-
-class Gradients:
-    """The gradients of all parameters as one buffer, so that one sum over ranks, one norm, one check does for all.
-
-    Some room at its end carries the sums of the step's measurements along.
-    """
-
-    factor = 1.0  # what a loss is multiplied with so that the sum over ranks is a sum
-
-    def __init__(self, parameters: Sequence[nn.Parameter], extra: int) -> None:
-        sizes = [parameter.numel() for parameter in parameters]
-        self._buffer = torch.zeros(sum(sizes) + extra, device=parameters[0].device)
-        self._values = self._buffer[: sum(sizes)]
-        self.extra = self._buffer[sum(sizes) :]
-        for parameter, part in zip(parameters, torch.split(self._values, sizes), strict=True):
-            parameter.grad = part.view_as(parameter)
-
-    def sum_over(self, ranks: Ranks, step: int) -> None:
-        ranks.sum(self._buffer, step)
-
-    def norm(self) -> float:
-        return float(torch.linalg.vector_norm(self._values))
-
-    def clear(self) -> None:
-        self._buffer.zero_()
-
-
-class ShardedGradients:
-    """The same where FSDP divides everything among the ranks: it sums the gradients itself, as a mean over ranks."""
-
-    def __init__(self, model: nn.Module, extra: int, ranks: Ranks) -> None:
-        self._parameters = list(model.parameters())
-        self.extra = torch.zeros(extra, device=ranks.device)
-        self.factor = float(ranks.size)
-
-    def sum_over(self, ranks: Ranks, step: int) -> None:
-        ranks.sum(self.extra, step)
-
-    def norm(self) -> float:
-        return float(whole(nn.utils.get_total_norm([p.grad for p in self._parameters if p.grad is not None])))
-
-    def clear(self) -> None:
-        self.extra.zero_()
-        for parameter in self._parameters:
-            parameter.grad = None
-
-
-def divide(model: Transformer, optimizer: torch.optim.Optimizer, ranks: Ranks) -> None:
-    """Weights and optimiser state among the ranks (FSDP2). A unit is gathered when its turn comes: an encoder layer, a
-    decoder layer's feed-forward. The rest stays together, as all decoder layers' keys and values are made at once."""
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
-    from torch.distributed.tensor import DTensor, distribute_tensor
-
-    mesh = init_device_mesh(ranks.device.type, (ranks.size,))
-    states = [dict(optimizer.state[parameter]) for parameter in model.parameters()]
-    for unit in (*model.encoder, *(layer.feed_forward for layer in model.decoder)):
-        fully_shard(unit, mesh=mesh)
-    fully_shard(model, mesh=mesh, reshard_after_forward=False)
-    register_fsdp_forward_method(model, "states")
-    parameters = list(model.parameters())
-    optimizer.param_groups[0]["params"] = parameters
-    optimizer.state.clear()
-    for parameter, state in zip(parameters, states, strict=True):
-        assert isinstance(parameter, DTensor)
-        for name, value in state.items():
-            if value.dim():
-                state[name] = distribute_tensor(value, parameter.device_mesh, parameter.placements)
-        if state:
-            optimizer.state[parameter] = state
 
 
 def leave() -> None:

@@ -38,7 +38,8 @@ from dragoman.files import read_json, replacing, sha256, write_atomically
 from dragoman.model.checkpoint import begin_with, load_model, weights_of
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.training.distributed import started_by_torchrun
-from dragoman.training.loop import rate_at, train
+from dragoman.training.loop import train
+from dragoman.training.schedule import rate_at
 from dragoman.translation.translator import Translator
 
 RATE = 0.2  # of the old training's highest

@@ -1,71 +1,50 @@
-"""Training (section 5): batch, forward, loss, backward, step, log, save; one visible loop."""
+"""Training (section 5): batch, forward, loss, backward, reduce, step, log, save; one visible loop."""
 
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from dragoman.config import RunConfig, TrainConfig
-from dragoman.data.batching import micro_batches_per_step, plan_epoch
+from dragoman.data.batching import Batch, micro_batches_per_step, plan_epoch
 from dragoman.data.dataset import Dataset, Prepared
 from dragoman.data.objectives import labels_in, make_batch_for
-from dragoman.errors import DragomanError
-from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
-from dragoman.files import read_json
-from dragoman.model.checkpoint import (
-    TrainingProgress,
-    average,
-    last_sound_checkpoint,
-    optimizer_state_of,
-    promote,
-    save_checkpoint,
-    weights_of,
-    write_card,
-)
+from dragoman.model.checkpoint import TrainingProgress
 from dragoman.model.loss import smoothed_cross_entropy
-from dragoman.model.lstm import make_model
 from dragoman.model.transformer import Transformer
 from dragoman.processes import keep_freed_memory
 from dragoman.progress import clock
-from dragoman.run_directory import RunDirectory, step_of
-from dragoman.training.distributed import (
-    Ranks,
-    ShardedGradients,
-    launch,
-    processes_for,
-    require_room,
-    started_by_torchrun,
-)
+from dragoman.run_directory import RunDirectory
+from dragoman.training.distributed import Ranks, launch, processes_for, require_room, started_by_torchrun
+from dragoman.training.gradients import StepTotals
 from dragoman.training.log import NoLog
 from dragoman.training.recovery import (
-    SKIPS_BEFORE_A_SETBACK,
     Interruption,
-    after_a_setback,
-    is_about_memory,
     largest_batch,
     longest,
+    make_room,
     passes,
-    record_skipped,
-    smaller_passes,
+    require_about_memory,
+    skip,
 )
-from dragoman.training.schedule import learning_rate, linear_rate
+from dragoman.training.saving import finish, save, validate_and_save
+from dragoman.training.schedule import rate_at
 from dragoman.training.setup import (
     Training,
     already_finished,
     begin,
     budget_used,
-    go_back,
-    log_checkpoint,
     nothing_left,
     say_start,
     use_threads,
 )
-from dragoman.training.validation import perplexity, rank, validate
+from dragoman.training.validation import perplexity
 
 LOG_EVERY = 50  # steps between two lines of measurements
 
@@ -101,179 +80,146 @@ def train_as_rank(
     replay: Replay | None = None,
     now: Callable[[], float] = time.monotonic,
 ) -> Transformer:
-    """This process's part of a training, alone or among others; the model as it leaves this process. `now`: seconds,
-    of which only the first rank's are ever used."""
-    settings = config.train
+    """Does this process's part of a training, alone or among others, and returns the model as it leaves this process.
+    `now`: seconds, of which only the first rank's are ever used."""
     keep_freed_memory()
-    ranks = Ranks(settings.answer_seconds)
-    use_threads(settings.threads, ranks)
+    ranks = Ranks(config.train.answer_seconds)
+    use_threads(config.train.threads, ranks)
     with ExitStack() as stack:
         if ranks.leads:
             stack.enter_context(run.lock())
         stack.enter_context(ranks.together("starting"))  # wherever a rank is lost, the error says which
-        at_work = begin(config, run, ranks, now)
-        log, interruption = stack.enter_context(at_work.log), stack.enter_context(Interruption())
-        say_start(at_work)
-        try_largest_batch(at_work)
-        config, model, optimizer, gradients = at_work.config, at_work.model, at_work.optimizer, at_work.gradients
-        progress, prepared, tokenizer = at_work.progress, at_work.prepared, at_work.prepared.tokenizer
-        on_gpu = ranks.device.type == "cuda"
-        states = torch.compile(model.states, dynamic=True) if on_gpu else model.states
-        precision = torch.autocast("cuda", torch.bfloat16) if on_gpu else nullcontext()
-
-        meter, stop = Meter(progress, settings, now), False
-        for step_rows in steps_from(prepared, settings, progress):
-            data = prepared.view(progress.epoch)
-            done = budget_used(settings, progress.step, progress.seconds)
-            if stop or (nothing_left(settings, progress) if replay is None else progress.step >= replay.until):
-                break
-            tokens = sum(labels_in(data, rows, config.model.task) for rows in step_rows)
-            rate = rate_at(config, progress.step + 1, done) * progress.rate_factor
-            if replay is not None:
-                rate = replay.rates.get(progress.step + 1, rate)
-                if (then := replay.pass_tokens.get(progress.step)) is not None:
-                    progress.pass_tokens = min(then, progress.pass_tokens or then)  # it never grows
-            model.train()
-            short_of_memory = False
-            try:
-                with ranks.together(f"step {progress.step}"):  # a divided model is put together as it is used
-                    for number, rows, weight in ranks.share_evenly(step_rows):
-                        # Random numbers belong to the batch: whoever computes it, whenever, drops the same units.
-                        torch.manual_seed(seed_of(settings.seed, progress.step, number))
-                        for part in passes(data, rows, progress.pass_tokens):
-                            batch = make_batch_for(config.model, data, part, tokenizer).to(ranks.device)
-                            with precision:
-                                hidden = states(batch.source, batch.target, batch.source_mask)
-                            loss, nll = smoothed_cross_entropy(
-                                batch.real_states(hidden).float(), model.output.weight, batch.labels,
-                                settings.label_smoothing,
-                            )  # fmt: skip
-                            # The mean over the tokens of the whole step, however it is split.
-                            (loss * (weight * gradients.factor / tokens)).backward()  # type: ignore[no-untyped-call]
-                            gradients.extra[:2] += weight * torch.stack((loss.detach(), nll))
-            except (RuntimeError, MemoryError) as error:
-                require_about_memory(at_work, error)
-                short_of_memory = True
-            gradients.extra[2] = at_work.clock.part()
-            gradients.extra[3] = interruption.asked or log.unheard
-            gradients.extra[4] = short_of_memory
-            gradients.sum_over(ranks, progress.step)
-            step_loss, step_nll, seconds, asked, ranks_short_of_memory = gradients.extra.tolist()
-            progress.seconds, stop = seconds, asked > 0
-            if ranks_short_of_memory:
-                make_room(at_work, data, step_rows)
-                continue  # the same step again, on all ranks
-            meter.note(rate)
-            gradient_norm = gradients.norm()
-            if not math.isfinite(step_loss) or not math.isfinite(gradient_norm):
-                skip(at_work, data, step_rows, step_loss, gradient_norm)
-                continue
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            optimizer.step()
-            gradients.clear()
-
-            progress.advance()
-            meter.add(step_loss, step_nll, tokens)
-            validates = progress.step % settings.valid_steps == 0
-            # Soon after the start, so that one sees it go; and before a validation, whose checkpoint ends a stretch.
-            if progress.step % LOG_EVERY == 0 or progress.step in (1, 10) or validates:
-                meter.report(log, rate, gradient_norm)
-            if validates and replay is None:
-                validate_and_save(at_work)
-
+        training = begin(config, run, ranks, now)
+        stack.enter_context(training.log)
+        interruption = stack.enter_context(Interruption())
+        say_start(training)
+        try_largest_batch(training)
+        stopped = run_steps(training, interruption, replay, now)
         if replay is not None:
-            save(at_work)
-        elif stop:
-            if not progress.validated:  # else it is saved
-                save(at_work)
-            log.say(f"stopped at step {progress.step}, everything saved; go on with:\n  {again}")
+            save(training)
+        elif stopped:
+            if not training.progress.validated:  # else it is saved
+                save(training)
+            training.log.say(f"stopped at step {training.progress.step}, everything saved; go on with:\n  {again}")
             raise KeyboardInterrupt
         else:
-            if not progress.validated:  # the budget ended between two validations
-                validate_and_save(at_work)
-            finish(at_work)
+            if not training.progress.validated:  # the budget ended between two validations
+                validate_and_save(training)
+            finish(training)
             if interruption.asked:  # too late to stop this, in time for what would come next
                 raise KeyboardInterrupt
-        return model
+        return training.model
 
 
-def try_largest_batch(at_work: Training) -> None:
-    """An out-of-memory shows in the first seconds, and not after a night."""
-    prepared, progress, model = at_work.prepared, at_work.progress, at_work.model
-    settings = at_work.config.train
-    data = max((prepared.train, *prepared.further_views), key=longest)
-    rows = largest_batch(data, min(settings.micro_batch_tokens, settings.batch_tokens))
-    in_state = model.state_dict()  # running statistics of batch norms; tables that grow on demand are not in it
-    kept = {name: buffer.clone() for name, buffer in model.named_buffers() if name in in_state}
-    model.train()
-    while True:
-        short_of_memory = False
-        try:
-            for part in passes(data, rows, progress.pass_tokens):
-                batch = make_batch_for(at_work.config.model, data, part, prepared.tokenizer).to(at_work.ranks.device)
-                hidden = model.states(batch.source, batch.target, batch.source_mask)
-                loss, _ = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.1)
-                loss.backward()  # type: ignore[no-untyped-call]
-                break  # the others are no larger
-        except (RuntimeError, MemoryError) as error:
-            require_about_memory(at_work, error)
-            short_of_memory = True
-        if not any(at_work.ranks.gather(short_of_memory)):
+class PlannedStep(NamedTuple):
+    """What one step trains on, and at which rate."""
+
+    data: Dataset
+    micro_batches: Sequence[np.ndarray]  # the rows of each
+    tokens: int  # to predict, in all of them
+    rate: float
+
+
+def run_steps(training: Training, interruption: Interruption, replay: Replay | None, now: Callable[[], float]) -> bool:
+    """Trains step by step to the end of the budget, or of the replay; returns whether it was asked to stop before."""
+    settings, progress, gradients = training.config.train, training.progress, training.gradients
+    forward, meter, stop = forward_of(training), Meter(progress, settings, now), False
+    for micro_batches in steps_from(training.prepared, settings, progress):
+        if stop or (nothing_left(settings, progress) if replay is None else progress.step >= replay.until):
             break
-        make_room(at_work, data, [rows])
-    at_work.gradients.clear()
-    for name, buffer in model.named_buffers():
-        if name in kept:
-            buffer.copy_(kept[name])
+        step = plan_step(training, micro_batches, replay)
+
+        # ---- A single training step ----
+        totals = compute_gradients(training, forward, step, interruption)
+        progress.seconds, stop = totals.seconds, totals.stop_requests > 0
+        if totals.out_of_memory:
+            make_room(training, step.data, step.micro_batches)
+            continue  # the same step again, on all ranks
+        meter.note_rate(step.rate)
+        gradient_norm = gradients.norm()
+        if not math.isfinite(totals.loss) or not math.isfinite(gradient_norm):
+            skip(training, step.data, step.micro_batches, totals.loss, gradient_norm)
+            continue
+        update_weights(training.optimizer, step.rate)
+        gradients.clear()
+        progress.advance()
+        meter.add(totals, step.tokens)
+
+        # ---- Log, and save ----
+        validates = progress.step % settings.valid_steps == 0
+        # Soon after the start, so that one sees it go; and before a validation, whose checkpoint ends a stretch.
+        if progress.step % LOG_EVERY == 0 or progress.step in (1, 10) or validates:
+            meter.report(training.log, step.rate, gradient_norm)
+        if validates and replay is None:
+            validate_and_save(training)
+    return stop
 
 
-def require_about_memory(at_work: Training, error: BaseException) -> None:
-    """Any other error is not for us."""
-    if not is_about_memory(error):
-        raise error
-    if at_work.config.train.shard:
-        raise DragomanError("out of memory; lower train.micro_batch_tokens (divided models cannot split a batch)")
+def compute_gradients(
+    training: Training, forward: Callable[[Batch], Tensor], step: PlannedStep, interruption: Interruption
+) -> StepTotals:
+    """Computes the gradients of a step, summed over all ranks, into their buffer; returns the step's totals."""
+    model, gradients, ranks, number = training.model, training.gradients, training.ranks, training.progress.step
+    smoothing, out_of_memory = training.config.train.label_smoothing, False
+    model.train()
+    try:
+        with ranks.together(f"step {number}"):  # a divided model is put together as it is used
+            for batch, weight in batches_of(training, step):
+                states = batch.real_states(forward(batch)).float()
+                loss, nll = smoothed_cross_entropy(states, model.output.weight, batch.labels, smoothing)
+                # The mean over the tokens of the whole step, however it is split.
+                (loss * (weight * gradients.loss_factor / step.tokens)).backward()  # type: ignore[no-untyped-call]
+                gradients.totals.add_loss(loss, nll, weight)
+    except (RuntimeError, MemoryError) as error:
+        require_about_memory(training, error)
+        out_of_memory = True
+    gradients.totals.set_rest(training.clock.part(), interruption.asked or training.log.unheard, out_of_memory)
+    gradients.sum_over(ranks, number)
+    return gradients.totals.read()
 
 
-def make_room(at_work: Training, data: Dataset, rows: Sequence[np.ndarray]) -> None:
-    """Memory did not suffice on some rank: smaller passes from now on, the same on all, so that one log has them."""
-    progress, log = at_work.progress, at_work.log
-    at_work.gradients.clear()
-    progress.pass_tokens = smaller_passes(data, rows, progress.pass_tokens)
-    log.write("memory", progress.step, pass_tokens=progress.pass_tokens)
-    log.say(f"step {progress.step + 1}: out of memory; from now on in passes of at most "
-            f"{progress.pass_tokens:,} tokens, more of them to a step")  # fmt: skip
+def batches_of(training: Training, step: PlannedStep) -> Iterator[tuple[Batch, float]]:
+    """Makes this rank's batches of a step, each with its weight: 0 where others have one more."""
+    progress, ranks, config = training.progress, training.ranks, training.config
+    for number, rows, weight in ranks.share_evenly(step.micro_batches):
+        # Random numbers belong to the micro-batch: whoever computes it, whenever, drops the same units.
+        torch.manual_seed(seed_of(config.train.seed, progress.step, number))
+        for part in passes(step.data, rows, progress.pass_tokens):
+            yield make_batch_for(config.model, step.data, part, training.prepared.tokenizer).to(ranks.device), weight
 
 
-def skip(at_work: Training, data: Dataset, rows: Sequence[np.ndarray], loss: float, gradient_norm: float) -> None:
-    """A loss or gradient that is not finite never reaches the weights. A few in a row, and the run goes back."""
-    progress, run, log, ranks = at_work.progress, at_work.run, at_work.log, at_work.ranks
-    at_work.gradients.clear()
-    if ranks.leads:
-        record_skipped(run, data, at_work.prepared.tokenizer, progress.step + 1, rows)
-    in_a_row = progress.skipped_in_a_row + 1
-    progress.advance()
-    progress.skipped_in_a_row = in_a_row
-    log.write("skipped", progress.step, loss=str(loss), gradient_norm=str(gradient_norm))
-    log.say(f"step {progress.step:,}: loss {loss}, gradient norm {gradient_norm}: not finite; skipped, "
-            f"its pairs are in {run.skipped_path}")  # fmt: skip
-    if in_a_row < SKIPS_BEFORE_A_SETBACK:
-        return
-    if at_work.config.train.shard:
-        raise DragomanError(f"{in_a_row} steps in a row were not finite; lower train.peak_rate in a new --out "
-                            f"(divided models cannot go back by themselves)")  # fmt: skip
-    reached = progress.step
-    checkpoint = ranks.first(f"setback {progress.setbacks}", lambda: last_sound_checkpoint(run, log.say))
-    good = go_back(at_work.config, at_work.model, at_work.optimizer, checkpoint)
-    vars(progress).update(vars(after_a_setback(progress, good, run)))
-    log.write("setback", progress.step, reached=reached, rate_factor=progress.rate_factor)
-    log.say(f"{in_a_row} steps in a row were not finite: back to step {progress.step:,}, from here on at "
-            f"{progress.rate_factor:g} of the rate")  # fmt: skip
-    ranks.gather("all have read the checkpoint")
-    save(at_work)  # what was decided is not forgotten when the run is killed now
-    if checkpoint is not None:
-        log_checkpoint(at_work, checkpoint)
+def forward_of(training: Training) -> Callable[[Batch], Tensor]:
+    """Returns the way from a batch to the model's last states: on a GPU compiled, and in bfloat16."""
+    on_gpu = training.ranks.device.type == "cuda"
+    states = torch.compile(training.model.states, dynamic=True) if on_gpu else training.model.states
+    precision = torch.autocast("cuda", torch.bfloat16) if on_gpu else nullcontext()
+
+    def forward(batch: Batch) -> Tensor:
+        with precision:
+            return states(batch.source, batch.target, batch.source_mask)
+
+    return forward
+
+
+def update_weights(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Takes one step of the optimiser at this rate."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.step()
+
+
+def plan_step(training: Training, micro_batches: Sequence[np.ndarray], replay: Replay | None) -> PlannedStep:
+    """Counts a step's tokens and finds its rate: the one that the schedule gives, or that a replay has from the log."""
+    config, progress = training.config, training.progress
+    data = training.prepared.view(progress.epoch)
+    tokens = sum(labels_in(data, rows, config.model.task) for rows in micro_batches)
+    done = budget_used(config.train, progress.step, progress.seconds)
+    rate = rate_at(config, progress.step + 1, done) * progress.rate_factor
+    if replay is not None:
+        rate = replay.rates.get(progress.step + 1, rate)
+        if (then := replay.pass_tokens.get(progress.step)) is not None:
+            progress.pass_tokens = min(then, progress.pass_tokens or then)  # it never grows
+    return PlannedStep(data, micro_batches, tokens, rate)
 
 
 def steps_from(prepared: Prepared, settings: TrainConfig, progress: TrainingProgress) -> Iterator[Sequence[np.ndarray]]:
@@ -290,20 +236,39 @@ def steps_from(prepared: Prepared, settings: TrainConfig, progress: TrainingProg
             progress.position = 0
 
 
-def rate_at(config: RunConfig, step: int, done: float) -> float:
-    settings = config.train
-    paper_peak = learning_rate(settings.warmup_steps, config.model.d_model, settings.warmup_steps)
-    peak = paper_peak if settings.peak_rate is None else settings.peak_rate
-    match settings.schedule:
-        case "paper":
-            return learning_rate(step, config.model.d_model, settings.warmup_steps) * peak / paper_peak
-        case "linear":
-            return linear_rate(step, settings.warmup_steps, peak, done)
-
-
 def seed_of(seed: int, step: int, number: int) -> int:
     """One 63-bit seed a micro-batch, well mixed, so that neighbours do not draw alike."""
     return int(np.random.SeedSequence([seed, step, number]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def try_largest_batch(training: Training) -> None:
+    """An out-of-memory shows in the first seconds, and not after a night."""
+    prepared, progress, model = training.prepared, training.progress, training.model
+    settings = training.config.train
+    data = max((prepared.train, *prepared.further_views), key=longest)
+    rows = largest_batch(data, min(settings.micro_batch_tokens, settings.batch_tokens))
+    in_state = model.state_dict()  # running statistics of batch norms; tables that grow on demand are not in it
+    kept = {name: buffer.clone() for name, buffer in model.named_buffers() if name in in_state}
+    model.train()
+    while True:
+        short_of_memory = False
+        try:
+            for part in passes(data, rows, progress.pass_tokens):
+                batch = make_batch_for(training.config.model, data, part, prepared.tokenizer).to(training.ranks.device)
+                hidden = model.states(batch.source, batch.target, batch.source_mask)
+                loss, _ = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.1)
+                loss.backward()  # type: ignore[no-untyped-call]
+                break  # the others are no larger
+        except (RuntimeError, MemoryError) as error:
+            require_about_memory(training, error)
+            short_of_memory = True
+        if not any(training.ranks.gather(short_of_memory)):
+            break
+        make_room(training, data, [rows])
+    training.gradients.clear()
+    for name, buffer in model.named_buffers():
+        if name in kept:
+            buffer.copy_(kept[name])
 
 
 class Meter:
@@ -313,14 +278,15 @@ class Meter:
         self.progress, self.settings, self.now = progress, settings, now
         self.since, self.tokens_here = now(), 0
 
-    def note(self, rate: float) -> None:
+    def note_rate(self, rate: float) -> None:
         """The rate of a step, whatever becomes of it: where the clock decided it, it is kept for doing that again."""
         if self.settings.minutes is not None:
             self.progress.pending_rates.append(rate)
 
-    def add(self, loss: float, nll: float, tokens: int) -> None:
-        self.progress.pending_loss += loss
-        self.progress.pending_nll += nll
+    def add(self, totals: StepTotals, tokens: int) -> None:
+        """Adds a step that was taken."""
+        self.progress.pending_loss += totals.loss
+        self.progress.pending_nll += totals.nll
         self.progress.pending_tokens += tokens
         self.tokens_here += tokens
 
@@ -351,101 +317,3 @@ class Meter:
         progress.pending_loss = progress.pending_nll = 0.0
         progress.pending_tokens, progress.pending_rates = 0, []
         self.since, self.tokens_here = now, 0
-
-
-def validate_and_save(at_work: Training) -> None:
-    """Measure, keep the best for translating, write a checkpoint."""
-    progress, log, config = at_work.progress, at_work.log, at_work.config
-    if len(at_work.prepared.valid):
-        sample = progress.step // config.train.valid_steps
-        result = validate(whole_model(at_work), at_work.prepared, config, at_work.ranks, sample)
-        better = result.rank > rank(result.key, progress.best_score, progress.best_nll)
-        said = ("  best so far, by its loss" if result.by_loss else "  best so far") if better else ""
-        log.say(
-            f"step {progress.step:,}  valid loss {result.nll:.3f}  ppl {perplexity(result.nll):.2f}  "
-            f"{result.measure} {result.score:.1f}{said}\n"
-            + "\n".join(f"  {name:<10} {clip(text)}" for name, text in result.example.items())
-        )
-        if better:
-            progress.best_score, progress.best_nll = result.score, result.nll
-            progress.best_step, progress.stale_validations = progress.step, 0
-            weights = weights_of(at_work.model)
-            if at_work.ranks.leads:
-                promote(at_work.run, weights, "best", [progress.step])
-        else:
-            progress.stale_validations += 1
-        log.write("valid", progress.step, nll=result.nll, perplexity=perplexity(result.nll),
-                  **{result.key: result.score}, signature=result.signature, **result.example,
-                  seconds=round(progress.seconds, 2))  # fmt: skip
-    progress.validated = True
-    progress.seconds = at_work.clock.agreed()
-    save(at_work)
-    log_checkpoint(at_work, at_work.run.checkpoints_path / f"step-{progress.step:08d}")
-
-
-def whole_model(at_work: Training) -> Transformer:
-    """The model, or a copy of one that is divided among the ranks: searching takes it apart in other ways."""
-    if not isinstance(at_work.gradients, ShardedGradients):
-        return at_work.model
-    with at_work.ranks.together("validation"):
-        weights = weights_of(at_work.model)
-    return model_with(weights, at_work)
-
-
-def model_with(weights: Mapping[str, Tensor], at_work: Training) -> Transformer:
-    """A model of its own with these weights: the one that was trained stays as it is."""
-    model = make_model(at_work.config.model).to(at_work.ranks.device)
-    for name, tensor in weights_of(model).items():
-        tensor.copy_(weights[name])
-    return model
-
-
-def save(at_work: Training) -> None:
-    with at_work.ranks.together("writing a checkpoint"):
-        weights, state = weights_of(at_work.model), optimizer_state_of(at_work.model, at_work.optimizer)
-    if at_work.ranks.leads:
-        at_work.progress.log_bytes = at_work.log.sync()
-        save_checkpoint(
-            at_work.run,
-            weights,
-            state,
-            at_work.progress,
-            at_work.config.train.keep_checkpoints,
-            ranks=at_work.ranks.size,
-            threads=torch.get_num_threads(),
-            torch=torch.__version__,
-            tokenizer=at_work.prepared.tokenizer.digest,
-        )
-
-
-def clip(text: str, most: int = 120) -> str:
-    """For the terminal: a model that has not learned to end writes lines without end."""
-    return text if len(text) <= most else f"{text[:most]}…"
-
-
-def finish(at_work: Training) -> None:
-    """Average the last checkpoints (6.1); the average translates unless the best single checkpoint did better."""
-    run, config, log, progress, ranks = at_work.run, at_work.config, at_work.log, at_work.progress, at_work.ranks
-    ranks.gather("the last checkpoint is written")
-    trained = [checkpoint for checkpoint in run.checkpoints() if step_of(checkpoint)]  # step 0: what a run began with
-    checkpoints = trained[-config.train.average_checkpoints :]
-    weights = average(checkpoints)
-    model = model_with(weights, at_work)
-    result = validate(model, at_work.prepared, config, ranks, 0) if len(at_work.prepared.valid) else None
-    if not ranks.leads:
-        return
-    if result is None or result.rank >= rank(result.key, progress.best_score, progress.best_nll):
-        kind = "average" if len(checkpoints) > 1 else "last"
-        promote(run, weights, kind, [step_of(checkpoint) for checkpoint in checkpoints])
-    card = read_json(run.model_card_path)
-    write_card(run, card | {"finished_at": progress.step})
-    scores = {f"average_{result.key}": result.score, f"best_{result.key}": progress.best_score} if result else {}
-    log.write("end", progress.step, kind=card["kind"], steps=card["steps"], **scores,
-              seconds=round(progress.seconds, 2))  # fmt: skip
-    log.say(f"finished after {progress.step:,} steps in {clock(progress.seconds)}")
-    if result is not None:
-        log.say(f"valid {result.measure}: {result.score:.1f} averaged over {len(checkpoints)} checkpoints, "
-                f"{progress.best_score:.1f} at the best, step {progress.best_step:,}")  # fmt: skip
-        if len(checkpoints) > 1 and result.by_loss and progress.best_score < LEAST_TELLING_BLEU:
-            log.say("so low a BLEU tells little: the lower loss chose between them")
-    log.say(f"{run.model_path} has the weights of: {card['kind']}, {', '.join(f'step {s:,}' for s in card['steps'])}")

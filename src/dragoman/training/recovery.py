@@ -13,8 +13,10 @@ import numpy as np
 from dragoman.data.dataset import Dataset
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DragomanError
-from dragoman.model.checkpoint import TrainingProgress
+from dragoman.model.checkpoint import TrainingProgress, last_sound_checkpoint
 from dragoman.run_directory import RunDirectory
+from dragoman.training.saving import save
+from dragoman.training.setup import Training, go_back, log_checkpoint
 
 SKIPS_BEFORE_A_SETBACK = 3  # steps in a row that were not finite before the run goes back to its last checkpoint
 SAME_REQUEST_SECONDS = 0.5  # two signals this near to each other are one
@@ -121,3 +123,51 @@ def after_a_setback(progress: TrainingProgress, good: TrainingProgress, run: Run
     good.pass_tokens = progress.pass_tokens
     good.seconds = progress.seconds
     return good
+
+
+def require_about_memory(training: Training, error: BaseException) -> None:
+    """Re-raises an error unless it is an out-of-memory that smaller passes can mend."""
+    if not is_about_memory(error):
+        raise error
+    if training.config.train.shard:
+        raise DragomanError("out of memory; lower train.micro_batch_tokens (divided models cannot split a batch)")
+
+
+def make_room(training: Training, data: Dataset, rows: Sequence[np.ndarray]) -> None:
+    """Memory did not suffice on some rank: smaller passes from now on, the same on all, so that one log has them."""
+    progress, log = training.progress, training.log
+    training.gradients.clear()
+    progress.pass_tokens = smaller_passes(data, rows, progress.pass_tokens)
+    log.write("memory", progress.step, pass_tokens=progress.pass_tokens)
+    log.say(f"step {progress.step + 1}: out of memory; from now on in passes of at most "
+            f"{progress.pass_tokens:,} tokens, more of them to a step")  # fmt: skip
+
+
+def skip(training: Training, data: Dataset, rows: Sequence[np.ndarray], loss: float, gradient_norm: float) -> None:
+    """A loss or gradient that is not finite never reaches the weights. A few in a row, and the run goes back."""
+    progress, run, log, ranks = training.progress, training.run, training.log, training.ranks
+    training.gradients.clear()
+    if ranks.leads:
+        record_skipped(run, data, training.prepared.tokenizer, progress.step + 1, rows)
+    in_a_row = progress.skipped_in_a_row + 1
+    progress.advance()
+    progress.skipped_in_a_row = in_a_row
+    log.write("skipped", progress.step, loss=str(loss), gradient_norm=str(gradient_norm))
+    log.say(f"step {progress.step:,}: loss {loss}, gradient norm {gradient_norm}: not finite; skipped, "
+            f"its pairs are in {run.skipped_path}")  # fmt: skip
+    if in_a_row < SKIPS_BEFORE_A_SETBACK:
+        return
+    if training.config.train.shard:
+        raise DragomanError(f"{in_a_row} steps in a row were not finite; lower train.peak_rate in a new --out "
+                            f"(divided models cannot go back by themselves)")  # fmt: skip
+    reached = progress.step
+    checkpoint = ranks.first(f"setback {progress.setbacks}", lambda: last_sound_checkpoint(run, log.say))
+    good = go_back(training.config, training.model, training.optimizer, checkpoint)
+    vars(progress).update(vars(after_a_setback(progress, good, run)))
+    log.write("setback", progress.step, reached=reached, rate_factor=progress.rate_factor)
+    log.say(f"{in_a_row} steps in a row were not finite: back to step {progress.step:,}, from here on at "
+            f"{progress.rate_factor:g} of the rate")  # fmt: skip
+    ranks.gather("all have read the checkpoint")
+    save(training)  # what was decided is not forgotten when the run is killed now
+    if checkpoint is not None:
+        log_checkpoint(training, checkpoint)

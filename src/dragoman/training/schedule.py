@@ -1,5 +1,7 @@
 """The learning rate as a pure function of where training stands (section 5.3)."""
 
+from dragoman.config import RunConfig
+
 
 def learning_rate(step: int, d_model: int, warmup_steps: int) -> float:
     """Equation 3: up in a straight line for `warmup_steps`, then down with the root of the step, counted from 1."""
@@ -18,3 +20,15 @@ def linear_rate(step: int, warmup_steps: int, peak_rate: float, progress: float)
     rising = step / warmup_steps
     falling = 1 - progress
     return peak_rate * max(0.0, min(rising, falling))
+
+
+def rate_at(config: RunConfig, step: int, done: float) -> float:
+    """Returns the rate of a step under a run's configuration. `done`: the share of the budget that is used up."""
+    settings = config.train
+    paper_peak = learning_rate(settings.warmup_steps, config.model.d_model, settings.warmup_steps)
+    peak = paper_peak if settings.peak_rate is None else settings.peak_rate
+    match settings.schedule:
+        case "paper":
+            return learning_rate(step, config.model.d_model, settings.warmup_steps) * peak / paper_peak
+        case "linear":
+            return linear_rate(step, settings.warmup_steps, peak, done)

@@ -24,16 +24,8 @@ from dragoman.model.lstm import make_model
 from dragoman.model.transformer import Transformer, count_parameters
 from dragoman.progress import to_stderr
 from dragoman.run_directory import RunDirectory
-from dragoman.training.distributed import (
-    Clock,
-    Gradients,
-    Ranks,
-    ShardedGradients,
-    divide,
-    in_words,
-    leads,
-    threads_for,
-)
+from dragoman.training.distributed import Clock, Ranks, in_words, leads, threads_for
+from dragoman.training.gradients import Gradients, ShardedGradients, divide
 from dragoman.training.log import NoLog, RunLog
 from dragoman.training.optimizer import make_optimizer
 
@@ -66,17 +58,17 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
     gradients: Gradients | ShardedGradients
     if config.train.shard and ranks.size > 1:
         divide(model, optimizer, ranks)
-        gradients = ShardedGradients(model, extra=5, ranks=ranks)
+        gradients = ShardedGradients(model, ranks)
     else:
-        gradients = Gradients(list(model.parameters()), extra=5)
+        gradients = Gradients(list(model.parameters()))
     log = RunLog(run, progress.log_bytes) if ranks.leads else NoLog()
     clock = Clock(ranks, progress.seconds, now)
-    at_work = Training(config, run, ranks, prepared, model, optimizer, gradients, progress, clock, log)
+    training = Training(config, run, ranks, prepared, model, optimizer, gradients, progress, clock, log)
     for line in said:
         log.say(line)
     if checkpoint is not None and progress.validated:
-        log_checkpoint(at_work, checkpoint)
-    return at_work
+        log_checkpoint(training, checkpoint)
+    return training
 
 
 def go_back(
@@ -173,22 +165,22 @@ def nothing_left(settings: TrainConfig, progress: TrainingProgress) -> bool:
     return out_of_patience or budget_used(settings, progress.step, progress.seconds) >= 1
 
 
-def log_checkpoint(at_work: Training, checkpoint: Path) -> None:
+def log_checkpoint(training: Training, checkpoint: Path) -> None:
     """A link of the chain of hashes. It is written after the checkpoint, which cannot hold its own hash; a run that
     goes on from the checkpoint writes it again."""
-    if at_work.ranks.leads:
-        link = link_of(checkpoint, at_work.progress.chain)
-        at_work.log.write("checkpoint", at_work.progress.step, **link)
-        at_work.progress.chain = link["chain"]
+    if training.ranks.leads:
+        link = link_of(checkpoint, training.progress.chain)
+        training.log.write("checkpoint", training.progress.step, **link)
+        training.progress.chain = link["chain"]
 
 
-def say_start(at_work: Training) -> None:
-    config, ranks, settings = at_work.config, at_work.ranks, at_work.config.train
+def say_start(training: Training) -> None:
+    config, ranks, settings = training.config, training.ranks, training.config.train
     budget = f"{settings.steps:,} steps" if settings.minutes is None else f"{round(settings.minutes, 2):g} minutes"
-    at_work.log.say(
-        f"{count_parameters(at_work.model):,} parameters, {len(at_work.prepared.train):,} pairs, "
+    training.log.say(
+        f"{count_parameters(training.model):,} parameters, {len(training.prepared.train):,} pairs, "
         f"vocabulary {config.model.vocab_size:,}, {budget}, "
         f"{in_words(ranks.local_size, torch.get_num_threads(), chosen=settings.processes == 0)}"
     )
-    if at_work.progress.step:
-        at_work.log.say(f"going on from step {at_work.progress.step:,}")
+    if training.progress.step:
+        training.log.say(f"going on from step {training.progress.step:,}")

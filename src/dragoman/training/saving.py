@@ -1,0 +1,122 @@
+"""Validates a model in training, writes its checkpoints, and ends a training with the weights that translate."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
+from dragoman.files import read_json
+from dragoman.model.checkpoint import (
+    average,
+    optimizer_state_of,
+    promote,
+    save_checkpoint,
+    weights_of,
+    write_card,
+)
+from dragoman.model.lstm import make_model
+from dragoman.model.transformer import Transformer
+from dragoman.progress import clock
+from dragoman.run_directory import step_of
+from dragoman.training.gradients import ShardedGradients
+from dragoman.training.setup import Training, log_checkpoint
+from dragoman.training.validation import perplexity, rank, validate
+
+
+def validate_and_save(training: Training) -> None:
+    """Measure, keep the best for translating, write a checkpoint."""
+    progress, log, config = training.progress, training.log, training.config
+    if len(training.prepared.valid):
+        sample = progress.step // config.train.valid_steps
+        result = validate(whole_model(training), training.prepared, config, training.ranks, sample)
+        better = result.rank > rank(result.key, progress.best_score, progress.best_nll)
+        said = ("  best so far, by its loss" if result.by_loss else "  best so far") if better else ""
+        log.say(
+            f"step {progress.step:,}  valid loss {result.nll:.3f}  ppl {perplexity(result.nll):.2f}  "
+            f"{result.measure} {result.score:.1f}{said}\n"
+            + "\n".join(f"  {name:<10} {clip(text)}" for name, text in result.example.items())
+        )
+        if better:
+            progress.best_score, progress.best_nll = result.score, result.nll
+            progress.best_step, progress.stale_validations = progress.step, 0
+            weights = weights_of(training.model)
+            if training.ranks.leads:
+                promote(training.run, weights, "best", [progress.step])
+        else:
+            progress.stale_validations += 1
+        log.write("valid", progress.step, nll=result.nll, perplexity=perplexity(result.nll),
+                  **{result.key: result.score}, signature=result.signature, **result.example,
+                  seconds=round(progress.seconds, 2))  # fmt: skip
+    progress.validated = True
+    progress.seconds = training.clock.agreed()
+    save(training)
+    log_checkpoint(training, training.run.checkpoints_path / f"step-{progress.step:08d}")
+
+
+def whole_model(training: Training) -> Transformer:
+    """The model, or a copy of one that is divided among the ranks: searching takes it apart in other ways."""
+    if not isinstance(training.gradients, ShardedGradients):
+        return training.model
+    with training.ranks.together("validation"):
+        weights = weights_of(training.model)
+    return model_with(weights, training)
+
+
+def model_with(weights: Mapping[str, Tensor], training: Training) -> Transformer:
+    """A model of its own with these weights: the one that was trained stays as it is."""
+    model = make_model(training.config.model).to(training.ranks.device)
+    for name, tensor in weights_of(model).items():
+        tensor.copy_(weights[name])
+    return model
+
+
+def save(training: Training) -> None:
+    with training.ranks.together("writing a checkpoint"):
+        weights, state = weights_of(training.model), optimizer_state_of(training.model, training.optimizer)
+    if training.ranks.leads:
+        training.progress.log_bytes = training.log.sync()
+        save_checkpoint(
+            training.run,
+            weights,
+            state,
+            training.progress,
+            training.config.train.keep_checkpoints,
+            ranks=training.ranks.size,
+            threads=torch.get_num_threads(),
+            torch=torch.__version__,
+            tokenizer=training.prepared.tokenizer.digest,
+        )
+
+
+def clip(text: str, most: int = 120) -> str:
+    """For the terminal: a model that has not learned to end writes lines without end."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def finish(training: Training) -> None:
+    """Average the last checkpoints (6.1); the average translates unless the best single checkpoint did better."""
+    run, config, log, progress, ranks = training.run, training.config, training.log, training.progress, training.ranks
+    ranks.gather("the last checkpoint is written")
+    trained = [checkpoint for checkpoint in run.checkpoints() if step_of(checkpoint)]  # step 0: what a run began with
+    checkpoints = trained[-config.train.average_checkpoints :]
+    weights = average(checkpoints)
+    model = model_with(weights, training)
+    result = validate(model, training.prepared, config, ranks, 0) if len(training.prepared.valid) else None
+    if not ranks.leads:
+        return
+    if result is None or result.rank >= rank(result.key, progress.best_score, progress.best_nll):
+        kind = "average" if len(checkpoints) > 1 else "last"
+        promote(run, weights, kind, [step_of(checkpoint) for checkpoint in checkpoints])
+    card = read_json(run.model_card_path)
+    write_card(run, card | {"finished_at": progress.step})
+    scores = {f"average_{result.key}": result.score, f"best_{result.key}": progress.best_score} if result else {}
+    log.write("end", progress.step, kind=card["kind"], steps=card["steps"], **scores,
+              seconds=round(progress.seconds, 2))  # fmt: skip
+    log.say(f"finished after {progress.step:,} steps in {clock(progress.seconds)}")
+    if result is not None:
+        log.say(f"valid {result.measure}: {result.score:.1f} averaged over {len(checkpoints)} checkpoints, "
+                f"{progress.best_score:.1f} at the best, step {progress.best_step:,}")  # fmt: skip
+        if len(checkpoints) > 1 and result.by_loss and progress.best_score < LEAST_TELLING_BLEU:
+            log.say("so low a BLEU tells little: the lower loss chose between them")
+    log.say(f"{run.model_path} has the weights of: {card['kind']}, {', '.join(f'step {s:,}' for s in card['steps'])}")
