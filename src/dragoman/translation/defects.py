@@ -1,6 +1,6 @@
-"""What is plainly wrong with a translation, seen without knowing the language: it loops, copies, runs away or is empty.
+"""Finds plain defects of a translation without knowing the language: it loops, copies, runs away or is empty.
 
-Everything is held against the source: what is repeated there may be repeated in the translation.
+Everything is compared with the source: what is repeated there may be repeated in the translation.
 """
 
 import re
@@ -10,26 +10,26 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-Defect = Literal["loop", "copy", "runaway", "empty", "lost"]  # lost: what must come through did not
+Defect = Literal["loop", "copy", "runaway", "empty", "lost"]  # lost: what must be copied is not there
 
-LONGEST_PERIOD = 16  # tokens that come again and again
-RUNAWAY = 3  # times as long as the source, and some
+LONGEST_PERIOD = 16  # the most tokens of a stretch that is looked for again and again
+RUNAWAY = 3  # a runaway is more than so many times as long as the source, and this many more:
 RUNAWAY_TOKENS = 12
 RUNAWAY_LETTERS = 40
-COPIED = 0.7  # of the source's words
-CROWD = 4  # times that one word stands in a translation, and is more than a third of it
+COPIED = 0.7  # the share of the source's words that makes a copy
+CROWD = 4  # the least number of times that one word stands in a translation which it crowds
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 class TokenizedText(NamedTuple):
-    """A text in tokens and in letters."""
+    """A text and its token ids."""
 
     ids: Sequence[int]
     text: str
 
 
 def defects_of(source: TokenizedText, target: TokenizedText, finished: bool = True) -> tuple[Defect, ...]:
-    """`finished`: False where the search had to cut it at the maximum length."""
+    """All defects of a translation. `finished`: False where the search had to cut it at the maximum length."""
     found: list[Defect] = []
     if source.text.strip() and not target.text.strip():
         found.append("empty")
@@ -44,16 +44,17 @@ def defects_of(source: TokenizedText, target: TokenizedText, finished: bool = Tr
 
 
 def far_too_long(source: str, target: str) -> bool:
+    """Whether a translation has many times the letters of its source."""
     if len(target) <= RUNAWAY * len(source) + RUNAWAY_LETTERS:  # nearly always
         return False
     return _letters(target) > RUNAWAY * _letters(source) + RUNAWAY_LETTERS
 
 
 def loops(source: Sequence[int], target: Sequence[int]) -> bool:
-    """The same tokens three times in a row (one token: five times), or the same four tokens in three places; and the
-    source has nothing of the kind."""
-    # Nearly always it ends here: everything below has some pair of tokens three times, and so three more tokens at the
-    # least than different ones.
+    """Whether the same tokens come three times in a row (one token: five times), or the same four tokens in three
+    places, and the source has nothing of the kind."""
+    # Nearly always it ends here: every loop has some pair of tokens three times, and so at least three more tokens than
+    # different ones.
     if len(target) - len(set(target)) < 3 or max(Counter(pairwise(target)).values()) < 3:
         return False
     again = _repeats(target)
@@ -63,7 +64,7 @@ def loops(source: Sequence[int], target: Sequence[int]) -> bool:
 
 
 def crowded(source: str, target: str) -> bool:
-    """One word is more than a third of all words, in a row or not, and the source has none so often."""
+    """Whether one word is more than a third of all words, in a row or not, and the source has none so often."""
     words = Counter(_WORD.findall(target.casefold()))
     most = max(words.values(), default=0)
     if most < CROWD or 3 * most <= words.total():  # nearly always
@@ -72,23 +73,24 @@ def crowded(source: str, target: str) -> bool:
 
 
 def copies(source: str, target: str) -> bool:
-    """Most words of the source stand in the translation as they are. Names, and words of two letters, do not count."""
+    """Whether most words of the source stand in the translation as they are. Names and words of two letters do not
+    count."""
     words = [word for word in _WORD.findall(source) if len(word) > 2 and word.islower()]
     if len(words) < 3:
         return False
-    there = _WORD.findall(target)
-    if sum(map(set(there).__contains__, words)) < COPIED * len(words):  # nearly always; counting finds no more
+    translated = _WORD.findall(target)
+    if sum(map(set(translated).__contains__, words)) < COPIED * len(words):  # nearly always; counting finds no more
         return False
-    return (Counter(words) & Counter(there)).total() >= COPIED * len(words)
+    return (Counter(words) & Counter(translated)).total() >= COPIED * len(words)
 
 
 def _letters(text: str) -> int:
-    """A Chinese character says as much as several letters."""
+    """The number of letters, of which a Chinese character counts as three."""
     return sum(3 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _repeats(ids: Sequence[int]) -> int:
-    """How often in a row the most repeated stretch comes; a single token counts from its third time on."""
+    """How often in a row the most repeated stretch comes; a single token is counted from its third time on."""
     most = 1
     for period in range(1, min(LONGEST_PERIOD, len(ids) // 2) + 1):
         run = 0
@@ -100,5 +102,6 @@ def _repeats(ids: Sequence[int]) -> int:
 
 
 def _places(ids: Sequence[int], size: int = 4) -> int:
+    """In how many places the most frequent stretch of `size` tokens stands."""
     counts = Counter(tuple(ids[start : start + size]) for start in range(len(ids) - size + 1))
     return max(counts.values(), default=0)

@@ -1,8 +1,8 @@
-"""Sentences translated so that nothing is lost: addresses, placeholders, numbers and emoji are there, or it is said.
+"""Translates sentences so that addresses, placeholders, numbers and emoji are not lost, or the loss is reported.
 
-What the plain translation lost is looked for in the next best ones; then other words stand in for it; then the search
-is told to write it; then the sentence is translated around it, piece by piece; where even that fails the source stays.
-Which way a sentence went is told with it.
+If the plain translation lost one, these are tried in order: the next best translations; other words that stand in for
+what must be copied; a search that is required to write it; translating the sentence around it, piece by piece. Where
+all fail, the source stays. Each translation says how it was found.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,17 +16,20 @@ from dragoman.translation.masking import SCHEMES, masked
 from dragoman.translation.result import Candidate, How, PlainTranslator, SourceSentence, Translation
 
 NEXT_BEST = 4
-# Of a token, on average. What a model was made to write and believes less than this is no sentence: so it goes around
-# words that it never saw.
+# Of a token, on average. A model that must write words it never saw makes nonsense around them, and gives it less than
+# this.
 LEAST_LOG_PROBABILITY = -1.5
 
 
 @dataclass(frozen=True)
 class Losses:
-    """What is wrong with a translation as a carrier of its source."""
+    """What a translation lost of what must be copied, or added to it."""
 
-    grave: tuple[str, ...]  # not to be given to anyone
-    slight: tuple[str, ...]  # said, but not refused: a number too many may be a number word, a $ "dollars"
+    grave: tuple[str, ...]  # such a translation is not used
+    slight: tuple[str, ...]  # only reported: an added number may have been a number word, and a lost $ be "dollars"
+
+
+_NO_LOSSES = Losses((), ())
 
 
 _Found = dict[SourceSentence, Translation]
@@ -40,8 +43,8 @@ def translate_protected(
     *,
     as_it_comes: Callable[[str], bool] = lambda _: False,
 ) -> list[Translation]:
-    """One translation for each, in order. Each different sentence is translated once. What is empty or ran away is not
-    given either, but of a text that is wanted `as_it_comes`."""
+    """One translation for each sentence, in order; equal sentences are translated once. What is empty or ran away is
+    not used either, except where `as_it_comes` says that any translation of the text is wanted."""
     different = list(dict.fromkeys(sentences))
     first = _translations((sentence.text for sentence in different), lambda texts: plain.translate(texts, n_best))
     found: _Found = {}
@@ -55,17 +58,18 @@ def translate_protected(
             found[sentence] = translation
     for how, way in _WAYS.items():
         better = way(spoiled, plain) if spoiled else {}
-        found |= {sentence: _told(sentence, spoiled.pop(sentence), one, how) for sentence, one in better.items()}
+        found |= {sentence: _with_notes(sentence, spoiled.pop(sentence), one, how) for sentence, one in better.items()}
     found |= {sentence: _left(sentence, one) for sentence, one in spoiled.items()}
     return [found[sentence] for sentence in sentences]
 
 
 def _unusable(translation: Translation) -> list[Defect]:
-    """Why it cannot be given to anyone, whatever it holds. Loops and copies can be read, and are said."""
+    """The defects for which a translation is not used. Loops and copies can be read, and are only reported."""
     return [defect for defect in translation.defects if defect in ("runaway", "empty")]
 
 
 def losses_of(sentence: SourceSentence, target: str) -> Losses:
+    """Compares what must be copied in a sentence and in its translation."""
     differs = difference(sentence.text, target, sentence.kept)
     grave = [f"lost: {text}" for text in differs.lost] + [f"added: {text}" for text in differs.added]
     slight = [f"added: {number}" for number in differs.numbers_added] + [f"lost: {sign}" for sign in differs.signs_lost]
@@ -82,50 +86,56 @@ class Stretch:
 
 
 def stretches(sentence: SourceSentence, cuts: Iterable[int] = ()) -> list[Stretch]:
-    """The sentence cut at these places and around all that must stay."""
-    text, stay = sentence.text, protected_spans(sentence.text, sentence.kept)
-    edges = {0, len(text), *cuts} | {edge for span in stay for edge in (span.start, span.end)}
+    """The sentence cut at these places and around everything that must stay."""
+    text, spans = sentence.text, protected_spans(sentence.text, sentence.kept)
+    edges = {0, len(text), *cuts} | {edge for span in spans for edge in (span.start, span.end)}
     found, number = [], 0
     for first, last in pairwise(sorted(edges)):
-        while number < len(stay) and stay[number].end <= first:
+        while number < len(spans) and spans[number].end <= first:
             number += 1
-        found.append(Stretch(first, text[first:last], number < len(stay) and stay[number].start <= first))
+        found.append(Stretch(first, text[first:last], number < len(spans) and spans[number].start <= first))
     return found
 
 
 def translate_stretches(
     parts: Sequence[Stretch], translate: Callable[[Sequence[str]], Sequence[Translation]]
 ) -> tuple[list[str], list[Translation]]:
-    """Their texts, each with the space around it as it was; and what was asked of the translator for them."""
+    """The text of each stretch in the translation, with the space around it as it was; and the translations made for
+    them."""
     wanted = [part for part in parts if not part.stays and any(map(str.isalpha, part.text))]
-    asked = list(translate([part.text.strip() for part in wanted])) if wanted else []
-    said = {part.start: _like(part.text, one.text) for part, one in zip(wanted, asked, strict=True)}
-    return [said.get(part.start, part.text) for part in parts], asked
+    translations = list(translate([part.text.strip() for part in wanted])) if wanted else []
+    texts = {part.start: _like(part.text, one.text) for part, one in zip(wanted, translations, strict=True)}
+    return [texts.get(part.start, part.text) for part in parts], translations
 
 
 def _next_best(spoiled: _Found, plain: PlainTranslator) -> _Found:
+    """The first of the next best candidates that lost nothing."""
     more = _translations((sentence.text for sentence in spoiled), lambda texts: plain.translate(texts, NEXT_BEST))
     better: _Found = {}
     for sentence, first in spoiled.items():
         for candidate in more[sentence.text].candidates:
-            said = sentence.text, candidate.text
-            if candidate.text == first.text or not candidate.text.strip() or far_too_long(*said) or crowded(*said):
+            if candidate.text == first.text or not _is_readable(sentence.text, candidate.text):
                 continue
-            if losses_of(sentence, candidate.text) == Losses((), ()):
+            if losses_of(sentence, candidate.text) == _NO_LOSSES:
                 better[sentence] = replace(more[sentence.text], candidates=(candidate,), words=(), defects=())
                 break
     return better
 
 
+def _is_readable(source: str, target: str) -> bool:
+    return bool(target.strip()) and not far_too_long(source, target) and not crowded(source, target)
+
+
 def _stand_ins(spoiled: _Found, plain: PlainTranslator) -> _Found:
+    """Translations of the sentences with other words in place of what must be copied."""
     better: _Found = {}
-    reserve: _Found = {}
+    reserve: _Found = {}  # with slight losses
     for scheme in SCHEMES:
         left = [sentence for sentence in spoiled if sentence not in better]
         tried = {sentence: mask for sentence in left if (mask := masked(*sentence, scheme))}
-        said = _translations((mask.text for mask in tried.values()), plain.translate)
+        translations = _translations((mask.text for mask in tried.values()), plain.translate)
         for sentence, mask in tried.items():
-            translation = said[mask.text]
+            translation = translations[mask.text]
             candidate = translation.candidates[0]
             text = mask.unmasked(candidate.text)
             losses = losses_of(sentence, text)
@@ -142,16 +152,16 @@ def _stand_ins(spoiled: _Found, plain: PlainTranslator) -> _Found:
 
 
 def _with_required(spoiled: _Found, plain: PlainTranslator) -> _Found:
-    # What was lost can be required; what was added cannot be forbidden.
+    """Translations that were required to hold what must be copied. (What was added cannot be forbidden.)"""
     asked = {sentence: spans for sentence in spoiled if (spans := protected_spans(*sentence))}
     if not asked:
         return {}
     required = [[_required(span) for span in spans] for spans in asked.values()]
-    said = plain.translate([sentence.text for sentence in asked], 1, required)
+    translations = plain.translate([sentence.text for sentence in asked], 1, required)
     return {
         sentence: one
-        for sentence, one in zip(asked, said, strict=True)
-        if losses_of(sentence, one.text) == Losses((), ()) and not one.defects and _is_believed(one.candidates[0])
+        for sentence, one in zip(asked, translations, strict=True)
+        if losses_of(sentence, one.text) == _NO_LOSSES and not one.defects and _is_believed(one.candidates[0])
     }
 
 
@@ -160,12 +170,13 @@ def _is_believed(candidate: Candidate) -> bool:
 
 
 def _required(span: ProtectedSpan) -> Required:
-    """A number may be written with the other language's marks."""
+    """The span as a required word; a number may be written with the other language's decimal mark."""
     other = span.text.translate(str.maketrans(".,", ",.")) if span.kind == "number" else span.text
     return Required((span.text,) if other == span.text else (span.text, other))
 
 
-def _best_but_for_a_remark(spoiled: _Found, _: PlainTranslator) -> _Found:
+def _with_slight_losses(spoiled: _Found, _: PlainTranslator) -> _Found:
+    """The plain translations whose losses are slight."""
     return {
         sentence: one
         for sentence, one in spoiled.items()
@@ -174,15 +185,16 @@ def _best_but_for_a_remark(spoiled: _Found, _: PlainTranslator) -> _Found:
 
 
 def _in_pieces(spoiled: _Found, plain: PlainTranslator) -> _Found:
+    """Translations of what stands between the spans that must stay."""
     better: _Found = {}
     for sentence in spoiled:
-        texts, asked = translate_stretches(stretches(sentence), plain.translate)
-        if asked and not any(map(_unusable, asked)) and not losses_of(sentence, "".join(texts)).grave:
+        texts, pieces = translate_stretches(stretches(sentence), plain.translate)
+        if pieces and not any(map(_unusable, pieces)) and not losses_of(sentence, "".join(texts)).grave:
             better[sentence] = Translation(
                 sentence.text,
-                (_without_tokens("".join(texts), [one.candidates[0] for one in asked]),),
-                defects=tuple(dict.fromkeys(defect for one in asked for defect in one.defects)),
-                confidence=min((one.confidence for one in asked if one.confidence is not None), default=None),
+                (_without_tokens("".join(texts), [one.candidates[0] for one in pieces]),),
+                defects=tuple(dict.fromkeys(defect for one in pieces for defect in one.defects)),
+                confidence=min((one.confidence for one in pieces if one.confidence is not None), default=None),
             )
     return better
 
@@ -191,7 +203,7 @@ _WAYS: dict[How, _Way] = {
     "other": _next_best,
     "stand-in": _stand_ins,
     "required": _with_required,
-    "plain": _best_but_for_a_remark,
+    "plain": _with_slight_losses,
     "pieces": _in_pieces,
 }
 
@@ -203,8 +215,8 @@ def _translations(
     return dict(zip(order, translate(order), strict=True)) if order else {}
 
 
-def _told(sentence: SourceSentence, spoiled: Translation, better: Translation, how: How) -> Translation:
-    """The better translation first, with why it was looked for; after it those that were asked for."""
+def _with_notes(sentence: SourceSentence, spoiled: Translation, better: Translation, how: How) -> Translation:
+    """The better translation with notes of what was wrong before it; after it the other candidates asked for."""
     others = tuple(one for one in spoiled.candidates[1:] if one.text != better.text)
     notes = tuple(dict.fromkeys((*spoiled.notes, *better.notes)))
     no_longer = (defect for defect in (*spoiled.defects, *_lost(sentence, spoiled)) if defect not in better.defects)
@@ -213,6 +225,7 @@ def _told(sentence: SourceSentence, spoiled: Translation, better: Translation, h
 
 
 def _left(sentence: SourceSentence, spoiled: Translation) -> Translation:
+    """The source in place of its translation."""
     return replace(
         spoiled,
         candidates=(_without_tokens(sentence.text, []),),
@@ -231,11 +244,12 @@ def _without_tokens(text: str, parts: Sequence[Candidate]) -> Candidate:
     return Candidate(text, sum(one.score for one in parts), sum(one.log_probability for one in parts), (), None)
 
 
-def _like(piece: str, said: str) -> str:
-    """A piece is no sentence: the full stop and the capital that a model gives it go. The space around it stays."""
+def _like(piece: str, translation: str) -> str:
+    """The translation of a piece with the piece's punctuation, capitals and surrounding space: a model ends it like a
+    sentence, which it is not."""
     bare = piece.strip()
-    if bare[-1:] not in ".!?…:;" and said[-1:] in ".!?" and len(said) > 1:
-        said = said[:-1].rstrip()
-    if bare[:1].islower() and said[:1].isupper() and said[1:2].islower():
-        said = said[:1].lower() + said[1:]
-    return piece[: len(piece) - len(piece.lstrip())] + (said or bare) + piece[len(piece.rstrip()) :]
+    if bare[-1:] not in ".!?…:;" and translation[-1:] in ".!?" and len(translation) > 1:
+        translation = translation[:-1].rstrip()
+    if bare[:1].islower() and translation[:1].isupper() and translation[1:2].islower():
+        translation = translation[:1].lower() + translation[1:]
+    return piece[: len(piece) - len(piece.lstrip())] + (translation or bare) + piece[len(piece.rstrip()) :]

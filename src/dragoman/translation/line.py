@@ -25,7 +25,8 @@ def cut_line(line: str, fits: Callable[[str], bool], language: str | None, whole
 
 
 def translation_of_line(line: str, parts: Sequence[Segment], found: Sequence[Translation]) -> Translation:
-    """A line's translation from those of its sentences: the best of each, then the second best of each ..."""
+    """Puts a line's translation together from those of its sentences: first the best of each, then the second best of
+    each, and so on."""
     if not parts:
         return Translation(line, (Candidate(line, 0.0, 0.0, (), ()),))
     candidates = []
@@ -56,7 +57,7 @@ def translation_of_line(line: str, parts: Sequence[Segment], found: Sequence[Tra
 
 
 def _words_of_line(parts: Sequence[Segment], found: Sequence[Translation]) -> tuple[WordConfidence, ...]:
-    """The words of a line's sentences, where they stand in its translation. A wrapped text has none: words moved."""
+    """The words of a line's sentences at their places in its translation; none of a wrapped text, as words moved."""
     words: list[WordConfidence] = []
     moved = 0  # how much longer the translation is than the line, up to here
     for part, one in zip(parts, found, strict=True):

@@ -1,4 +1,4 @@
-"""What a translator gives back: a text, its candidates, how it was found and how sure it may be called. No torch."""
+"""The result of a translation: the text, its candidates, how it was found and how sure it is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,11 +33,11 @@ class Translation:
 
     source: str
     candidates: tuple[Candidate, ...]
-    defects: tuple[Defect, ...] = ()  # what is plainly wrong with the best of them
-    repaired: tuple[Defect, ...] = ()  # what was, before it was found in another way
+    defects: tuple[Defect, ...] = ()  # of the best candidate
+    repaired: tuple[Defect, ...] = ()  # defects of an earlier attempt, which the best candidate has not
     confidence: float | None = None  # where it was asked for, and the run is calibrated
     words: tuple[WordConfidence, ...] = ()
-    corrected: bool = False  # a person's, from the corrections that are kept
+    corrected: bool = False  # by a person: it comes from the translation memory
     suggestions: tuple[Suggestion, ...] = ()  # corrections of similar sentences
     how: How = "plain"
     notes: tuple[str, ...] = ()  # what was wrong with the translations that were not taken, and with this one
@@ -49,9 +49,9 @@ class Translation:
         return self.candidates[0].text
 
     def is_doubtful(self, min_confidence: float) -> bool:
-        """Less sure than that, or plainly wrong. An empty line is neither."""
-        too_little = self.confidence is not None and self.confidence < min_confidence
-        return bool(self.source.strip()) and (too_little or bool(self.defects))
+        """Whether it is less sure than that, or has a defect. An empty line is never doubtful."""
+        unsure = self.confidence is not None and self.confidence < min_confidence
+        return bool(self.source.strip()) and (unsure or bool(self.defects))
 
 
 class SourceSentence(NamedTuple):
@@ -62,7 +62,7 @@ class SourceSentence(NamedTuple):
 
 
 class PlainTranslator(Protocol):
-    """Translates sentences, and does not look at what was lost."""
+    """Translates sentences without checking that what must be copied is there."""
 
     def translate(
         self, texts: Sequence[str], n_best: int = 1, required: Sequence[Sequence[Required]] | None = None
