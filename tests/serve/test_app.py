@@ -154,9 +154,10 @@ def test_the_command_serves_and_stops(served_run: Path) -> None:
 
 
 def readme_curls() -> list[str]:
-    text = (ROOT / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    pages = [ROOT / "README.md", ROOT / "docs" / "tour.md"]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages).replace("\\\n", " ")
     found = [line.strip() for line in text.splitlines() if line.strip().startswith("curl ")]
-    assert len(found) >= 3
+    assert len(found) >= 5
     return [re.sub(r"\s#.*", "", line) for line in found]
 
 
