@@ -247,22 +247,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def test_no_minute_has_more_than_is_allowed(clock: SimpleNamespace) -> None:
     limiter = RateLimiter(60)
     limiter.charge("a", 59)
-    clock.now += 10
+    clock.now += 10.5
     limiter.charge("a")
     limiter.charge("b", 60)  # each address has its own minute
     with pytest.raises(RefusedError, match="Slowdown: 60 per 1 minute") as refused:
         limiter.charge("a", 3)
     assert (refused.value.status, refused.value.headers) == (429, ((b"retry-after", b"50"),))
-    clock.now += 49.9
+    clock.now += 48.9
     with pytest.raises(RefusedError) as again:
         limiter.charge("a", 3)
     assert again.value.headers == ((b"retry-after", b"1"),)
-    clock.now += 0.2
+    clock.now += 0.7
     limiter.charge("a", 3)  # what was refused did not count
     limiter.charge("a", 56)
     with pytest.raises(RefusedError) as full:
         limiter.charge("a")
-    assert full.value.headers == ((b"retry-after", b"10"),)  # when the sixtieth is a minute old
+    assert full.value.headers == ((b"retry-after", b"11"),)  # when the sixtieth is a minute old
     clock.now += 1000
     limiter.charge("a", 500)  # as much as a minute allows, no more
     with pytest.raises(RefusedError) as whole:
