@@ -18,11 +18,12 @@ from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.errors import UsageError
 from dragoman.inspection.explain import Explainer
 from dragoman.inspection.head_statistics import diagonal_of, head_statistics
-from dragoman.inspection.heatmaps import Picture, as_text, picture_of
+from dragoman.inspection.heatmaps import Heatmap, as_text, heatmap_of
 from dragoman.inspection.inspector import Inspector
 from dragoman.inspection.interventions import Change
-from dragoman.inspection.uint16_codec import pack, unpack
+from dragoman.inspection.uint16_codec import pack
 from dragoman.model.transformer import Probe, Site, Transformer, sinusoids
+from support.uint16 import unpack
 
 SENTENCE = "the old dog sees the red house"
 
@@ -241,8 +242,8 @@ def test_a_heat_map_in_the_terminal(cli: Callable[..., Any], tiny_run: Path, tra
     seen = trained.inspect(SENTENCE)
     assert ran.stdout.startswith(f"{SENTENCE}\n{seen.translation}\nlog P {seen.log_probability:.4f}\n")
     lines = ran.stdout.splitlines()
-    picture = picture_of(trained, seen, "cross", 0, 1)
-    for label, weights in zip(picture.rows, picture.weights.tolist(), strict=True):
+    heatmap = heatmap_of(trained, seen, "cross", 0, 1)
+    for label, weights in zip(heatmap.rows, heatmap.weights.tolist(), strict=True):
         shades = "".join(2 * " ░▒▓█"[min(4, int(5 * weight))] for weight in weights)
         assert f"{label} {shades}".rstrip() in [line.strip() for line in lines]
     strongest = trained.effects(SENTENCE)[0]
@@ -253,8 +254,8 @@ def test_a_heat_map_in_the_terminal(cli: Callable[..., Any], tiny_run: Path, tra
 
 
 def test_columns_that_do_not_fit_follow_below() -> None:
-    picture = Picture("title", ("a", "b"), tuple("cdefgh"), torch.tensor([[0.0, 0.3, 0.5, 0.7, 1.0, 0.1]] * 2))
-    assert as_text(picture, 8).splitlines() == [
+    heatmap = Heatmap("title", ("a", "b"), tuple("cdefgh"), torch.tensor([[0.0, 0.3, 0.5, 0.7, 1.0, 0.1]] * 2))
+    assert as_text(heatmap, 8).splitlines() == [
         "title", "", "  c d e", "a   ░░▒▒", "b   ░░▒▒", "", "  f g h", "a ▓▓██", "b ▓▓██",
     ]  # fmt: skip
 
@@ -287,7 +288,7 @@ def test_a_picture_and_a_page_are_written(
     assert (ran.code, ran.stdout) == (0, "")
     with Image.open(tmp_path / "a.png") as image:
         colours = {colour for _, colour in image.getcolors(1 << 20)}
-    heaviest = picture_of(trained, trained.inspect(SENTENCE), "encoder", 0).weights.max().item()
+    heaviest = heatmap_of(trained, trained.inspect(SENTENCE), "encoder", 0).weights.max().item()
     assert tuple(round(255 + (dark - 255) * heaviest) for dark in (11, 74, 99)) in colours
     awkward = 'dog </script><img src="x"> & cat'
     assert cli("inspect", tiny_run, awkward, "--out", tmp_path / "b.html").code == 0

@@ -81,11 +81,11 @@ def inspect(
         state = {"kind": kind, "layer": str(layer or 0), "head": str(head or 0), "text": sentence}
         content = page_of(inspector, sentence, translation, changes, state).encode()
     elif chosen == "png":
-        from dragoman.inspection.heatmaps import as_png, picture_of
+        from dragoman.inspection.heatmaps import as_png, heatmap_of
 
         assert sentence is not None
         seen = inspector.inspect(sentence, translation, changes)
-        content = as_png(picture_of(inspector, seen, kind, layer, head))
+        content = as_png(heatmap_of(inspector, seen, kind, layer, head))
     else:
         given = iter([(sentence, translation)]) if sentence is not None else _lines()
         lines = (
@@ -140,16 +140,16 @@ def _written(
         case "json":
             yield json.dumps(_everything(inspector, text, seen, effects), ensure_ascii=False)
         case "text":
-            from dragoman.inspection.heatmaps import as_text, picture_of
+            from dragoman.inspection.heatmaps import as_text, heatmap_of
 
             # First: what cannot be shown is refused before anything is.
-            picture = picture_of(inspector, seen, kind, layer, head)
+            heatmap = heatmap_of(inspector, seen, kind, layer, head)
             yield f"{seen.text}\n{seen.translation}\nlog P {seen.log_probability:.4f}\n"
             if changes:
                 outcome = inspector.intervene(text, changes, seen.tokens)
                 yield f"changed: {', '.join(map(str, seen.changes))}; log P of this translation {outcome.change:+.4f}"
                 yield f"the changed model says: {outcome.translation}\n"
-            yield as_text(picture, shutil.get_terminal_size((100, 24)).columns)
+            yield as_text(heatmap, shutil.get_terminal_size((100, 24)).columns)
             if effects:
                 yield "\nlog P when a head is switched off\n"
                 for effect in inspector.effects(text, seen.tokens):

@@ -1,6 +1,6 @@
-"""Attention asked for and returned: what every head of the model looks at in one sentence pair.
+"""Records the attention of every head of a model in one pass over a sentence pair, with or without interventions.
 
-Interventions come in as an argument and leave with the pass; nothing is stashed on a module.
+Interventions are an argument of the pass and end with it; nothing is stored in the model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,18 @@ from dragoman.model.transformer import Intervention, Probe, Site, Transformer
 
 @dataclass(frozen=True)
 class Trace:
-    """One teacher-forced pass; of half a model, what that half has.
+    """The record of one teacher-forced pass; if the model is an encoder or a decoder alone, of that part.
 
-    Row t of the decoder's weights belongs to two tokens: to fed[t], at which it looks around, and to predicted[t],
-    which it looks for. Columns are fed tokens ("decoder") or source tokens ("cross").
+    Row t of the decoder's weights belongs to two tokens: fed[t], the decoder's input there, and predicted[t], its
+    output. Columns are fed tokens ("decoder") or source tokens ("cross").
     """
 
-    source: tuple[int, ...]  # labels the rows and columns of the encoder
+    source: tuple[int, ...]  # the tokens of the encoder's rows and columns
     fed: tuple[int, ...]
     predicted: tuple[int, ...]
     log_probabilities: tuple[float, ...]  # of the predicted tokens
     weights: Mapping[Site, Tensor]  # (H, queries, keys) each, on the CPU
-    scores: Mapping[Site, Tensor]  # likewise: what the softmax was given, before any mask
+    scores: Mapping[Site, Tensor]  # likewise: the softmax's input, before any mask
 
 
 @torch.no_grad()
@@ -36,10 +36,11 @@ def trace(
     target_ids: Sequence[int],
     interventions: Mapping[Site, Intervention] | None = None,
 ) -> Trace:
-    """Ids are taken to the letter: a source as the model was trained has its end symbol last, a target its start
-    symbol first (it is only fed) and its end symbol last (it is only predicted). Dropout is off in this pass.
+    """Runs one pass without dropout and records its attention.
 
-    An encoder alone is given no target, a decoder alone no source.
+    No symbol is added to the ids: the source should end with the end symbol; the target should begin with the start
+    symbol, which is only fed, and end with the end symbol, which is only predicted. An encoder alone gets an empty
+    target, a decoder alone an empty source.
     """
     encodes, decodes = model.config.encoder_layers > 0, model.config.decoder_layers > 0
     if len(source_ids) < encodes or len(target_ids) < 2 * decodes:
@@ -68,7 +69,7 @@ def trace(
 
 
 def _checked(interventions: Mapping[Site, Intervention], model: Transformer) -> Mapping[Site, Intervention]:
-    """An intervention on something that the model does not have would pass without effect, or without a clear word."""
+    """The interventions, if the model has all the layers and heads that they name; else they would have no effect."""
     encoder, decoder = model.config.encoder_layers, model.config.decoder_layers
     layers = {"encoder": encoder, "decoder": decoder, "cross": decoder if encoder else 0}
     num_heads = model.config.num_heads

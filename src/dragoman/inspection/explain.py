@@ -1,7 +1,7 @@
-"""Why this translation: the model's alternatives at each position, which words belong together, the beam's steps.
+"""Explains a translation: the alternatives at each position, the word alignment, the steps of the beam search.
 
-All of it comes from the reference engine, for one sentence at a time. Pieces of the vocabulary are named as
-`Candidate.tokens` names them, so what `Translator` gives back can be explained as it is.
+All of it comes from the reference engine, for one sentence at a time. Tokens are written as in `Candidate.tokens`, so
+that a translation of `Translator` can be explained as it is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,13 +38,15 @@ from dragoman.translation.translator import Translator
 
 @dataclass(frozen=True)
 class Alternative:
+    """A token that could stand at a position."""
+
     token: str
     probability: float
 
 
 @dataclass(frozen=True)
 class Position:
-    """A token of the translation, and what else the model thought of there, most probable first."""
+    """A token of the translation, and the tokens that the model found most probable there, the best first."""
 
     token: str
     probability: float
@@ -53,6 +55,8 @@ class Position:
 
 @dataclass(frozen=True)
 class Explanation:
+    """A translation with its alternatives and its word alignment."""
+
     source: str
     target: str
     source_words: tuple[Word, ...]
@@ -67,7 +71,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class WordChoice:
-    """A word that could stand there: its tokens, and the probability that they come."""
+    """A word that could follow: its tokens, and their probability."""
 
     text: str
     tokens: tuple[str, ...]
@@ -76,8 +80,10 @@ class WordChoice:
 
 @dataclass(frozen=True)
 class BeamCandidate:
+    """A continuation that the beam search considered at one step."""
+
     parent: int  # the row it continues
-    row: int | None  # the row it becomes, if kept
+    row: int | None  # the row it becomes; None: it is not kept
     token: str
     text: str  # the hypothesis so far
     token_probability: float
@@ -89,7 +95,7 @@ class BeamCandidate:
 
 @dataclass(frozen=True)
 class BeamRecord:
-    """A beam search step by step. `finished` are all that ended on the way, in that order."""
+    """A beam search step by step. `finished` are all hypotheses that ended, in the order in which they did."""
 
     beam: int
     alpha: float
@@ -101,7 +107,7 @@ class BeamRecord:
 
 
 class Explainer:
-    """One run, for looking into its translations."""
+    """Explains the translations of one run."""
 
     def __init__(
         self, engine: ReferenceEngine, search: SearchConfig, calibration: Sequence[tuple[str, str]] = ()
@@ -140,7 +146,7 @@ class Explainer:
         alternatives: int = 5,
         **search: float,
     ) -> Explanation:
-        """Of the translation given in tokens, or else of the best one that begins with `prefix`."""
+        """Explains the translation given as tokens, or else the best one that begins with `prefix`."""
         source = self.source_ids(text)
         settings = with_changes(self.search, **search)
         ids = self.find(source, prefix, settings).ids if translation is None else self.token_ids(translation)
@@ -167,7 +173,7 @@ class Explainer:
         )
 
     def align(self, text: str, translation: Sequence[str]) -> Alignment:
-        """Which words belong together, of a translation given in tokens: one pass and nothing else."""
+        """The word alignment of a translation given as tokens; takes one pass through the model."""
         source, ids = self.source_ids(text), self.token_ids(translation)
         fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
         return self._aligned(source, ids, trace(self.model, [*source, self.tokenizer.eos_id], fed).weights)
@@ -183,19 +189,19 @@ class Explainer:
         greedy = with_changes(self.search, beam=1)
         found = self.engine.translate([source] * len(starts), greedy, constrain=forced_prefix(starts))
         choices: dict[str, WordChoice] = {}
-        for hypothesis in (some[0] for some in found if some):
+        for hypothesis in (hypotheses[0] for hypotheses in found if hypotheses):
             word = self.words(hypothesis.ids)[_word_at(self.words(hypothesis.ids), len(before))]
             stop = word.last_token + 1
             assert hypothesis.token_log_probabilities is not None
             probability = _probability(sum(hypothesis.token_log_probabilities[len(before) : stop]))
             tokens = self.pieces(hypothesis.ids[len(before) : stop])
-            # Two first tokens can lead to one word, spelt in other pieces: it is offered once, as its best spelling.
+            # Two first tokens can lead to the same word, split differently: it is offered once, as its best split.
             if word.text and (word.text not in choices or choices[word.text].probability < probability):
                 choices[word.text] = WordChoice(word.text, tokens, probability)
         return tuple(sorted(choices.values(), key=lambda choice: -choice.probability))
 
     def beam(self, text: str, prefix: Sequence[str] = (), **search: float) -> BeamRecord:
-        """The search as `explain` does it, with all that it weighed."""
+        """The beam search that `explain` does, with every candidate that it considered."""
         source = self.source_ids(text)
         settings = with_changes(self.search, **search)
         recorded: list[BeamStep] = []
@@ -210,14 +216,14 @@ class Explainer:
                     parent=candidate.parent,
                     row=candidate.beam,
                     token=self.tokenizer.piece(candidate.token),
-                    text=said.replace("\n", " "),
+                    text=text_so_far.replace("\n", " "),
                     token_probability=_probability(candidate.token_log_probability),
                     log_probability=candidate.log_probability,
                     length=step.position + 1,
                     score=candidate.score,
                     fate=candidate.fate,
                 )
-                for candidate, said in zip(step.candidates, texts, strict=True)
+                for candidate, text_so_far in zip(step.candidates, texts, strict=True)
             )
             finished += [candidate for candidate in level if candidate.fate == "finished"]
             kept = {c.row: ids for c, ids in zip(level, sequences, strict=True) if c.row is not None}

@@ -1,4 +1,4 @@
-"""What a head does, in numbers: measured on one sentence's weights, never guessed from the look of a picture."""
+"""Statistics of attention heads, measured on the weights of one sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from dragoman.model.transformer import Kind
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """Means over the rows of one head. None: there is no such thing at this kind of attention."""
+    """Means over the rows of one head. None: the statistic has no meaning for this kind of attention."""
 
-    entropy: float  # in nats; 0: each row looks at one token
+    entropy: float  # in nats; 0: each row attends to one token
     diagonal: float  # weight on the row's own position; in cross-attention on the source position as far along
     previous: float | None  # weight on the position before it, from the second row on
     end: float | None  # weight on the source's end symbol
     start: float | None  # weight on the start symbol, which the decoder is fed first
-    distance: float  # tokens between the row's position (as for the diagonal) and what it looks at
+    distance: float  # tokens between the row's position (as for the diagonal) and the attended ones
 
 
 def head_statistics(weights: Tensor, kind: Kind) -> tuple[HeadStatistics, ...]:
-    """Of all heads of one sub-layer: (H, queries, keys) as a trace has them."""
+    """The statistics of every head of a sub-layer, from its weights in a trace: (H, queries, keys)."""
     weights = weights.double()
     queries, keys = weights.shape[1:]
     entropy = torch.special.entr(weights).sum(dim=-1).mean(dim=-1)  # (H,)
@@ -49,7 +49,7 @@ def head_statistics(weights: Tensor, kind: Kind) -> tuple[HeadStatistics, ...]:
 
 
 def diagonal_of(queries: int, keys: int, kind: Kind) -> Tensor:
-    """The column of each row's own position; between two sequences, the one at the same share of the way."""
+    """The column of each row's own position; in cross-attention, the column at the same share of the sequence."""
     if kind != "cross" or queries == 1:
         return torch.arange(queries)
     return (torch.arange(queries, dtype=torch.float64) * (keys - 1) / (queries - 1)).round().long()

@@ -1,4 +1,4 @@
-"""Attention as a heat map: in characters for a terminal, or as a PNG."""
+"""Draws attention as a heat map, in characters for a terminal or as a PNG."""
 
 import io
 from dataclasses import dataclass
@@ -15,17 +15,18 @@ LONGEST_LABEL = 14
 
 
 @dataclass(frozen=True)
-class Picture:
+class Heatmap:
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     weights: Tensor  # (rows, columns)
 
 
-def picture_of(
+def heatmap_of(
     inspector: Inspector, seen: Inspection, kind: Kind = "cross", layer: int | None = None, head: int | None = None
-) -> Picture:
-    """A head, or the mean of a layer's heads. Of cross-attention without either: the heads shown as alignment."""
+) -> Heatmap:
+    """The heat map of a head, or of the mean of a layer's heads. For cross-attention without a layer and a head: of the
+    heads that are shown as alignment."""
     if layer is None and head is None and kind == "cross":
         chosen = inspector.explainer.alignment_heads.heads
         title = f"cross-attention, the heads that align best: {', '.join(f'{at}.{one}' for at, one in chosen)}"
@@ -44,54 +45,54 @@ def picture_of(
     columns = seen.fed if kind == "decoder" else seen.source
     fed = tuple(f"{shown(fed)} → {shown(said)}" for fed, said in zip(seen.fed, seen.produced, strict=True))
     rows = tuple(map(shown, seen.source)) if kind == "encoder" else fed
-    return Picture(title, rows, tuple(map(shown, columns)), weights)
+    return Heatmap(title, rows, tuple(map(shown, columns)), weights)
 
 
 def shown(piece: str) -> str:
-    """A piece of the vocabulary as a reader sees it: a dot before what goes on within a word."""
+    """A token as a reader sees it: a dot before one that continues a word."""
     if piece in ("<s>", "</s>"):
         return "⟨start⟩" if piece == "<s>" else "⟨end⟩"
     plain = piece.replace("▁", " ").strip() or "␣"
     return f"·{plain}" if not piece.startswith("▁") and plain[0].isalpha() else plain
 
 
-def as_text(picture: Picture, width: int = 100) -> str:
-    """Two characters a weight; columns that do not fit beside each other follow below."""
-    rows = [_short(label, 2 * LONGEST_LABEL) for label in picture.rows]
+def as_text(heatmap: Heatmap, width: int = 100) -> str:
+    """The heat map in characters, two for each weight; columns that do not fit into the width follow below."""
+    rows = [_short(label, 2 * LONGEST_LABEL) for label in heatmap.rows]
     left = max(map(len, rows)) + 1
     fit = max(1, (width - left) // 2)
     blocks = []
-    for first in range(0, len(picture.columns), fit):
-        names = [_short(label, LONGEST_LABEL) for label in picture.columns[first : first + fit]]
+    for first in range(0, len(heatmap.columns), fit):
+        names = [_short(label, LONGEST_LABEL) for label in heatmap.columns[first : first + fit]]
         height = max(map(len, names))
-        # Labels stand upright, their last letters on the picture.
+        # Labels of columns are written downwards and end at the map.
         lines = [
             " " * left + "".join(f"{name.rjust(height)[level]} " for name in names).rstrip() for level in range(height)
         ]
-        for label, weights in zip(rows, picture.weights[:, first : first + fit].tolist(), strict=True):
+        for label, weights in zip(rows, heatmap.weights[:, first : first + fit].tolist(), strict=True):
             lines.append(f"{label:>{left - 1}} " + "".join(2 * _shade(weight) for weight in weights).rstrip())
         blocks.append("\n".join(lines))
-    return f"{picture.title}\n\n" + "\n\n".join(blocks)
+    return f"{heatmap.title}\n\n" + "\n\n".join(blocks)
 
 
-def as_png(picture: Picture) -> bytes:
-    """With the labels of rows and columns; in a font of the system, or else in Pillow's own, which is Latin only."""
+def as_png(heatmap: Heatmap) -> bytes:
+    """The heat map as a PNG with labels, in a font of the system, or else in Pillow's own, which is Latin only."""
     try:
         from PIL import Image, ImageDraw
     except ImportError:
         raise UsageError("a PNG needs Pillow, which is not installed; pip install 'dragoman[inspect]'") from None
     cell, font = 26, _font(15)
-    rows, columns = [_short(one, 28) for one in picture.rows], [_short(one, LONGEST_LABEL) for one in picture.columns]
+    rows, columns = [_short(one, 28) for one in heatmap.rows], [_short(one, LONGEST_LABEL) for one in heatmap.columns]
     left = int(max(font.getlength(label) for label in rows)) + 20
     top = int(max(font.getlength(label) for label in columns)) + 50
-    size = (max(left + cell * len(columns) + 20, int(font.getlength(picture.title)) + 30), top + cell * len(rows) + 20)
+    size = (max(left + cell * len(columns) + 20, int(font.getlength(heatmap.title)) + 30), top + cell * len(rows) + 20)
     image = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(image)
-    draw.text((15, 8), picture.title, "black", font)
+    draw.text((15, 8), heatmap.title, "black", font)
     for row, label in enumerate(rows):
         draw.text((left - 8, top + (row + 0.5) * cell), label, "black", font, anchor="rm")
         for column in range(len(columns)):
-            weight = float(picture.weights[row, column])
+            weight = float(heatmap.weights[row, column])
             colour = tuple(round(255 + (dark - 255) * weight) for dark in (11, 74, 99))
             x, y = left + column * cell, top + row * cell
             draw.rectangle((x, y, x + cell - 2, y + cell - 2), colour)

@@ -1,4 +1,4 @@
-"""One HTML file that shows a sentence from inside: the page's own view and its numbers, without a network."""
+"""Writes the Inside view of one sentence as a single HTML file that needs no network: code and numbers of the page."""
 
 import base64
 import hashlib
@@ -23,10 +23,11 @@ def page_of(
     changes: Sequence[Change | str] = (),
     state: Mapping[str, str] | None = None,
 ) -> str:
-    """Every head's attention and measured effect. `state`: what the address bar holds, {"kind": "cross", ...}."""
+    """The file's content, with the attention and the measured effect of every head. `state` is what the page would have
+    in its address bar: {"kind": "cross", ...}."""
     seen = inspector.inspect(text, translation, changes)
     outcome = inspector.intervene(text, changes, seen.tokens) if changes else None
-    kept = {
+    saved = {
         "state": dict(state or {}),
         "seen": {"sentences": [seen.text], "sentence": 0, **describe(inspector, seen)},
         "outcome": describe_outcome(outcome) if outcome else None,
@@ -46,7 +47,7 @@ def page_of(
         f"base-uri 'none'; form-action 'none'"
     )
     # In a script's text only "</" and "<!" could end it or change how it is read.
-    content = json.dumps(kept, ensure_ascii=False).replace("<", "\\u003c")
+    content = json.dumps(saved, ensure_ascii=False).replace("<", "\\u003c")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -60,8 +61,8 @@ def page_of(
 
 
 def _modules(first: str) -> dict[str, str]:
-    """The module and all that it imports, by names that do not depend on where a module lies: an address of the kind
-    data: has no place that others could be found from."""
+    """The code of a module and of all that it imports, by names that do not depend on a place: from a data: address,
+    a relative import cannot be resolved."""
     found: dict[str, str] = {}
     waiting = [first]
     while waiting:

@@ -1,8 +1,8 @@
-"""Inspector: one sentence of one run, from inside. Heads and layers are counted from 0, as everywhere in Python.
+"""Inspector: attention, interventions and head effects of a run on one sentence. Heads and layers count from 0.
 
 inspector = Inspector.load("runs/my")
 seen = inspector.inspect("Two dogs play.")
-seen.weights["cross", 0][3]                        # what head 3 of layer 0 looks at, (rows, columns)
+seen.weights["cross", 0][3]                        # the attention of head 3 of layer 0, (rows, columns)
 inspector.intervene("Two dogs play.", ["cross.0.3:off"]).change
 inspector.effects("Two dogs play.")                # every head, the one that matters most first
 """
@@ -27,16 +27,16 @@ from dragoman.inspection.interventions import Change, interventions
 from dragoman.model.transformer import Intervention, Kind, Probe, Site
 
 Side = Literal["source", "target"]
-# Numbers of passes that are kept for whoever asks for one sub-layer after the other; 64 MB of them.
-KEPT_NUMBERS = 16_000_000
+# Passes are cached for callers that ask for one sub-layer after the other: so many numbers, 64 MB.
+CACHED_NUMBERS = 16_000_000
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """One teacher-forced pass over a translation: the same numbers as decoding it token by token.
+    """The record of one teacher-forced pass over a translation: the same numbers as decoding it token by token.
 
-    Rows and columns of "encoder" are `source`. Rows of "decoder" and "cross" have two tokens: `fed`, which is given
-    to the decoder there, and `produced`, which it is to say next. Columns of "decoder" are `fed`, of "cross" `source`.
+    Rows and columns of "encoder" are `source`. Rows of "decoder" and "cross" have two tokens: `fed`, the decoder's
+    input there, and `produced`, its output. Columns of "decoder" are `fed`, those of "cross" are `source`.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Inspection:
     produced: tuple[str, ...]  # the end symbol last
     log_probabilities: tuple[float, ...]  # of the produced tokens
     weights: Mapping[Site, Tensor]  # (H, rows, columns)
-    scores: Mapping[Site, Tensor]  # likewise: what the softmax was given, q·k times `scale`, before the mask
+    scores: Mapping[Site, Tensor]  # likewise: the softmax's input, q·k times `scale`, before the mask
     statistics: Mapping[Site, tuple[HeadStatistics, ...]]  # one a head
     changes: tuple[Change, ...]
     d_k: int
@@ -60,7 +60,7 @@ class Inspection:
 
 @dataclass(frozen=True)
 class InterventionOutcome:
-    """What changes do: to the translation that was shown, and to what the model would say now."""
+    """The effect of changes: on the log-probability of a translation, and on the model's own translation."""
 
     before: Inspection
     after: Inspection  # of the same translation
@@ -70,12 +70,14 @@ class InterventionOutcome:
 
     @property
     def change(self) -> float:
-        """In the log-probability of the shown translation; below 0: the changed model likes it less."""
+        """The change in the translation's log-probability; below 0: the changed model finds it less probable."""
         return self.after.log_probability - self.before.log_probability
 
 
 @dataclass(frozen=True)
 class HeadEffect:
+    """What switching off one head does to a translation."""
+
     kind: Kind
     layer: int
     head: int
@@ -84,33 +86,37 @@ class HeadEffect:
 
 @dataclass(frozen=True)
 class Neighbour:
+    """A token whose embedding is close to that of a word."""
+
     token: str
     similarity: float  # the cosine between the two embeddings
 
 
 class Inspector:
+    """Looks into the translations of one run, sentence by sentence; keeps the last passes."""
+
     def __init__(self, explainer: Explainer) -> None:
         self.explainer = explainer
         self.model = explainer.model
         self.tokenizer = explainer.tokenizer
         self.engine: ReferenceEngine = explainer.engine
-        self._kept: OrderedDict[tuple[object, ...], Inspection] = OrderedDict()
+        self._cache: OrderedDict[tuple[object, ...], Inspection] = OrderedDict()
 
     @classmethod
     def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
-        """`Inspector.load("runs/my", checkpoint="step-00001000", beam=1)`."""
+        """Loads a run: `Inspector.load("runs/my", checkpoint="step-00001000", beam=1)`."""
         return cls(Explainer.load(run, checkpoint, **search))
 
     @property
     def sites(self) -> tuple[Site, ...]:
-        """Every attention sub-layer, in the order of the pass."""
+        """All attention sub-layers, in the order of a pass."""
         encoder = [Site("encoder", layer) for layer in range(len(self.model.encoder))]
         return (*encoder, *(Site(kind, layer) for layer in range(len(self.model.decoder)) for kind in _IN_A_DECODER))
 
     def inspect(
         self, text: str, translation: str | Sequence[str] | None = None, changes: Sequence[Change | str] = ()
     ) -> Inspection:
-        """Of a translation in text or tokens; of the best one if none is given."""
+        """Runs a pass over a translation given as text or tokens, or over the run's own if none is given."""
         source, target = self._ids(text, translation)
         return self._inspect(source, target, _parsed(changes))
 
@@ -121,15 +127,15 @@ class Inspector:
         translation: str | Sequence[str] | None = None,
         retranslate: bool = True,
     ) -> InterventionOutcome:
-        """Changes that are given together work together."""
+        """Compares passes without and with the changes, which all apply together; then translates with them."""
         source, target = self._ids(text, translation)
         wanted = _parsed(changes)
         before, after = self._inspect(source, target, ()), self._inspect(source, target, wanted)
         if not retranslate:
             return InterventionOutcome(before, after, None, None, None)
-        said = self._search(source, wanted)
+        best = self._search(source, wanted)
         return InterventionOutcome(
-            before, after, self.explainer.text_of(said.ids), self.explainer.pieces(said.ids), said.log_probability
+            before, after, self.explainer.text_of(best.ids), self.explainer.pieces(best.ids), best.log_probability
         )
 
     @torch.inference_mode()
@@ -140,7 +146,7 @@ class Inspector:
         kind: Kind | None = None,
         layer: int | None = None,
     ) -> tuple[HeadEffect, ...]:
-        """Each head switched off alone; of one kind or sub-layer, if that is named. The largest effect first."""
+        """Switches off one head after the other, of one kind or sub-layer if that is named; largest effects first."""
         source, target = self._ids(text, translation)
         plain = self._inspect(source, target, ()).log_probability
         sites = [site for site in self.sites if kind in (None, site.kind) and layer in (None, site.layer)]
@@ -161,14 +167,14 @@ class Inspector:
         return tuple(sorted(found, key=lambda effect: -abs(effect.change)))
 
     def positions(self, count: int) -> Tensor:
-        """What is added to the embeddings at the first positions: (count, d_model)."""
+        """The position encodings of the first positions, as they are added to the embeddings: (count, d_model)."""
         rows = self.model.source_embedding.position_rows(0, count)
         if rows is None:
             raise UsageError("model.positions = none: nothing is added to the embeddings of this run")
         return rows.detach().cpu()
 
     def neighbours(self, word: str, count: int = 8, side: Side = "source") -> tuple[Neighbour, ...]:
-        """The pieces whose embeddings point most nearly where the word's does, or the mean of its pieces' does."""
+        """The tokens with the most similar embeddings; a word of several tokens counts as the mean of theirs."""
         ids = self.tokenizer.encode(word.strip())
         if not ids:
             raise UsageError("neighbours of nothing; give a word")
@@ -177,7 +183,7 @@ class Inspector:
             raise UsageError("this run reads pictures; only words have neighbours")
         vectors = embedding.tokens.weight.detach().float()  # (V, D)
         similarities = F.normalize(vectors, dim=-1) @ F.normalize(vectors[ids].mean(dim=0), dim=0)
-        similarities[[*ids, *self._unspoken()]] = -torch.inf
+        similarities[[*ids, *self._not_in_words()]] = -torch.inf
         best = similarities.topk(min(count, len(similarities)))
         return tuple(
             Neighbour(self.tokenizer.piece(token), value)
@@ -185,8 +191,8 @@ class Inspector:
             if value > -torch.inf
         )
 
-    def _unspoken(self) -> list[int]:
-        """Symbols and bytes: pieces that are no part of a word."""
+    def _not_in_words(self) -> list[int]:
+        """Special symbols and bytes: tokens that are no part of a word."""
         pieces = (self.tokenizer.piece(token) for token in range(self.tokenizer.vocab_size))
         return [token for token, piece in enumerate(pieces) if piece.startswith("<") and piece.endswith(">")]
 
@@ -215,16 +221,16 @@ class Inspector:
 
     def _inspect(self, source: Sequence[int], target: Sequence[int], changes: tuple[Change, ...]) -> Inspection:
         key = (tuple(source), tuple(target), changes)
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key]
         fed = [self.tokenizer.bos_id, *target, self.tokenizer.eos_id]
         wanted = self._interventions(changes, source, target)
         traced = trace(self.model, [*source, self.tokenizer.eos_id], fed, wanted)
         found = self._named(traced, target, changes)
-        self._kept[key] = found
-        while len(self._kept) > 1 and sum(map(_numbers, self._kept.values())) > KEPT_NUMBERS:
-            self._kept.popitem(last=False)
+        self._cache[key] = found
+        while len(self._cache) > 1 and sum(map(_numbers, self._cache.values())) > CACHED_NUMBERS:
+            self._cache.popitem(last=False)
         return found
 
     def _named(self, traced: Trace, target: Sequence[int], changes: tuple[Change, ...]) -> Inspection:

@@ -1,7 +1,7 @@
-"""What heads are made to do otherwise, in a notation that Python, the command line, the API and the address bar share.
+"""Changes to attention heads, in a notation that Python, the command line, the API and the address bar share.
 
 cross.0.3:off        head 3 of cross-attention in layer 0 contributes nothing; * stands for every layer or head
-cross.0.3:pin@4      it looks at token 4 alone, in every row that may see it
+cross.0.3:pin@4      it attends to token 4 alone, in every row that may see it
 cross.0.3:pin@4/2    in row 2 only
 decoder.*:unmask     the future becomes visible in every layer of the decoder
 """
@@ -26,6 +26,8 @@ _NOTATION = re.compile(
 
 @dataclass(frozen=True)
 class Change:
+    """One change to one head, to all heads of a layer, or to all layers of a kind."""
+
     kind: Kind
     layer: int | None  # None: every layer
     head: int | None  # None: every head
@@ -64,8 +66,8 @@ class Change:
 def interventions(
     changes: Sequence[Change], model: Transformer, source_length: int, target_length: int
 ) -> Mapping[Site, Intervention]:
-    """As the model takes them. The lengths are those of the columns: of the source with its end symbol, and of as
-    many target positions as will ever be decoded."""
+    """The changes as the model's forward pass takes them. The lengths are numbers of columns: source tokens with the
+    end symbol, and as many target positions as can be decoded."""
     layers = {"encoder": len(model.encoder), "decoder": len(model.decoder), "cross": len(model.decoder)}
     columns = {"encoder": source_length, "decoder": target_length, "cross": source_length}
     off: dict[Site, set[int]] = {}
@@ -91,7 +93,8 @@ def interventions(
 
 
 def _pins(change: Change, head: int, columns: int) -> list[Override]:
-    """In the decoder the rows before the token do not see it, in decoding as in training: they stay as they are."""
+    """The rows of a head that attend to one token alone. In the decoder, rows before the token cannot see it and stay
+    as they are."""
     assert change.token is not None
     weights = torch.zeros(columns)
     weights[change.token] = 1.0

@@ -1,4 +1,4 @@
-"""What an inspection says, as plain values: the API's answers, the command's JSON and the saved page are these."""
+"""Inspections as plain values, the same for the API's answers, the command's JSON and the saved page."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from dragoman.inspection.inspector import Inspection, Inspector, InterventionOut
 
 
 def describe(inspector: Inspector, seen: Inspection) -> dict[str, Any]:
-    """Everything but the weights."""
+    """An inspection without its weights."""
     explainer, config = inspector.explainer, inspector.model.config
     return {
         "text": seen.text,

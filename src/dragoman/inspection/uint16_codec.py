@@ -1,4 +1,4 @@
-"""Many numbers in two bytes each, for a page to fetch: a header in JSON, then unsigned 16-bit steps between two values.
+"""Packs many numbers into two bytes each, for a page to fetch: a JSON header, then 16-bit steps between two values.
 
     bytes 0 to 3    length of the header, little-endian
     header          {"shape": [...], "low": x, "high": y, ...} in JSON, padded with spaces to a multiple of 4
@@ -19,7 +19,7 @@ STEPS = 65535
 
 
 def pack(values: Tensor, low: float | None = None, high: float | None = None, **header: Any) -> bytes:
-    """`low` and `high`: None takes the least and the greatest of the values."""
+    """The bytes of a tensor; `low` and `high` are the least and the greatest of its values unless they are given."""
     found = values.double().cpu().numpy()
     bottom = float(found.min()) if low is None else low
     top = float(found.max()) if high is None else high
@@ -27,11 +27,3 @@ def pack(values: Tensor, low: float | None = None, high: float | None = None, **
     head = json.dumps({"shape": list(found.shape), "low": bottom, "high": top, **header}).encode()
     head += b" " * (-len(head) % 4)
     return struct.pack("<I", len(head)) + head + steps.tobytes()
-
-
-def unpack(content: bytes) -> tuple[dict[str, Any], "numpy.typing.NDArray[numpy.float64]"]:
-    """The header and the values."""
-    (length,) = struct.unpack_from("<I", content)
-    header = json.loads(content[4 : 4 + length])
-    steps = numpy.frombuffer(content, "<u2", offset=4 + length).reshape(header["shape"])
-    return header, header["low"] + (header["high"] - header["low"]) * steps.astype(numpy.float64) / STEPS

@@ -7,10 +7,10 @@ import numpy
 import pytest
 
 from dragoman.inspection.inspector import Inspector
-from dragoman.inspection.uint16_codec import unpack
 from dragoman.model.transformer import Site
 from dragoman.translation.translator import Translator
 from support.serving import Running, running, service_of
+from support.uint16 import unpack
 
 SENTENCE = "the old dog sees the red house"
 ASKED = {"text": SENTENCE, "source": "en", "target": "eo"}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy
 import pytest
 
-from dragoman.inspection.uint16_codec import unpack
 from dragoman.parsing.bracket_attention import Node, trace_parse
 from dragoman.parsing.parser import Parser
 from dragoman.serve.app import _in_words
@@ -17,6 +16,7 @@ from dragoman.serve.routes.parsing import DEEPEST, _tree
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
 from support.serving import Running, running
+from support.uint16 import unpack
 
 SENTENCE = "The king sees the old dog."
 WORDS = ["The", "king", "sees", "the", "old", "dog", "."]

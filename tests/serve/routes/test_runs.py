@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dragoman.inspection.inspector import Inspector
-from dragoman.inspection.uint16_codec import unpack
 from dragoman.model.transformer import Site
 from dragoman.run_directory import RunDirectory
 from dragoman.serve.pairs import ServedPair
@@ -19,6 +18,7 @@ from dragoman.serve.settings import Settings
 from dragoman.training.log_reader import read_history
 from dragoman.translation.translator import Translator
 from support.serving import Running, running
+from support.uint16 import unpack
 
 SENTENCE = "the old dog sees the red house"
 
