@@ -104,7 +104,7 @@ def main() -> None:
             "--out",
             str(output),
         ]
-        command += ["--report", str(report), "--language", "en"]
+        command += ["--report", str(report), "--source-language", "en"]
         seconds, peak = run(command)
         count = json.loads(report.read_text(encoding="utf-8"))["sentences"]
         size = f"{source.stat().st_size / 1e3:,.0f} kB"

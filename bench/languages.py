@@ -158,7 +158,7 @@ def measure_tasks(given: argparse.Namespace, _: Path) -> dict[str, Any]:
             right = write(out / f"test-{name}.target", (line.split("\t")[1] for line in lines))
             output = out / f"test-{name}-{label}.output"
             scores = json.loads(
-                dragoman("evaluate", run, "--source", source, "--reference", right, "--output", output, "--json")
+                dragoman("evaluate", run, "--source", source, "--reference", right, "--out", output, "--json")
             )
             same = sum(a == b for a, b in zip(output.open(), right.open(), strict=True)) / len(lines)
             results.setdefault(name, {})[label] = {"bleu": scores["bleu"]["value"], "to the letter": same}

@@ -3,8 +3,8 @@
     python -m venv .venv-libretranslate && .venv-libretranslate/bin/pip install libretranslate
     python bench/libretranslate.py RUN en-de sentences.en --python .venv-libretranslate/bin/python
 
-The package is made by `dragoman export --to argos`, installed in a home of its own, and served by LibreTranslate as its
-documentation says (waitress, no web page, no limits). Clients ask both by turns, a sentence a request, as many at a
+The package is made by `dragoman export --format argos`, installed in a home of its own, and served by LibreTranslate as
+its documentation says (waitress, no web page, no limits). Clients ask both by turns, a sentence a request, as many at a
 time as the table says; ratios are within a round, the table has medians. Our cache is off; LibreTranslate's is for
 whole paragraphs, and no line is asked twice within a round. CTranslate2 computes on both sides, with --threads each.
 LibreTranslate's search is its own (beam 4, length penalty 0.2, one hypothesis); ours is the run's, by default beam 4.

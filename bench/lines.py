@@ -64,7 +64,7 @@ def main() -> None:
         with source.open("w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in synthetic(sentences, given.lines, seed=1))
         command = [sys.executable, "-m", "dragoman", "translate", str(given.run)]
-        command += ["--input", str(source), "--output", str(output)]
+        command += ["--input", str(source), "--out", str(output)]
         command += [] if given.beam is None else ["--beam", str(given.beam)]
         marks = [round(given.lines * number / STRETCHES) for number in range(1, STRETCHES + 1)]
         rows: list[list[str]] = []

@@ -91,8 +91,8 @@ def main() -> None:
         return run
 
     for size, steps in zip(given.sizes, given.steps, strict=True):
-        full = measure(f"trees-{size}", steps, "--limit", size)
-    whole = ("--limit", size)
+        full = measure(f"trees-{size}", steps, "--sentences", size)
+    whole = ("--sentences", size)
     if given.only is None or "lstm" in given.only:
         width = f"model.d_model={equal_width(full)}"
         measure("lstm", steps, *whole, "--set", "model.architecture=lstm", "--set", width)

@@ -85,7 +85,7 @@ def trained_run(given: Path | None) -> Path:
 def with_map(run: Path) -> str:
     """Learn a vocabulary map, as `dragoman quantize` does; what that says of its cost in BLEU on val. Where that is too
     much, there is none."""
-    command = [sys.executable, "-m", "dragoman", "quantize", str(run), "--language", "de"]
+    command = [sys.executable, "-m", "dragoman", "quantize", str(run), "--target-language", "de"]
     command += ["--source", str(DATA / "val.en.gz"), "--reference", str(DATA / "val.de.gz")]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     said = [line for line in ran.stdout.splitlines() if line.startswith("vocabulary map")]

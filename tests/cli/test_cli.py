@@ -259,7 +259,7 @@ def test_a_warning_is_one_line_to_a_person(copied: Path, here: Path, cli: Cli) -
 
 def test_evaluate_a_run(tiny_run: Path, tiny_text: Path, here: Path, cli: Cli) -> None:
     asked = ["--source", tiny_text / "valid.source", "--reference", tiny_text / "valid.target"]
-    ran = cli("evaluate", tiny_run, *asked, "--output", "out.txt")
+    ran = cli("evaluate", tiny_run, *asked, "--out", "out.txt")
     assert (ran.code, ran.stderr) == (0, "")
     assert ran.stdout.startswith("BLEU (cased, raw text): ")
     assert "version:" in ran.stdout.splitlines()[0]
@@ -289,7 +289,7 @@ def test_evaluate_translations_against_several_references(here: Path, cli: Cli) 
 
 def test_evaluate_against_a_baseline(tiny_text: Path, cli: Cli) -> None:
     right, wrong = tiny_text / "valid.target", tiny_text / "valid.source"
-    ran = cli("evaluate", "--hypotheses", right, "--reference", right, "--baseline", wrong, "--language", "eo")
+    ran = cli("evaluate", "--hypotheses", right, "--reference", right, "--baseline", wrong, "--target-language", "eo")
     assert ran.code == 0
     assert "paired bootstrap, 1000 resamples of 20 sentences:" in ran.stdout.splitlines()
     assert "a significant difference" in ran.stdout
@@ -688,7 +688,7 @@ def test_output_that_cannot_be_written(here: Path, cli: Cli) -> None:
     (here / "folder").mkdir()
     (here / "folder" / "work").write_bytes(b"precious")
     for output in ("text/below", "folder"):
-        ran = cli("evaluate", "--hypotheses", "text", "--reference", "text", "--output", output)
+        ran = cli("evaluate", "--hypotheses", "text", "--reference", "text", "--out", output)
         assert the_complaint(ran, 1).startswith(f"{output}: cannot be written (")
     assert (here / "folder" / "work").read_bytes() == b"precious"
     assert sorted(path.name for path in here.iterdir()) == ["folder", "text"]

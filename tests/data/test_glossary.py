@@ -282,7 +282,7 @@ def test_the_command_obeys_a_file_and_begins_again_with_another(
     (tmp_path / "terms.tsv").write_text("dog\tRekso\ncat\n", encoding="utf-8")
     (tmp_path / "in").write_text("the dog sees {0}\nthe red cat\n", encoding="utf-8")
     more = ["--glossary", tmp_path / "terms.tsv", "--keep", "placeholders"]
-    ran = cli("translate", tiny_run, "--input", tmp_path / "in", "--output", tmp_path / "out", *more)
+    ran = cli("translate", tiny_run, "--input", tmp_path / "in", "--out", tmp_path / "out", *more)
     assert (ran.code, ran.stdout) == (0, "")
     first, second = (tmp_path / "out").read_text(encoding="utf-8").splitlines()
     assert unmet(first, [Required(("Rekso",)), Required(("{0}",))]) == []

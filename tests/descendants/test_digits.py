@@ -68,7 +68,7 @@ def test_attention_over_patches_is_drawn(vit_run: Path, digits: Digits, tmp_path
         for grid in layer:
             assert (len(grid), len(grid[0])) == (4, 4)
             assert 0 < sum(map(sum, grid)) <= 1 + 1e-5  # the rest is for the end symbol itself
-    ran = cli("vit", "show", vit_run, "--number", "5", "--svg", tmp_path / "five.svg")
+    ran = cli("vit", "show", vit_run, "--number", "5", "--out", tmp_path / "five.svg")
     lines = ran.stdout.splitlines()
     assert lines[0].split() == ["picture", "layer", "1", "layer", "2"]
     assert len(lines) == 10

@@ -37,7 +37,7 @@ def page(tmp_path: Path) -> Path:
 
 def test_the_command(run: Path, page: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
     out, report = tmp_path / "out.html", tmp_path / "report.json"
-    ran = cli("translate-file", run, page, "--out", out, "--report", report, "--language", "en", "--json")
+    ran = cli("translate-file", run, page, "--out", out, "--report", report, "--source-language", "en", "--json")
     assert ran.code == 0, ran.stderr
     before, after = (BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in (page, out))
     assert [(t.name, t.attrs) for t in after(True) if t.name not in "ib"] == [

@@ -88,7 +88,7 @@ def test_too_much_lost_is_refused_and_nothing_kept(
         return ended.value.code, *capsys.readouterr()  # type: ignore[return-value]
 
     loses(0.25, monkeypatch)
-    code, output, errors = command("--limit", "0.3", "--to", "int16")
+    code, output, errors = command("--limit", "0.3", "--compute-type", "int16")
     assert (code, compute_type(run)) == (0, "int16")
     assert "now translates with int16" in errors
     code, output, errors = command()

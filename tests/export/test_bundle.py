@@ -45,7 +45,7 @@ def test_every_command_takes_a_bundle_for_a_run(
     assert ran.code == 0, ran.stderr
     assert ran.stdout == cli("translate", tiny_run, stdin="the old dog\n").stdout
     (tmp_path / "in.txt").write_text("the old dog\n", encoding="utf-8")
-    into = cli("translate", packed, "--input", tmp_path / "in.txt", "--output", tmp_path / "out.txt")
+    into = cli("translate", packed, "--input", tmp_path / "in.txt", "--out", tmp_path / "out.txt")
     assert into.code == 0, into.stderr
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == ran.stdout
     (kept,) = (tmp_path / "cache" / "dragoman" / "bundles").iterdir()

@@ -28,6 +28,8 @@ from support.lexicon import lexicon_pairs
 
 SENTENCES = [source for source, _ in lexicon_pairs(12, seed=11)]
 
+LANGUAGES = ["--source-language", "en", "--target-language", "eo"]
+
 
 def make_run(path: Path, tokenizer: Path, **model: Any) -> Path:
     """A run of random weights, as different from each other as a trained one's."""
@@ -78,7 +80,7 @@ def test_ctranslate2_translates_the_exported_directory(tiny_run: Path, tmp_path:
     import sentencepiece
 
     out = tmp_path / "ct2"
-    ran = cli("export", tiny_run, "--to", "ctranslate2", "--out", out)
+    ran = cli("export", tiny_run, "--format", "ctranslate2", "--out", out)
     assert (ran.code, ran.stdout) == (0, f"{out}\n")
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(out / "tokenizer.model"))
     translator = ctranslate2.Translator(str(out))
@@ -133,7 +135,9 @@ def test_what_is_exported_is_for_all_to_read_that_the_user_lets(
 def test_what_was_exported_comes_back(which: str, request: pytest.FixtureRequest, tmp_path: Path, cli: Any) -> None:
     run: Path = request.getfixturevalue(which)
     export(run, "marian-hf", tmp_path / "hf")
-    ran = cli("import", tmp_path / "hf", "--out", tmp_path / "back", "--languages", "en-eo")
+    ran = cli(
+        "import", tmp_path / "hf", "--out", tmp_path / "back", "--source-language", "en", "--target-language", "eo"
+    )
     assert (ran.code, ran.stdout) == (0, f"{tmp_path / 'back'}\n")
     assert greedy(tmp_path / "back") == greedy(run)
     assert json.loads((tmp_path / "back" / "languages.json").read_text()) == {"source": "en", "target": "eo"}
@@ -197,7 +201,7 @@ def test_what_marian_cannot_be_is_refused(tiny_run: Path, tmp_path: Path, cli: C
     ran = cli("import", tmp_path / "other", "--out", tmp_path / "run")
     assert ran.code == 3
     assert ran.stderr == f"dragoman: {tmp_path / 'other'}: a model of type bert; marian and pegasus can be imported\n"
-    assert cli("export", tiny_run, "--to", "onnx", "--out", tiny_run).code == 2
+    assert cli("export", tiny_run, "--format", "onnx", "--out", tiny_run).code == 2
 
 
 # ONNX
@@ -253,10 +257,12 @@ def test_onnxruntime_finds_the_same_greedy_ids(which: str, tiny_run: Path, post_
 
 
 def test_an_argos_package_is_one_folder_with_all_in_it(tiny_run: Path, tmp_path: Path, cli: Callable[..., Ran]) -> None:
-    refused = cli("export", tiny_run, "--to", "argos", "--out", tmp_path / "no.argosmodel")
-    assert (refused.code, refused.stderr.count("--languages en-de")) == (2, 1)
+    refused = cli("export", tiny_run, "--format", "argos", "--out", tmp_path / "no.argosmodel")
+    assert (refused.code, refused.stderr.count("--source-language en --target-language de")) == (2, 1)
     out = tmp_path / "en_eo.argosmodel"
-    ran = cli("export", tiny_run, "--to", "argos", "--languages", "en-eo", "--out", out)
+    ran = cli(
+        "export", tiny_run, "--format", "argos", "--source-language", "en", "--target-language", "eo", "--out", out
+    )
     assert ran.code == 0, ran.stderr
     with zipfile.ZipFile(out) as archive:
         names = set(archive.namelist())

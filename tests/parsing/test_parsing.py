@@ -412,7 +412,7 @@ def test_parses_go_from_one_command_to_the_next(cli: Callable[..., object], pars
 
 def test_a_sentence_like_none_before_still_gets_a_tree(cli: Callable[..., object], parser_run: Path) -> None:
     text = "Frabbling (wombats) zig-zag!\n\ndog\n" + "the dog " * 60 + "\n"
-    ran = cli("parse", "run", parser_run, "--raw", "--form", "json", stdin=text)
+    ran = cli("parse", "run", parser_run, "--raw", "--format", "json", stdin=text)
     found = [json.loads(line) for line in ran.stdout.splitlines()]  # type: ignore[attr-defined]
     assert found.pop(1) == {"words": [], "symbols": [], "log_probability": 0.0, "tree": None}
     assert found[0]["words"] == ["Frabbling", "-LRB-", "wombats", "-RRB-", "zig-zag", "!"]
@@ -511,7 +511,7 @@ def test_a_word_of_several_tokens_is_looked_at_as_all_of_them() -> None:
 
 
 def test_trees_are_drawn(cli: Callable[..., object], parser_run: Path, tmp_path: Path) -> None:
-    command = ("parse", "run", parser_run, "--form", "drawing", "--svg", tmp_path / "drawn")
+    command = ("parse", "run", parser_run, "--format", "drawing", "--drawings", tmp_path / "drawn")
     ran = cli(*command, stdin="the dog sees the cat .\n")
     assert ran.stdout.startswith("TOP\n└─ ")  # type: ignore[attr-defined]
     assert re.search(r">cat</text>", (tmp_path / "drawn" / "1.svg").read_text())
@@ -524,7 +524,7 @@ def test_an_ensemble_and_silver_trees(
     silver = cli("parse", "run", parser_run, parser_run, "--input", tmp_path / "text")
     (tmp_path / "silver.mrg").write_text(silver.stdout)  # type: ignore[attr-defined]
     ran = cli(
-        *("parse", "train", "--trees", bank / "train.mrg", "--valid-trees", bank / "valid.mrg", "--limit", "50"),
+        *("parse", "train", "--trees", bank / "train.mrg", "--valid-trees", bank / "valid.mrg", "--sentences", "50"),
         *("--silver", tmp_path / "silver.mrg", "--silver-weight", "0.5", "--out", tmp_path / "run", "--steps", "2"),
         *tiny_settings,
     )

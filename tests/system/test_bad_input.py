@@ -157,7 +157,7 @@ FURTHER_COMMANDS: dict[str, set[str]] = {
     "serve RUN --source-language en --target-language eo --api-key-file {}": {"huge"},  # a long key is a key
     "translate RUN --glossary {}": {"empty", "nul"},
     "translate-file {} text.txt --out out.txt": set(),
-    "export {} --to onnx --out out": set(),
+    "export {} --format onnx --out out": set(),
     "import {} --out out": set(),
     "bundle {} --out out.zip": set(),
     "unbundle {} --out out": set(),
@@ -273,7 +273,7 @@ def with_a_tampered_header(run: Path) -> None:
 
 
 USES = ["translate run", "score run --pairs pairs.tsv", "evaluate run --source source --reference target"]
-PACKS = ["bundle run --out run.zip", "export run --to marian-hf --out out", "inspect run dog"]
+PACKS = ["bundle run --out run.zip", "export run --format marian-hf --out out", "inspect run dog"]
 DAMAGED_RUNS: list[tuple[Damage, list[str], str]] = [
     (rewritten("config.json", lambda v: v.update(format=2)), [*USES, "config show run"], "run/config.json: written by"),
     (rewritten("config.json", lambda v: v.pop("format")), USES, "run/config.json: written by another version"),
@@ -381,7 +381,7 @@ def test_a_disk_that_fills_up_under_the_other_commands(run: Path, here: Path, cl
     shutil.rmtree(run / "ctranslate2", ignore_errors=True)
     before = everything_below(here)
     for command in (
-        "evaluate run --source source --reference target --engine reference --output out.txt",
+        "evaluate run --source source --reference target --engine reference --out out.txt",
         "average run --last 2",
         "quantize run --source source --reference target",
         "translate run --engine ctranslate2 --input source",
@@ -401,7 +401,7 @@ def test_output_that_cannot_be_written(output: str, here: Path, cli: Cli) -> Non
     (here / "missing").write_bytes(b"a file")
     (here / "full").symlink_to("/dev/full")
     with without_the_right_to_ignore_permissions():
-        ran = cli("evaluate", "--hypotheses", "good", "--reference", "good", "--output", output)
+        ran = cli("evaluate", "--hypotheses", "good", "--reference", "good", "--out", output)
     assert the_complaint(ran, 1).startswith(f"{output}: cannot be written (")
     assert ran.stdout == ""
     assert (here / "full").is_symlink()
@@ -414,7 +414,7 @@ def test_a_pipe_is_written_to_and_not_replaced(here: Path, cli: Cli) -> None:
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append((here / "pipe").read_bytes()))
     reader.start()
-    assert cli("evaluate", "--hypotheses", "good", "--reference", "good", "--output", "pipe").code == 0
+    assert cli("evaluate", "--hypotheses", "good", "--reference", "good", "--out", "pipe").code == 0
     reader.join()
     assert read == [b"one\n"]
     assert stat.S_ISFIFO((here / "pipe").stat().st_mode)
@@ -507,7 +507,7 @@ def test_text_and_names_are_utf8_in_any_locale(
     commands = [
         ["train", "--pairs", "Sätze.tsv", "--out", "run", "--steps", "1", *tiny_settings],
         ["translate", "run", "--input", "Quelle", "--beam", "1"],
-        ["evaluate", "--hypotheses", "Ziel", "--reference", "Ziel", "--output", "gleich", "--json"],
+        ["evaluate", "--hypotheses", "Ziel", "--reference", "Ziel", "--out", "gleich", "--json"],
         ["score", "run", "--pairs", "Sätze.tsv"],
         ["config", "show", "run"],
     ]

@@ -266,7 +266,7 @@ class Harmful:
 
 def test_a_pickle_is_not_obeyed(tiny_run: Path, tmp_path: Path, cli: Cli) -> None:
     theirs = tmp_path / "theirs"
-    assert cli("export", tiny_run, "--to", "marian-hf", "--out", theirs).code == 0
+    assert cli("export", tiny_run, "--format", "marian-hf", "--out", theirs).code == 0
     (theirs / "model.safetensors").unlink()
     harmed = tmp_path / "harmed"
     import torch

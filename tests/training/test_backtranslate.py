@@ -24,8 +24,11 @@ def both_ways(
 ) -> Path:
     """English to Esperanto and back in one model."""
     out = tmp_path_factory.mktemp("both") / "run"
-    data = ["--pairs", tiny_text / "train.tsv", "--valid-pairs", tiny_text / "valid.tsv", "--both", "en-eo"]
-    ran = cli("train", *data, "--out", out, "--steps", "160", "--set", "train.valid_steps=80", *tiny_settings)
+    data = ["--pairs", tiny_text / "train.tsv", "--valid-pairs", tiny_text / "valid.tsv", "--both-directions"]
+    languages = ["--source-language", "en", "--target-language", "eo"]
+    ran = cli(
+        "train", *data, *languages, "--out", out, "--steps", "160", "--set", "train.valid_steps=80", *tiny_settings
+    )
     assert ran.code == 0, ran.stderr
     return out
 
@@ -50,13 +53,16 @@ def test_a_tag_is_one_piece_and_says_the_language(
 
     assert share(there.translate([source for source, _ in known]), "eo") > 0.9
     assert share(back.translate([target for _, target in known]), "en") > 0.9
-    ran = cli("translate", both_ways, "--to", "eo", stdin="the old dog\n")
+    ran = cli("translate", both_ways, "--target-language", "eo", stdin="the old dog\n")
     assert (ran.code, ran.stdout) == (0, f"{there.translate(['the old dog'])[0]}\n")
     (page := tmp_path / "page.txt").write_text("the old dog\n", encoding="utf-8")
-    assert cli("translate-file", both_ways, page, "--out", tmp_path / "out.txt", "--to", "eo").code == 0
+    assert cli("translate-file", both_ways, page, "--out", tmp_path / "out.txt", "--target-language", "eo").code == 0
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == ran.stdout
     unsaid = cli("translate", both_ways, stdin="the dog\n")
-    assert (unsaid.code, unsaid.stderr) == (2, f"dragoman: {both_ways} translates into en, eo; say which: --to en\n")
+    assert (unsaid.code, unsaid.stderr) == (
+        2,
+        f"dragoman: {both_ways} translates into en, eo; say which: --target-language en\n",
+    )
     with pytest.raises(UsageError, match="translates into en, eo, not fr"):
         Translator.load(both_ways, to="fr")
     with pytest.raises(UsageError, match="an Argos package has one direction"):
@@ -69,8 +75,8 @@ def test_a_run_of_several_languages_is_told_which_one_it_learns(
     command = ["finetune", both_ways, "--pairs", tiny_text / "train.tsv", "--out", tmp_path / "run", "--steps", "1"]
     unsaid = cli(*command, "--valid-pairs", tiny_text / "valid.tsv")
     assert unsaid.code == 2
-    assert "translates into en, eo; say which the new pairs are in: --to" in unsaid.stderr
-    ran = cli(*command, "--valid-pairs", tiny_text / "valid.tsv", "--to", "eo")
+    assert "translates into en, eo; say which the new pairs are in: --target-language" in unsaid.stderr
+    ran = cli(*command, "--valid-pairs", tiny_text / "valid.tsv", "--target-language", "eo")
     assert ran.code == 0, ran.stderr
     learned = (tmp_path / "run" / "finetune" / "new.source").read_text(encoding="utf-8").splitlines()
     assert all(line.startswith(">>eo<< ") for line in learned)
@@ -101,11 +107,11 @@ def test_languages_that_stand_the_other_way_round_are_right_where_tags_say_so(ti
 
 def test_stress_is_of_one_language_and_changes_no_tag(both_ways: Path, cli: Callable[..., Ran]) -> None:
     everything = [part for name in LEAST for part in ("--least", f"{name}=0")]
-    ran = cli("stress", both_ways, "--to", "eo", "--engine", "reference", "--json", *everything)
+    ran = cli("stress", both_ways, "--target-language", "eo", "--engine", "reference", "--json", *everything)
     assert ran.code == 0, ran.stderr
     assert ">>" not in ran.stdout
     assert {test["name"] for test in json.loads(ran.stdout)["tests"]} == set(LEAST)
-    assert "say which: --to" in cli("stress", both_ways).stderr
+    assert "say which: --target-language" in cli("stress", both_ways).stderr
 
 
 @pytest.mark.parametrize("tag", ["", "a  b", "▁x", "a\tb"])
@@ -122,19 +128,20 @@ def test_back_translation_makes_sifts_and_mixes(
     mono.write_text("".join(f"{target}\n" for target in [*targets, targets[0], ""]), encoding="utf-8")
     out = tmp_path / "bt"
     arguments = ["--mono", mono, "--pairs", tiny_text / "train.tsv", "--valid-pairs", tiny_text / "valid.tsv"]
-    ran = cli("backtranslate", both_ways, *arguments, "--out", out, "--to", "en", "--ratio", "0.2", "--json")
+    arguments += ["--target-language", "en"]
+    ran = cli("backtranslate", both_ways, *arguments, "--out", out, "--ratio", "0.2", "--json")
     assert ran.code == 0, ran.stderr
     report = json.loads(ran.stdout)
     assert report["lines"] == 62
     assert report["dropped"]["empty"] >= 1
     assert report["kept"] + sum(report["dropped"].values()) == 62
     assert report["ratio"] == pytest.approx(0.2)
-    more = cli("backtranslate", both_ways, *arguments, "--out", out, "--to", "en", "--ratio", "0.1", "--json")
+    more = cli("backtranslate", both_ways, *arguments, "--out", out, "--ratio", "0.1", "--json")
     assert "raw.tsv: translated before" in more.stderr  # another share of it is not another translation
     assert json.loads(more.stdout)["ratio"] == pytest.approx(0.1)
-    drawn = cli("backtranslate", both_ways, *arguments, "--out", out, "--to", "en", "--sample")
+    drawn = cli("backtranslate", both_ways, *arguments, "--out", out, "--sample")
     assert (drawn.code, "translated before" in drawn.stderr) == (0, False)
-    assert cli("backtranslate", both_ways, *arguments, "--out", out, "--to", "en", "--ratio", "0.2").code == 0
+    assert cli("backtranslate", both_ways, *arguments, "--out", out, "--ratio", "0.2").code == 0
     synthetic = [line.split("\t") for line in (out / "synthetic.tsv").read_text(encoding="utf-8").splitlines()]
     assert {target for _, target in synthetic} <= set(targets)
     config = load(str(out / "recipe.toml")).config

@@ -89,7 +89,7 @@ def test_confidences_part_good_from_bad(
     assert ran.code == 2
     assert "is not calibrated; run once: dragoman calibrate" in ran.stderr
     asked = ("calibrate", calibrated, "--source", text[0], "--reference", text[1])
-    report = json.loads(cli(*asked, "--plots", tmp_path, "--json").stdout)
+    report = json.loads(cli(*asked, "--drawings", tmp_path, "--json").stdout)
     assert report["sentences"]["ranking"] > 0.8
     assert report["sentences"]["calibration_error"] < report["sentences"]["raw_calibration_error"]
     assert report["words"]["count"] > 300

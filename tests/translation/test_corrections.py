@@ -19,6 +19,8 @@ from support.serving import Running, running, service_of
 
 SENTENCE = "the old dog sees the red house"
 
+LANGUAGES = ["--source-language", "en", "--target-language", "eo"]
+
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[TranslationMemory]:
@@ -151,15 +153,30 @@ def test_corrections_teach_a_run_and_the_better_one_takes_its_place(
             memory.store("en-eo", source, target.replace(LEXICON["house"], "domaĉo"), target)
     memory.close()
     listed = [json.loads(line) for line in cli("corrections", "list", file, "--json").stdout.splitlines()]
-    exported = cli("corrections", "export", file, "--pair", "en-eo").stdout.splitlines()
+    exported = cli("corrections", "export", file, *LANGUAGES).stdout.splitlines()
     assert exported == [f"{one['source']}\t{one['target']}" for one in listed]
     assert len(exported) > 30
-    refused = cli("corrections", "export", file, "--pair", "en-fr")
+    refused = cli("corrections", "export", file, "--source-language", "en", "--target-language", "fr")
     assert (refused.code, "there are some of: en-eo" in refused.stderr) == (3, True)
     ran = cli("corrections", "promote", run, tiny_run)
     assert (ran.code, "no finished training on corrections" in ran.stderr) == (3, True)
 
-    ran = cli("corrections", "train", file, run, "--pair", "en-eo", "--out", new, "--steps", "150", "--old", "1.0")
+    ran = cli(
+        "corrections",
+        "train",
+        file,
+        run,
+        "--source-language",
+        "en",
+        "--target-language",
+        "eo",
+        "--out",
+        new,
+        "--steps",
+        "150",
+        "--old",
+        "1.0",
+    )
     assert ran.code == 0, ran.stderr
     ran = cli("corrections", "promote", run, new, "--json")
     verdict = json.loads(ran.stdout)

@@ -198,7 +198,7 @@ def test_killed_and_called_again_from_the_shell(tiny_run: Path, tmp_path: Path, 
     source, output, whole = tmp_path / "in.txt", tmp_path / "out.txt", tmp_path / "whole.txt"
     lines = [f"{one} {other}" for one, other in itertools.product(LEXICON, LEXICON)] * 17  # short: it is about windows
     source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    arguments = ["translate", str(tiny_run), "--input", str(source), "--beam", "1", "--output"]
+    arguments = ["translate", str(tiny_run), "--input", str(source), "--beam", "1", "--out"]
     killed = subprocess.run(
         [sys.executable, "-c", KILLED_AFTER_ITS_SECOND_WINDOW, *arguments, str(output)],
         capture_output=True,
@@ -217,8 +217,8 @@ def test_killed_and_called_again_from_the_shell(tiny_run: Path, tmp_path: Path, 
 
 
 def test_output_goes_with_input(tiny_run: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
-    ran = cli("translate", tiny_run, "--output", tmp_path / "out.txt", stdin="the dog\n")
+    ran = cli("translate", tiny_run, "--out", tmp_path / "out.txt", stdin="the dog\n")
     assert (ran.code, ran.stderr) == (
         2,
-        "dragoman: translate: --output goes with --input FILE; what comes from stdin goes to stdout\n",
+        "dragoman: translate: --out goes with --input FILE; what comes from stdin goes to stdout\n",
     )

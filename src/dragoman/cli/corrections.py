@@ -8,18 +8,20 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import AsJson, Changes, Language, Minutes, Seed, Steps, in_range, overrides_from
+from dragoman.cli.options import AsJson, NewRun, OldText, TargetLanguage, TrainingOptions
+from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import say, show, this_command
 from dragoman.errors import DragomanError, UsageError
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="What `dragoman serve --corrections FILE` keeps.")]
-PairName = Annotated[str, typer.Option("--pair", metavar="en-fr", help="Of these languages.")]
+Source = Annotated[str, typer.Option("--source-language", metavar="CODE", help="Of corrections from this language,")]
+Target = Annotated[str, typer.Option("--target-language", metavar="CODE", help="and into this one.")]
 
 
-corrections = typer.Typer(help="Corrections made on the page.", no_args_is_help=True, rich_markup_mode=None)
+corrections = group("Corrections made on the page.")
 
 
-@corrections.command("list")
+@command(corrections, "list")
 def list_all(file: File, as_json: AsJson = False) -> None:
     """All of them, oldest first: languages, source, correction, what was corrected."""
     from dragoman.translation.translation_memory import TranslationMemory
@@ -29,54 +31,58 @@ def list_all(file: File, as_json: AsJson = False) -> None:
         show(json.dumps(dataclasses.asdict(correction), ensure_ascii=False) if as_json else "\t".join(columns))
 
 
-@corrections.command()
-def export(file: File, pair: PairName) -> None:
+@command(corrections)
+def export(file: File, source_language: Source, target_language: Target) -> None:
     """As sentence pairs, tab-separated, for `dragoman train` or `finetune`."""
     from dragoman.training.promotion import of_pair
     from dragoman.translation.translation_memory import TranslationMemory
 
-    for correction in of_pair(TranslationMemory(file, must_exist=True), pair):
+    for correction in of_pair(TranslationMemory(file, must_exist=True), f"{source_language}-{target_language}"):
         show(f"{correction.source}\t{correction.target}")
 
 
-@corrections.command()
+@command(corrections)
 def train(
     file: File,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run that was corrected.")],
-    pair: PairName,
-    out: Annotated[Path, typer.Option(help="The new run's directory.")],
-    old: Annotated[
-        float, typer.Option(parser=in_range(0), help="Pairs of the old training mixed in for each correction.")
-    ] = 1.0,
-    steps: Steps = None,
-    minutes: Minutes = None,
-    seed: Seed = None,
-    set_: Changes = None,
-    language: Language = None,
+    source_language: Source,
+    target_language: Target,
+    out: NewRun,
+    training: TrainingOptions,
+    old: OldText = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Teach a copy of the run the corrections.
 
     Three in ten are held out to measure with. The same command goes on with a training that was stopped.
     """
-    overrides = overrides_from(set_, steps, minutes, seed)
     from dragoman.training.promotion import train_on
     from dragoman.translation.translation_memory import TranslationMemory
 
     again = this_command()
     memory = TranslationMemory(file, must_exist=True)
-    result = train_on(memory, pair, run, out, old=old, overrides=overrides, language=language, again=again, say=say)
+    result = train_on(
+        memory,
+        f"{source_language}-{target_language}",
+        run,
+        out,
+        old=old,
+        overrides=training.overrides(),
+        language=target_language,
+        again=again,
+        say=say,
+    )
     show(json.dumps(result.to_dict(), ensure_ascii=False) if as_json else "\n".join(result.lines()))
     say(f"if it is better: dragoman corrections promote {shlex.quote(str(run))} {shlex.quote(str(out))}")
 
 
-@corrections.command()
+@command(corrections)
 def promote(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run that was corrected.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="What `corrections train` made of it.")],
     source: Annotated[Path | None, typer.Option(help="A test that must not get worse, one sentence a line.")] = None,
     reference: Annotated[list[Path] | None, typer.Option(help="Its references.")] = None,
-    language: Language = None,
+    target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Let the new model take the run's place, if it is better.
@@ -93,7 +99,7 @@ def promote(
     if (source is None) != (not reference):
         raise UsageError("corrections promote: --source and --reference go together; give both or none")
     test = None if source is None else (list(read_lines(source)), read_references(reference or []))
-    verdict = put_in_place(run, new, test, language)
+    verdict = put_in_place(run, new, test, target_language)
     show(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.reasons))
     if not verdict.promoted:
         raise DragomanError(f"{new} is not promoted; {run} stays as it was")

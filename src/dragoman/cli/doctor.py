@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import AsJson
+from dragoman.cli.options import AsJson, out_option
 from dragoman.cli.terminal import say, show, write_file
 from dragoman.errors import UsageError
 
@@ -22,9 +22,7 @@ def doctor(
     environment: Annotated[
         bool, typer.Option("--environment", help="Also the machine [default: with nothing else].")
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="With files: write their pairs there as TSV, as they were read.")
-    ] = None,
+    out: Annotated[Path | None, out_option("With files: write their pairs there as TSV, as they were read.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Why are the translations bad? Ranked causes with evidence, estimated cost and remedy.

@@ -7,17 +7,18 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman.cli.options import (
-    Alpha,
     AsJson,
-    Beam,
     CorrectionsFile,
-    EngineChoice,
+    EngineOptions,
     GlossaryFile,
-    Into,
     MarkBefore,
     MinConfidence,
-    Numbers,
     Run,
+    SearchOptions,
+    SourceLanguage,
+    TargetLanguage,
+    language_asked_for,
+    out_option,
 )
 from dragoman.cli.terminal import say, show
 
@@ -27,19 +28,17 @@ FormatName = Literal["auto", "text", "markdown", "html", "docx", "odt", "srt", "
 def translate_file(
     run: Run,
     document: Annotated[Path, typer.Argument(metavar="IN", help="The document.")],
-    out: Annotated[
-        Path, typer.Option("--out", help="Where to write the translation; if stopped, the same command goes on.")
-    ],
+    out: Annotated[Path, out_option("Where to write the translation; if stopped, the same command goes on.")],
+    search: SearchOptions,
+    engine: EngineOptions,
     report: Annotated[
         Path | None, typer.Option(help="JSON: every sentence that did not go the plain way, and why.")
     ] = None,
     format_: Annotated[
         FormatName, typer.Option("--format", help="What the document is; auto: as its name ends.")
     ] = "auto",
-    language: Annotated[
-        str | None, typer.Option(help="Code of the document's language [default: what the run's data say].")
-    ] = None,
-    to: Into = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     glossary: GlossaryFile = None,
     corrections: CorrectionsFile = None,
     min_confidence: MinConfidence = None,
@@ -53,10 +52,6 @@ def translate_file(
     fuzzy: Annotated[
         bool, typer.Option(help="PO: mark what is filled in as fuzzy, for a person to look at; programs skip it.")
     ] = True,
-    beam: Beam = None,
-    alpha: Alpha = None,
-    engine: EngineChoice = "auto",
-    compute_type: Numbers = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate a document: txt, Markdown, HTML, DOCX, ODT, SRT, VTT, PO, JSON.
@@ -66,25 +61,24 @@ def translate_file(
     """
     from dragoman.documents.from_run import translate_with
 
-    given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
     done = translate_with(
         run,
         document,
         out,
         kind=None if format_ == "auto" else format_,
         report=report,
-        language=language,
-        to=to,
+        language=source_language,
+        to=language_asked_for(run, target_language),
         glossary=glossary,
         corrections=corrections,
         min_confidence=min_confidence,
         mark=mark,
         protect_styles=protect_style or (),
         fuzzy=fuzzy,
-        engine=engine,
-        compute_type=compute_type,
         say=say,
-        **given,
+        engine=engine.engine,
+        compute_type=engine.compute_type,
+        **search.given(),
     )
     if as_json:
         show(json.dumps(done.to_dict()))

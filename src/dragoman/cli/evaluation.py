@@ -7,28 +7,29 @@ from typing import Annotated, Any
 import typer
 
 from dragoman.cli.options import (
-    Alpha,
     AsJson,
-    Beam,
     Checkpoint,
-    EngineChoice,
-    Into,
-    Language,
-    Numbers,
+    EngineOptions,
     Protect,
     References,
     Run,
     Runs,
+    SearchOptions,
+    TargetLanguage,
     WholeLines,
     in_range,
+    language_asked_for,
+    out_option,
     whole,
 )
-from dragoman.cli.terminal import say, settle, show, write_file
+from dragoman.cli.terminal import lines_from, say, settle, show, write_file
 from dragoman.decoding.engines import ComputeType
 from dragoman.errors import DragomanError, UsageError
 
 
 def evaluate(
+    search: SearchOptions,
+    engine: EngineOptions,
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="[RUN...]", help="Run directory; several make an ensemble.")
     ] = None,
@@ -38,14 +39,9 @@ def evaluate(
     baseline: Annotated[
         Path | None, typer.Option(help="Other translations of the same: paired bootstrap against them.")
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Keep the translations here.")] = None,
-    beam: Beam = None,
-    alpha: Alpha = None,
+    out: Annotated[Path | None, out_option("Keep the translations here.")] = None,
     checkpoint: Checkpoint = None,
-    engine: EngineChoice = "auto",
-    compute_type: Numbers = None,
-    to: Into = None,
-    language: Language = None,
+    target_language: TargetLanguage = None,
     protect: Protect = True,
     whole_lines: WholeLines = False,
     as_json: AsJson = False,
@@ -64,33 +60,33 @@ def evaluate(
     if bool(runs) == (hypotheses is not None) or (bool(runs) and source is None):
         raise UsageError("evaluate: give RUN and --source to translate, or --hypotheses with translations")
     if hypotheses is not None:
-        if any(value is not None for value in (source, beam, alpha, checkpoint)):
+        if source is not None or checkpoint is not None or search.given():
             raise UsageError("evaluate: --source, --beam, --alpha and --checkpoint go with RUN; leave them out")
-        outputs = list(read_lines(hypotheses))
+        outputs = list(lines_from(hypotheses, "evaluate"))
     else:
         from dragoman.translation.translator import Translator
 
-        sources = list(read_lines(source))  # type: ignore[arg-type]
-        given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
+        assert runs
+        sources = list(lines_from(source, "evaluate"))
         translator = Translator.load(
-            *(runs or ()),
+            *runs,
             checkpoint=checkpoint,
-            engine=engine,
-            compute_type=compute_type,
             vocabulary_map=None,
-            to=to,
-            **given,
+            to=language_asked_for(runs[0], target_language),
+            engine=engine.engine,
+            compute_type=engine.compute_type,
+            **search.given(),
         )
         settle(translator)
         stream = translator.translate_stream(sources, warn=say, scores=False, whole=whole_lines, protect=protect)
         outputs = [translation.text for translation in stream]
-    if output is not None:
-        write_file(output, "".join(f"{line}\n" for line in outputs).encode())
-    result = evaluation.evaluate(outputs, references, language)
+    if out is not None:
+        write_file(out, "".join(f"{line}\n" for line in outputs).encode())
+    result = evaluation.evaluate(outputs, references, target_language)
     report: dict[str, Any] = result.to_dict()
     lines = result.lines()
     if baseline is not None:
-        comparison = evaluation.compare(outputs, list(read_lines(baseline)), references, language)
+        comparison = evaluation.compare(outputs, list(read_lines(baseline)), references, target_language)
         report["comparison"] = comparison.to_dict()
         lines += comparison.lines()
     show(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(lines))
@@ -104,9 +100,9 @@ def compare(
     sentences: Annotated[
         int, typer.Option(parser=whole(1, 10**9), help="At most so many of the validation pairs.")
     ] = 1000,
-    out: Annotated[Path | None, typer.Option(help="Keep the report here: `dragoman serve --results` opens it.")] = None,
+    out: Annotated[Path | None, out_option("Keep the report here: `dragoman serve --results` opens it.")] = None,
     samples: Annotated[int, typer.Option(parser=whole(100, 100_000), help="Resamples of the bootstrap.")] = 1000,
-    language: Language = None,
+    target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two runs: settings, scores with confidence, and sentence by sentence.
@@ -121,7 +117,7 @@ def compare(
     test = read_test_set("compare", source, reference) or shared_validation_set(*runs, sentences)
     translators = Translator.load(run_a), Translator.load(run_b)
     say(f"translating {test.name} with both")
-    report = compare_runs(runs, translators, test, language, samples)
+    report = compare_runs(runs, translators, test, target_language, samples)
     content = json.dumps(report.to_dict(), ensure_ascii=False)
     if out is not None:
         write_file(out, (content + "\n").encode())
@@ -131,10 +127,9 @@ def compare(
 def score(
     runs: Runs,
     pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
+    engine: EngineOptions,
     checkpoint: Checkpoint = None,
-    engine: EngineChoice = "auto",
-    compute_type: Numbers = None,
-    to: Into = None,
+    target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Log-probability of given translations.
@@ -145,7 +140,8 @@ def score(
     from dragoman.translation.translator import Translator
 
     given = list(read_pairs(pairs))
-    translator = Translator.load(*runs, checkpoint=checkpoint, engine=engine, compute_type=compute_type, to=to)
+    into = language_asked_for(runs[0], target_language)
+    translator = Translator.load(*runs, checkpoint=checkpoint, to=into, **vars(engine))
     for (source, target), log_probs in zip(given, translator.score(given), strict=True):
         total = sum(log_probs)
         if as_json:
@@ -159,14 +155,13 @@ def quantize(
     run: Run,
     source: Annotated[Path, typer.Option(help="What to measure with, one sentence a line.")],
     reference: References,
-    to: Annotated[ComputeType, typer.Option(help="The smaller numbers.")] = "int8",
+    search: SearchOptions,
+    compute_type: Annotated[ComputeType, typer.Option(help="The smaller numbers.")] = "int8",
     limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="So much BLEU may be lost.")] = 0.2,
     rounds: Annotated[
         int, typer.Option(parser=whole(1, 1000), help="Each speed is the median of so many measurements.")
     ] = 3,
-    beam: Beam = None,
-    alpha: Alpha = None,
-    language: Language = None,
+    target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate with smaller numbers and a vocabulary map, if they are good enough.
@@ -176,22 +171,30 @@ def quantize(
     learned from the training text) is kept with them if it costs less than 0.1 BLEU. Also finds and remembers the
     quickest number of workers and threads for this machine.
     """
-    from dragoman.data.corpus import read_lines
     from dragoman.evaluation import metrics as evaluation
     from dragoman.evaluation.quantize import quantize as measure
 
     references = evaluation.read_references(reference)
-    given = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
-    verdict = measure(run, list(read_lines(source)), references, to, limit, rounds, language, False, **given)
+    verdict = measure(
+        run,
+        list(lines_from(source, "quantize")),
+        references,
+        compute_type,
+        limit,
+        rounds,
+        target_language,
+        False,
+        **search.given(),
+    )
     show(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.lines()))
     if not verdict.kept:
         raise DragomanError(
-            f"{to} loses {verdict.lost:.2f} BLEU, more than the limit of {limit:g}; {run} stays with float32"
+            f"{compute_type} loses {verdict.lost:.2f} BLEU, more than the limit of {limit:g}; {run} stays with float32"
         )
     with_map = " and its vocabulary map" if verdict.map_kept else ""
     if not verdict.quicker:
-        say(f"{to} is smaller and, on this machine, not quicker than float32")
-    say(f"{run} now translates with {to}{with_map}; --compute-type float32 undoes it for a command")
+        say(f"{compute_type} is smaller and, on this machine, not quicker than float32")
+    say(f"{run} now translates with {compute_type}{with_map}; --compute-type float32 undoes it for a command")
 
 
 def calibrate(
@@ -201,7 +204,9 @@ def calibrate(
     good: Annotated[
         float, typer.Option(parser=in_range(0, 100), help="The chrF from which on a sentence counts as good.")
     ] = 50.0,
-    plots: Annotated[Path | None, typer.Option(help="Draw reliability.svg and risk-coverage.svg there.")] = None,
+    drawings: Annotated[
+        Path | None, typer.Option(help="A directory to draw reliability.svg and risk-coverage.svg into.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn how sure the run's translations are, from sentences with references.
@@ -224,8 +229,8 @@ def calibrate(
         )
     report = calibrate_run(run, sources, references, good)
     directory = RunDirectory.open(run)
-    if plots is not None:
+    if drawings is not None:
         for name, drawing in draw(report).items():
-            write_file(plots / name, drawing.encode())
+            write_file(drawings / name, drawing.encode())
     show(json.dumps(report.to_dict()) if as_json else "\n".join(report.lines()))
     say(f"{directory.confidence_path} is written; its translations now come with their confidence")

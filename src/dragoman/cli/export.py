@@ -6,23 +6,28 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.options import AsJson, Language, Run
+from dragoman.cli.options import (
+    AsJson,
+    NewRun,
+    Run,
+    SourceLanguage,
+    TargetLanguage,
+    both_languages,
+    out_option,
+)
 from dragoman.cli.terminal import say, show, this_command
 from dragoman.decoding.engines import ComputeType
-from dragoman.errors import DragomanError, UsageError
-
-Languages = Annotated[
-    str | None, typer.Option("--languages", metavar="en-de", help="From and to [default: what the run says].")
-]
+from dragoman.errors import DragomanError
 
 
 def export(
     run: Run,
-    to: Annotated[
-        Literal["ctranslate2", "argos", "marian-hf", "onnx"], typer.Option("--to", help="For which program.")
+    form: Annotated[
+        Literal["ctranslate2", "argos", "marian-hf", "onnx"], typer.Option("--format", help="For which program.")
     ],
-    out: Annotated[Path | None, typer.Option(help="Where to [default: beside the run].")] = None,
-    languages: Languages = None,
+    out: Annotated[Path | None, out_option("Where to [default: beside the run].")] = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     compute_type: Annotated[
         ComputeType, typer.Option("--compute-type", help="Numbers, of ctranslate2 and argos.")
     ] = "float32",
@@ -34,23 +39,25 @@ def export(
     """
     from dragoman.export.formats import export as write
 
-    show(str(write(run, to, out, languages=_languages(languages), compute_type=compute_type)))
+    languages = both_languages("export", source_language, target_language)
+    show(str(write(run, form, out, languages=languages, compute_type=compute_type)))
 
 
 def import_(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A Hugging Face Marian directory.")],
-    out: Annotated[Path, typer.Option(help="The run's directory.")],
-    languages: Languages = None,
+    out: NewRun,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
 ) -> None:
     """Make a run from a Hugging Face Marian directory."""
     from dragoman.export.formats import import_marian
 
-    show(str(import_marian(directory, out, _languages(languages))))
+    show(str(import_marian(directory, out, both_languages("import", source_language, target_language))))
 
 
 def bundle(
     run: Run,
-    out: Annotated[Path, typer.Option(help="The file, for example my.dragoman.zip.")],
+    out: Annotated[Path, out_option("The file, for example my.dragoman.zip.")],
     title: Annotated[str, typer.Option(help="For its card.")] = "",
     author: Annotated[str, typer.Option(help="For its card.")] = "",
     licence: Annotated[str, typer.Option(help="Of the weights, for example CC-BY-4.0.")] = "",
@@ -67,7 +74,7 @@ def bundle(
 
 def unbundle(
     file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `bundle` made.")],
-    out: Annotated[Path, typer.Option(help="The run's directory.")],
+    out: NewRun,
 ) -> None:
     """Unpack a bundle into a run's directory, every file held against its hash."""
     from dragoman.export.formats import require_new
@@ -80,29 +87,17 @@ def unbundle(
 
 def reproduce(
     file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `bundle` made.")],
-    out: Annotated[Path, typer.Option(help="The directory of the new run.")],
+    out: NewRun,
     text: Annotated[
         list[Path] | None, typer.Option(help="A directory to look for the text in; several times for several.")
     ] = None,
-    language: Language = None,
+    target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a bundle's run again from its text, and compare: to the bit where that can be, else by BLEU."""
     from dragoman.export.reproduce import reproduce as train_again
 
-    result = train_again(file, out, text or (), language=language, again=this_command(), say=say)
+    result = train_again(file, out, text or (), language=target_language, again=this_command(), say=say)
     show(json.dumps(result.to_dict(), ensure_ascii=False) if as_json else "\n".join(result.lines()))
     if not result.holds:
         raise DragomanError(f"{file} was not reproduced; {out} has what came of it")
-
-
-def _languages(text: str | None) -> tuple[str, str] | None:
-    return None if text is None else language_pair(text, "--languages")
-
-
-def language_pair(text: str, option: str) -> tuple[str, str]:
-    """`en-de` as two codes."""
-    source, dash, target = text.partition("-")
-    if not dash or not source or not target:
-        raise UsageError(f"{option} {text}; write it as en-de")
-    return source, target

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from dragoman.cli.options import Alpha, Beam, Checkpoint, Run, whole
+from dragoman.cli.options import Checkpoint, Run, SearchOptions, out_option, whole
 from dragoman.cli.terminal import say, show
 from dragoman.errors import UsageError
 
@@ -25,13 +25,14 @@ _SUFFIXES: dict[str, Form] = {
 
 def inspect(
     run: Run,
+    search: SearchOptions,
     sentence: Annotated[
         str | None, typer.Argument(metavar="[SENTENCE]", help="Left out: lines of stdin, for json and pharaoh.")
     ] = None,
     translation: Annotated[
         str | None, typer.Option(help="Look into this translation [default: the run's own].")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write [default: stdout].")] = None,
+    out: Annotated[Path | None, out_option("File to write [default: stdout].")] = None,
     form: Annotated[
         Form | None, typer.Option("--format", help="[default: by the name of --out, else text: a heat map.]")
     ] = None,
@@ -53,8 +54,6 @@ def inspect(
         bool, typer.Option("--effects", help="Also switch every head off alone, and rank them.")
     ] = False,
     checkpoint: Checkpoint = None,
-    beam: Beam = None,
-    alpha: Alpha = None,
 ) -> None:
     """Look inside a translation: every head's attention, and what happens without it.
 
@@ -71,8 +70,7 @@ def inspect(
     from dragoman.files import write_atomically
     from dragoman.inspection.inspector import Inspector
 
-    search = {name: value for name, value in {"beam": beam, "alpha": alpha}.items() if value is not None}
-    inspector = Inspector.load(run, checkpoint, **search)
+    inspector = Inspector.load(run, checkpoint, **search.given())
     changes = change or []
     if chosen == "html":
         from dragoman.inspection.html_page import page_of

@@ -8,21 +8,22 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from dragoman.cli.options import AsJson, whole
+from dragoman.cli.options import AsJson, out_option, whole
+from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import say, show
 from dragoman.errors import DragomanError, UsageError
 
 SMOKE = "smoke"  # where in --out smoke runs are kept
 MULTI30K = Path("../shared/data/multi30k")  # where the recipes look, too
 
-Out = Annotated[Path, typer.Option(help="Measured arms, results and the report.")]
+Out = Annotated[Path, out_option("Measured arms, results and the report.")]
 Names = Annotated[list[str], typer.Argument(metavar="EXPERIMENT...", help="Names from `lab list`, or all.")]
 
 
-lab = typer.Typer(help="The paper's claims as experiments.", no_args_is_help=True, rich_markup_mode=None)
+lab = group("The paper's claims as experiments.")
 
 
-@lab.command("list")
+@command(lab, "list")
 def list_(out: Out = Path("runs/lab"), as_json: AsJson = False) -> None:
     """The experiments, and what was found."""
     from dragoman.lab.catalogue import NAMES, describe
@@ -37,7 +38,7 @@ def list_(out: Out = Path("runs/lab"), as_json: AsJson = False) -> None:
         show(f"{one['experiment']:<11} {one['verdict']:<19} {one['title']}")
 
 
-@lab.command()
+@command(lab)
 def run(
     names: Names,
     seeds: Annotated[
@@ -90,7 +91,7 @@ def run(
                 show(f"  {finding.verdict}: {finding.claim} {finding.because}")
 
 
-@lab.command()
+@command(lab)
 def report(out: Out = Path("runs/lab")) -> None:
     """Write report.html and report.md from the results that are there."""
     from dragoman.lab.report import write_report

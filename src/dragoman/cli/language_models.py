@@ -4,97 +4,89 @@ import dataclasses
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dragoman import config as configuration
 from dragoman.cli.options import (
     AsJson,
-    Changes,
     Checkpoint,
-    Minutes,
-    Out,
+    Input,
+    Recipe,
     Run,
+    RunOut,
     Runs,
-    Seed,
-    Steps,
-    Temperature,
-    TopK,
-    TopP,
-    overrides_from,
+    SamplingOptions,
+    SamplingSeed,
+    TrainingOptions,
+    n_best_option,
     whole,
 )
+from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import lines_from, say, show, this_command
 from dragoman.config import RunConfig
-from dragoman.config_ranges import MOST_SEED
 from dragoman.errors import UsageError
 
 Texts = Annotated[list[Path], typer.Option("--text", help="Plain text, one sentence a line (.gz too).")]
 ValidText = Annotated[Path | None, typer.Option(help="Text to validate with [default: 1,000 lines held out].")]
 Tokenizer = Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")]
-Input = Annotated[Path | None, typer.Option("--input", help="One a line [default: stdin].")]
-Recipe = Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")]
 
 
-lm = typer.Typer(help="Language models: the decoder alone.", no_args_is_help=True, rich_markup_mode=None)
+lm = group("Language models: the decoder alone.")
 
 
-@lm.command("train")
+@command(lm, "train")
 def train_lm(
     text: Texts,
+    training: TrainingOptions,
     valid_text: ValidText = None,
     recipe: Recipe = "lm",
     tokenizer: Tokenizer = None,
-    out: Out = None,
-    steps: Steps = None,
-    minutes: Minutes = None,
-    seed: Seed = None,
-    set_: Changes = None,
+    out: RunOut = None,
 ) -> None:
     """Train a language model. The same command goes on with a run that was stopped."""
     from dragoman.descendants.plain_text import require_half, with_text
 
-    config = _config(recipe, set_, steps, minutes, seed, tokenizer)
+    config = _config(recipe, training, tokenizer)
     require_half(config, recipe, "continue")
     name = run_training(with_text(config, text, valid_text), recipe, out)
     say(f'try it: dragoman lm generate {name} --prompt "I have"')
 
 
-@lm.command()
+@command(lm)
 def generate(
     runs: Runs,
+    sampling: SamplingOptions,
     prompt: Annotated[str, typer.Option(help="How the text begins.")] = "",
-    count: Annotated[int, typer.Option("-n", "--count", parser=whole(1, 10_000), help="So many texts.")] = 1,
-    temperature: Temperature = None,
-    top_k: TopK = None,
-    top_p: TopP = None,
+    n_best: Annotated[int, n_best_option(10_000, "So many texts.")] = 1,
     greedy: Annotated[bool, typer.Option("--greedy", help="The most probable token each time.")] = False,
     max_tokens: Annotated[
         int | None, typer.Option(parser=whole(1, 100_000), help="At most so many after the prompt.")
     ] = None,
-    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Another seed, another text.")] = 0,
+    seed: SamplingSeed = 0,
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
     """Write text, each token as it is drawn."""
     from dragoman.descendants.language_model import LanguageModel
 
-    if greedy and (count > 1 or any(value is not None for value in (temperature, top_k, top_p))):
+    if greedy and (n_best > 1 or sampling.given()):
         raise UsageError("lm generate: --greedy draws nothing; leave out -n, --temperature, --top-k and --top-p")
-    changes = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "max_extra_length": max_tokens}
-    given = {name: value for name, value in changes.items() if value is not None}
+    given: dict[str, Any] = {**sampling.given()}
+    if max_tokens is not None:
+        given["max_extra_length"] = max_tokens
     given |= {"beam": 1, "sampling": False} if greedy else {"sampling": True}
     model = LanguageModel.load(*runs, checkpoint=checkpoint, **given)
-    if count == 1 and not as_json:
+    if n_best == 1 and not as_json:
         model.generate(prompt, 1, seed, lambda part: show(part, ""))
         show("")
         return
-    for written in model.generate(prompt, count, seed):
+    for written in model.generate(prompt, n_best, seed):
         show(json.dumps(dataclasses.asdict(written), ensure_ascii=False) if as_json else written.text)
 
 
-@lm.command()
+@command(lm)
 def evaluate(
     runs: Runs,
     text: Annotated[Path, typer.Option(help="Plain text that was held out, one sentence a line.")],
@@ -115,12 +107,12 @@ def evaluate(
               f"({scored.lines:,} lines, {scored.tokens:,} tokens, {scored.bytes:,} bytes)", "\n")  # fmt: skip
 
 
-mlm = typer.Typer(help="Masked models and classifiers: the encoder alone.", no_args_is_help=True,
-                  rich_markup_mode=None)  # fmt: skip
+mlm = group("Masked models and classifiers: the encoder alone.")
 
 
-@mlm.command("train")
+@command(mlm, "train")
 def train_mlm(
+    training: TrainingOptions,
     text: Annotated[list[Path] | None, typer.Option("--text", help="Plain text, to restore tokens of.")] = None,
     labelled: Annotated[
         Path | None, typer.Option(help="Sentence, tab, label on each line: classes are told apart.")
@@ -132,11 +124,7 @@ def train_mlm(
         str | None, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name [mlm, or classify].")
     ] = None,
     tokenizer: Tokenizer = None,
-    out: Out = None,
-    steps: Steps = None,
-    minutes: Minutes = None,
-    seed: Seed = None,
-    set_: Changes = None,
+    out: RunOut = None,
 ) -> None:
     """Train a masked model, or a classifier. The same command goes on with a run that was stopped."""
     from dragoman.descendants.plain_text import continuing_from, require_half, with_labels, with_text
@@ -146,7 +134,7 @@ def train_mlm(
     if start_from is not None and (labelled is None or tokenizer is not None):
         raise UsageError("mlm train: --start-from goes with --labelled, and brings its own tokenizer")
     recipe = recipe or ("mlm" if text else "classify")
-    config = _config(recipe, set_, steps, minutes, seed, tokenizer)
+    config = _config(recipe, training, tokenizer)
     require_half(config, recipe, "restore")
     if labelled is None:
         name = run_training(with_text(config, text or (), valid_text), recipe, out)
@@ -159,11 +147,11 @@ def train_mlm(
         say(f'try it: echo "..." | dragoman mlm classify {name}')
 
 
-@mlm.command()
+@command(mlm)
 def fill(
     run: Run,
     input_: Input = None,
-    best: Annotated[int, typer.Option(parser=whole(1, 100_000), help="So many fillings of each gap.")] = 5,
+    n_best: Annotated[int, n_best_option(100_000, "So many fillings of each gap, best first.")] = 5,
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
@@ -172,7 +160,7 @@ def fill(
 
     model = MaskedModel.load(run, checkpoint)
     for line in lines_from(input_, "mlm fill"):
-        filled = model.fill(line, best)
+        filled = model.fill(line, n_best)
         if as_json:
             show(json.dumps({"source": line, **dataclasses.asdict(filled)}, ensure_ascii=False))
             continue
@@ -181,7 +169,7 @@ def fill(
             say("  " + "  ".join(f"{one.piece.replace('▁', ' ').strip()} {one.probability:.1%}" for one in gap))
 
 
-@mlm.command()
+@command(mlm)
 def classify(
     run: Run,
     input_: Input = None,
@@ -211,12 +199,12 @@ def classify(
 
 def tasks(
     pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated (.gz too).")],
-    source_name: Annotated[str, typer.Option(help="The name of the first column's language.")] = "English",
-    target_name: Annotated[str, typer.Option(help="The name of the second column's.")] = "French",
+    source_language: Annotated[str, typer.Option(metavar="CODE", help="Of the first column; or its name.")] = "en",
+    target_language: Annotated[str, typer.Option(metavar="CODE", help="Of the second column; or its name.")] = "fr",
     task: Annotated[
         list[str] | None, typer.Option(help="forward, backward, spelling; several times for several [all three].")
     ] = None,
-    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Of the spelling errors.")] = 0,
+    seed: SamplingSeed = 0,
 ) -> None:
     """Pairs for one model of several tasks.
 
@@ -224,25 +212,20 @@ def tasks(
     restore the spelling. Train on them with `dragoman train --pairs`, and begin a line to translate likewise.
     """
     from dragoman.data.corpus import read_pairs
+    from dragoman.data.language_codes import language_name
     from dragoman.descendants.prefix_tasks import TASKS, task_pairs
 
     chosen = [name for name in TASKS if name in (task or TASKS)]
     if unknown := set(task or ()) - set(TASKS):
         raise UsageError(f"tasks: --task {sorted(unknown)[0]}; known: {', '.join(TASKS)}")
-    for source, target in task_pairs(read_pairs(pairs), chosen, source_name, target_name, seed):
+    names = language_name(source_language), language_name(target_language)
+    for source, target in task_pairs(read_pairs(pairs), chosen, *names, seed):
         show(f"{source}\t{target}")
 
 
-def _config(
-    recipe: str,
-    changes: list[str] | None,
-    steps: int | None,
-    minutes: float | None,
-    seed: int | None,
-    tokenizer: Path | None,
-) -> RunConfig:
+def _config(recipe: str, training: TrainingOptions, tokenizer: Path | None) -> RunConfig:
     given = None if tokenizer is None else str(tokenizer)
-    return configuration.load(recipe, overrides_from(changes, steps, minutes, seed, data__tokenizer=given)).config
+    return configuration.load(recipe, training.overrides(data__tokenizer=given)).config
 
 
 def run_training(config: RunConfig, recipe: str, out: Path | None) -> str:

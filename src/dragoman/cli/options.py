@@ -2,14 +2,18 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dragoman import config as configuration
+from dragoman.config import CorpusConfig
 from dragoman.config_ranges import MOST_BEAM, MOST_SEED
+from dragoman.data.corpus import corpus_from
 from dragoman.decoding.engines import ComputeType, EngineName
+from dragoman.errors import UsageError
 
 
 def in_range(least: float, most: float = 1e9, *, above: bool = False) -> Callable[[str], float]:
@@ -49,20 +53,51 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directory; several make an ensemble.")]
+Recipe = Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")]
+Input = Annotated[Path | None, typer.Option("--input", "-i", help="Text, one sentence a line [default: stdin].")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
+Checkpoint = Annotated[str | None, typer.Option("--checkpoint", help="A kept checkpoint, for example step-00001000.")]
+SamplingSeed = Annotated[int, typer.Option("--seed", parser=whole(0, MOST_SEED), help="Of what is drawn at random.")]
+
+
+def out_option(text: str) -> Any:
+    """The option that says where the result goes, by the name that it has in every command."""
+    return typer.Option("--out", "-o", help=text)
+
+
+def n_best_option(most: int, text: str) -> Any:
+    """The option that says how many results are wanted, by the name that it has in every command."""
+    return typer.Option("--n-best", "-n", parser=whole(1, most), help=text)
+
+
+NewRun = Annotated[Path, out_option("The new run's directory.")]
+RunOut = Annotated[Path | None, out_option("The run's directory [default: runs/ and the recipe's name].")]
+
+OldText = Annotated[
+    float,
+    typer.Option(
+        "--old", parser=in_range(0), help="Pairs of the old training mixed in for each new one; 0: the new alone count."
+    ),
+]
+
+# Languages, by their codes.
+SourceLanguage = Annotated[
+    str | None, typer.Option("--source-language", metavar="CODE", help="For example en [default: as the run says].")
+]
+TargetLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--target-language",
+        metavar="CODE",
+        help="For example de: which of its languages a run of several translates into, and how scores cut words.",
+    ),
+]
+
+# Of translating.
 Protect = Annotated[
     bool, typer.Option("--protect/--no-protect", help="See that numbers, addresses and the like come through.")
 ]
 WholeLines = Annotated[bool, typer.Option("--whole-lines", help="Do not cut lines into sentences.")]
-Beam = Annotated[int | None, typer.Option("--beam", parser=whole(1, MOST_BEAM), help="Beam size; 1 is greedy.")]
-Alpha = Annotated[float | None, typer.Option("--alpha", parser=in_range(0, 100), help="Length penalty.")]
-Checkpoint = Annotated[str | None, typer.Option("--checkpoint", help="A kept checkpoint, for example step-00001000.")]
-EngineChoice = Annotated[
-    EngineName, typer.Option("--engine", help="auto: ctranslate2, which is quick, where it can; else the reference.")
-]
-Numbers = Annotated[
-    ComputeType | None,
-    typer.Option("--compute-type", help="Numbers of ctranslate2 [default: what `quantize` kept, else float32]."),
-]
 GlossaryFile = Annotated[
     Path | None,
     typer.Option("--glossary", help="TSV of terms to use: source, tab, target (forms by |; none: not translated)."),
@@ -85,41 +120,138 @@ MinConfidence = Annotated[
 ]
 MarkBefore = Annotated[str, typer.Option("--mark", help="For --min-confidence: put before a source that is left.")]
 
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
+# Of measuring.
 References = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
 ]
-Language = Annotated[str | None, typer.Option("--language", help="Code of the target language, for its tokenisation.")]
 
-Into = Annotated[str | None, typer.Option("--to", help="The language to translate into, of a run of several.")]
 
-# Of drawing at random.
-Temperature = Annotated[
-    float | None, typer.Option(parser=in_range(0.01, 100), help="With sampling: below 1 is safer, above 1 wilder.")
+@dataclass(frozen=True)
+class SearchOptions:
+    """How the best translation is looked for; None: as the run says."""
+
+    beam: Annotated[int | None, typer.Option(parser=whole(1, MOST_BEAM), help="Beam size; 1 is greedy.")] = None
+    alpha: Annotated[float | None, typer.Option(parser=in_range(0, 100), help="Length penalty.")] = None
+
+    def given(self) -> dict[str, float]:
+        """What was said, by the names of SearchConfig."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class SamplingOptions:
+    """How tokens are drawn at random."""
+
+    temperature: Annotated[
+        float | None, typer.Option(parser=in_range(0.01, 100), help="With sampling: below 1 is safer, above 1 wilder.")
+    ] = None
+    top_k: Annotated[
+        int | None,
+        typer.Option(parser=whole(0, 10**9), help="With sampling: among the k most probable tokens; 0: all."),
+    ] = None
+    top_p: Annotated[
+        float | None,
+        typer.Option(parser=in_range(0, 1, above=True), help="With sampling: among the most probable up to p in all."),
+    ] = None
+
+    def given(self) -> dict[str, float]:
+        """What was said, by the names of SearchConfig."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+EngineChoice = Annotated[
+    EngineName, typer.Option("--engine", help="auto: ctranslate2, which is quick, where it can; else the reference.")
 ]
-TopK = Annotated[
-    int | None, typer.Option(parser=whole(0, 10**9), help="With sampling: among the k most probable tokens; 0: all.")
-]
-TopP = Annotated[
-    float | None,
-    typer.Option(parser=in_range(0, 1, above=True), help="With sampling: among the most probable up to p in all."),
-]
-
-# Of every training.
-Out = Annotated[Path | None, typer.Option(help="The run's directory [default: runs/ and the recipe's name].")]
-Steps = Annotated[int | None, typer.Option(parser=whole(1, 10**12), help="Stop after so many steps.")]
-Minutes = Annotated[float | None, typer.Option(parser=in_range(0, 1e6, above=True), help="Stop after so many minutes.")]
-Seed = Annotated[int | None, typer.Option(parser=whole(0, MOST_SEED), help="The same seed gives the same bits.")]
-Changes = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any value: --set model.d_ff=512.")
+Numbers = Annotated[
+    ComputeType | None,
+    typer.Option("--compute-type", help="Numbers of ctranslate2 [default: what `quantize` kept, else float32]."),
 ]
 
 
-def overrides_from(
-    changes: Sequence[str] | None, steps: int | None, minutes: float | None, seed: int | None, **others: Any
-) -> list[tuple[str, Any, str]]:
-    """What --set says, then the options of every training and `others`, by full name with two underscores."""
-    options = {"train.steps": steps, "train.minutes": minutes, "train.seed": seed}
-    options |= {name.replace("__", "."): value for name, value in others.items()}
-    given = [(key, value, "command line") for key, value in options.items() if value is not None]
-    return [*map(configuration.parse_set, changes or ()), *given]
+@dataclass(frozen=True)
+class EngineOptions:
+    """What computes the translations."""
+
+    engine: EngineChoice = "auto"
+    compute_type: Numbers = None
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What every training can be told."""
+
+    steps: Annotated[int | None, typer.Option(parser=whole(1, 10**12), help="Stop after so many steps.")] = None
+    minutes: Annotated[
+        float | None, typer.Option(parser=in_range(0, 1e6, above=True), help="Stop after so many minutes.")
+    ] = None
+    seed: Annotated[int | None, typer.Option(parser=whole(0, MOST_SEED), help="The same seed gives the same bits.")] = (
+        None
+    )
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any value: --set model.d_ff=512.")
+    ] = None
+
+    def overrides(self, **others: Any) -> list[tuple[str, Any, str]]:
+        """What --set says, then the other options and `others`, by full name with two underscores."""
+        values = {"train.steps": self.steps, "train.minutes": self.minutes, "train.seed": self.seed}
+        values |= {name.replace("__", "."): value for name, value in others.items()}
+        given = [(key, value, "command line") for key, value in values.items() if value is not None]
+        return [*changed(self.changes), *given]
+
+
+def changed(changes: Sequence[str] | None) -> list[tuple[str, Any, str]]:
+    """What --set says."""
+    return [configuration.parse_set(text) for text in changes or ()]
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """Sentence pairs, in one file or two, and others to validate with."""
+
+    pairs: Annotated[Path | None, typer.Option(help="Sentence pairs, tab-separated: source, target (.gz too).")] = None
+    source: Annotated[Path | None, typer.Option(help="Or two files: source sentences, one a line,")] = None
+    target: Annotated[Path | None, typer.Option(help="and their translations, line by line.")] = None
+    valid_pairs: Annotated[
+        Path | None, typer.Option(help="Pairs to validate with [default: some of the others are held out].")
+    ] = None
+    valid_source: Annotated[Path | None, typer.Option(help="Or two files: the source sentences,")] = None
+    valid_target: Annotated[Path | None, typer.Option(help="and their translations.")] = None
+
+    def train_corpus(self, command: str) -> CorpusConfig | None:
+        """None: none was given."""
+        return corpus_from(command, "--", self.pairs, self.source, self.target)
+
+    def valid_corpus(self, command: str) -> CorpusConfig | None:
+        """None: none was given."""
+        return corpus_from(command, "--valid-", self.valid_pairs, self.valid_source, self.valid_target)
+
+
+def both_languages(command: str, source: str | None, target: str | None) -> tuple[str, str] | None:
+    """The codes of two languages, which are given together or not at all."""
+    if (source is None) != (target is None):
+        raise UsageError(f"{command}: --source-language and --target-language go together; give both")
+    if source is None or target is None:
+        return None
+    from dragoman.data.language_codes import checked_code
+
+    return checked_code(source), checked_code(target)
+
+
+def language_asked_for(run: Path, target_language: str | None) -> str | None:
+    """What a run is asked to translate into: --target-language, of a run of several; None of a run of one, which must
+    then be into that language, where it says which."""
+    if target_language is None:
+        return None
+    from dragoman.data.language_codes import languages_of, same_language
+    from dragoman.data.tokenizer import load_tokenizer
+    from dragoman.run_directory import RunDirectory
+
+    directory = RunDirectory.open(run)
+    if load_tokenizer(directory.path).languages:
+        return target_language
+    known = languages_of(directory)
+    if known is not None and not same_language(known[1], target_language):
+        raise UsageError(
+            f"{run} translates into {known[1]}, not {target_language}; leave --target-language out, or give {known[1]}"
+        )
+    return None

@@ -12,21 +12,20 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.cli.options import (
-    Alpha,
     AsJson,
-    Beam,
-    Changes,
     Checkpoint,
-    Minutes,
-    Out,
+    Input,
+    Recipe,
+    RunOut,
     Runs,
-    Seed,
-    Steps,
+    SearchOptions,
+    TrainingOptions,
     in_range,
-    overrides_from,
+    out_option,
     whole,
 )
-from dragoman.cli.terminal import lines_from, say, show, this_command
+from dragoman.cli.registration import command, group
+from dragoman.cli.terminal import lines_from, named_file, say, show, this_command, write_file
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,38 +39,35 @@ Unconstrained = Annotated[
 ]
 
 
-parse = typer.Typer(help="Constituency parsing (section 6.3).", no_args_is_help=True, rich_markup_mode=None)
+parse = group("Constituency parsing (section 6.3).")
 
 
-@parse.command()
+@command(parse)
 def train(
     trees: Annotated[list[Path], typer.Option("--trees", help="Trees in Penn brackets (.gz too).")],
     valid_trees: Annotated[Path, typer.Option(help="Trees to validate with.")],
-    recipe: Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")] = "parsing-small",
+    training: TrainingOptions,
+    recipe: Recipe = "parsing-small",
     silver: Annotated[list[Path] | None, typer.Option(help="Trees that a parser made, by `parse run`.")] = None,
     silver_weight: Annotated[
         float, typer.Option(parser=in_range(0, 1000, above=True), help="How often a silver tree is seen in an epoch.")
     ] = 1.0,
-    limit: Annotated[
+    sentences: Annotated[
         int | None, typer.Option(parser=whole(1, 10**12), help="Train on so many of the trees, drawn at random.")
     ] = None,
     units: Annotated[
         Literal["words", "subwords"], typer.Option(help="A token is a word, rare ones by class, or a part of it.")
     ] = "words",
-    out: Out = None,
-    steps: Steps = None,
-    minutes: Minutes = None,
-    seed: Seed = None,
-    set_: Changes = None,
+    out: RunOut = None,
 ) -> None:
     """Train a parser. The same command goes on with a run that was stopped."""
-    config = configuration.load(recipe, overrides_from(set_, steps, minutes, seed)).config
+    config = configuration.load(recipe, training.overrides()).config
     out = out or Path("runs") / Path(recipe).stem
     from dragoman.parsing.training import Treebanks, prepare_run
     from dragoman.run_directory import RunDirectory
     from dragoman.training.loop import train as run_training
 
-    banks = Treebanks(trees, valid_trees, silver or (), silver_weight, limit)
+    banks = Treebanks(trees, valid_trees, silver or (), silver_weight, sentences)
     config = prepare_run(banks, config, out, units)
     run_training(config, RunDirectory(out), this_command())
     named = shlex.quote(str(out))
@@ -79,18 +75,17 @@ def train(
     say(f"its bracket F1: dragoman parse evaluate {named} --trees {shlex.quote(str(valid_trees))}")
 
 
-@parse.command()
+@command(parse)
 def run(
     runs: Runs,
-    input_: Annotated[Path | None, typer.Option("--input", help="Sentences, one a line [default: stdin].")] = None,
+    search: SearchOptions,
+    input_: Input = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Split the text into words first; else they stand apart already.")
     ] = False,
-    form: Annotated[Form, typer.Option(help="How trees are written.")] = "line",
-    svg: Annotated[Path | None, typer.Option(help="Draw each tree into this directory, 1.svg, 2.svg ...")] = None,
+    form: Annotated[Form, typer.Option("--format", help="How trees are written.")] = "line",
+    drawings: Annotated[Path | None, typer.Option(help="A directory to draw each tree into: 1.svg, 2.svg ...")] = None,
     unconstrained: Unconstrained = False,
-    beam: Beam = None,
-    alpha: Alpha = None,
     checkpoint: Checkpoint = None,
 ) -> None:
     """Parse sentences.
@@ -102,57 +97,57 @@ def run(
     from dragoman.parsing.parser import Parser
     from dragoman.parsing.words import split_words
 
-    parser = Parser.load(*runs, checkpoint=checkpoint, **_given(beam=beam, alpha=alpha))
+    parser = Parser.load(*runs, checkpoint=checkpoint, **search.given())
     lines = lines_from(input_, "parse run")
-    sentences = (split_words(line) if raw else line.split() for line in lines)
-    window = 1 if input_ is None and sys.stdin.isatty() else 500
-    for number, parse in enumerate(parser.parse_stream(sentences, not unconstrained, window), start=1):
+    words = (split_words(line) if raw else line.split() for line in lines)
+    window = 1 if named_file(input_) is None and sys.stdin.isatty() else 500
+    for number, parse in enumerate(parser.parse_stream(words, not unconstrained, window), start=1):
         for line in _written(parse, form):
             show(line)
-        if svg is not None and parse.tree is not None:
-            write_atomically(svg / f"{number}.svg", draw_svg(parse.tree).encode())
+        if drawings is not None and parse.tree is not None:
+            write_atomically(drawings / f"{number}.svg", draw_svg(parse.tree).encode())
 
 
-@parse.command()
+@command(parse)
 def evaluate(
     trees: Annotated[Path, typer.Option("--trees", help="The right trees.")],
+    search: SearchOptions,
     runs: Annotated[list[Path] | None, typer.Argument(metavar="[RUN...]", help="As for `parse run`.")] = None,
     hypotheses: Annotated[Path | None, typer.Option(help="Trees to score, one a line, in place of a run.")] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Also without the constraint, and the right-branching baseline.")
     ] = False,
     unconstrained: Unconstrained = False,
-    limit: Annotated[int | None, typer.Option(parser=whole(1, 10**12), help="Only the first so many trees.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Keep the parses here, one a line.")] = None,
-    beam: Beam = None,
-    alpha: Alpha = None,
+    sentences: Annotated[
+        int | None, typer.Option(parser=whole(1, 10**12), help="Only the first so many trees.")
+    ] = None,
+    out: Annotated[Path | None, out_option("Keep the parses here, one a line.")] = None,
     checkpoint: Checkpoint = None,
     table: Annotated[bool, typer.Option("--table", help="Every sentence, as EVALB prints it.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Labelled bracket F1, as EVALB computes it with COLLINS.prm."""
     from dragoman.data.corpus import read_lines
-    from dragoman.files import write_atomically
     from dragoman.parsing import evalb
     from dragoman.parsing.trees import read_stripped, right_branching
 
     if bool(runs) == (hypotheses is not None):
         raise UsageError("parse evaluate: give RUN to parse with, or --hypotheses with trees")
-    gold = read_stripped(trees)[:limit]
+    gold = read_stripped(trees)[:sentences]
     gold_lines = list(map(str, gold))
     systems: dict[str, list[str]] = {}
     if hypotheses is not None:
-        systems["hypotheses"] = list(read_lines(hypotheses))[:limit]
+        systems["hypotheses"] = list(read_lines(hypotheses))[:sentences]
     else:
         from dragoman.parsing.parser import Parser
 
-        parser = Parser.load(*(runs or ()), checkpoint=checkpoint, **_given(beam=beam, alpha=alpha))
+        parser = Parser.load(*(runs or ()), checkpoint=checkpoint, **search.given())
         for constrained in (True, False) if compare else (not unconstrained,):
             parses = parser.parse([tree.words() for tree in gold], constrained)
             name = "constrained" if constrained else "unconstrained"
             systems[name] = [evalb.NO_TREE if p.tree is None else str(p.tree) for p in parses]
-    if output is not None:
-        write_atomically(output, "".join(f"{line}\n" for line in next(iter(systems.values()))).encode())
+    if out is not None:
+        write_file(out, "".join(f"{line}\n" for line in next(iter(systems.values()))).encode())
     if compare:
         systems["right-branching"] = [str(right_branching(tree.leaves())) for tree in gold]
     scored = {name: evalb.score_lines(gold_lines, lines) for name, lines in systems.items()}
@@ -165,10 +160,6 @@ def evaluate(
                 show(line)
         else:
             show(_summary_line(name, evalb.EvalbSummary.of(found)))
-
-
-def _given(**values: float | None) -> dict[str, float]:
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _summary_line(name: str, summary: Any) -> str:

@@ -1,4 +1,4 @@
-"""`dragoman quickstart`."""
+"""`dragoman demo` and `dragoman quickstart`: the first things to try."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,33 @@ from typing import Annotated
 
 import typer
 
-from dragoman import config as configuration
-from dragoman.cli.options import AsJson, Changes, in_range, whole
+from dragoman.cli.options import (
+    AsJson,
+    SourceLanguage,
+    TargetLanguage,
+    both_languages,
+    changed,
+    in_range,
+    out_option,
+    whole,
+)
 from dragoman.cli.terminal import say, show, this_command
 from dragoman.config_ranges import MOST_SEED
-from dragoman.data.language_codes import checked_code
-from dragoman.errors import UsageError
+
+
+def demo(
+    minutes: Annotated[
+        float | None, typer.Option(parser=in_range(0, 1e6, above=True), help="Training time [default: the recipe's].")
+    ] = None,
+    out: Annotated[Path, out_option("The run's directory.")] = Path("runs/demo"),
+) -> None:
+    """Train an English-French translator and try it.
+
+    Fetches real sentence pairs, trains for some minutes, scores on sentences held out, translates a few more.
+    """
+    from dragoman.quickstart.demo import run_demo
+
+    run_demo(out, minutes, show)
 
 
 def quickstart(
@@ -21,20 +42,16 @@ def quickstart(
             metavar="FILE...", help="TSV, CSV, XLSX, JSONL, TMX, XLIFF, PO or MO; two aligned files; or a folder."
         ),
     ],
-    out: Annotated[Path | None, typer.Option(help="The run's directory [default: runs/ and the file's name].")] = None,
+    out: Annotated[Path | None, out_option("The run's directory [default: runs/ and the file's name].")] = None,
     minutes: Annotated[
         float, typer.Option(parser=in_range(0.1, 1e6), help="For everything, from reading to the report.")
     ] = 30.0,
-    source_language: Annotated[
-        str | None, typer.Option(help="Its code [default: as the files say, or detected].")
-    ] = None,
-    target_language: Annotated[
-        str | None, typer.Option(help="Its code [default: as the files say, or detected].")
-    ] = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     seed: Annotated[
         int, typer.Option(parser=whole(0, MOST_SEED), help="Decides what is held out, and the training.")
     ] = 1,
-    set_: Changes = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for train.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """From your own sentence pairs to a translator, and what it is good for.
@@ -42,14 +59,10 @@ def quickstart(
     The text is checked, the model sized to it and to the time, trained, scored, calibrated, quantised. The same command
     goes on with a quickstart that was stopped; with more --minutes it goes on with one that is finished.
     """
-    if (source_language is None) != (target_language is None):
-        raise UsageError("quickstart: --source-language and --target-language go together; give both")
-    wanted = None
-    if source_language is not None and target_language is not None:
-        wanted = (checked_code(source_language), checked_code(target_language))
+    wanted = both_languages("quickstart", source_language, target_language)
     first = paths[0]
     out = out or Path("runs") / first.name.removesuffix(".gz").split(".")[0]
-    changes = [configuration.parse_set(text) for text in set_ or ()]
+    changes = changed(set_)
     from dragoman.quickstart.pipeline import quickstart as start
 
     again = this_command()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import AsJson, EngineChoice, Into, Run, whole
+from dragoman.cli.options import AsJson, EngineChoice, Run, SourceLanguage, TargetLanguage, language_asked_for, whole
 from dragoman.cli.terminal import say, show
 from dragoman.config_ranges import MOST_SEED
 from dragoman.errors import DataError, UsageError
@@ -22,13 +22,8 @@ def stress(
     least: Annotated[
         list[str] | None, typer.Option("--least", metavar="TEST=VALUE", help='Another limit: --least "typos=0.6".')
     ] = None,
-    source_language: Annotated[
-        str | None, typer.Option(help="Its code, for negation [default: as the run says].")
-    ] = None,
-    target_language: Annotated[
-        str | None, typer.Option(help="Its code, for negation [default: as the run says].")
-    ] = None,
-    to: Into = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Of typos and numbers.")] = 1,
     engine: EngineChoice = "auto",
     as_json: AsJson = False,
@@ -47,7 +42,7 @@ def stress(
 
     limits = {**LEAST, **dict(_limit(text, list(LEAST)) for text in least or ())}
     directory = RunDirectory.open(run)
-    translator = Translator.load(run, engine=engine, to=to)
+    translator = Translator.load(run, engine=engine, to=language_asked_for(run, target_language))
     text = validation_pairs(directory.path) if pairs is None else read_any([pairs]).pairs
     if pairs is None and translator.tag:  # its sources carry the tags of several languages; the tests change plain text
         text = [(s.removeprefix(translator.tag).strip(), t) for s, t in text if s.startswith(translator.tag)]

@@ -98,9 +98,13 @@ class LongWork:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """A file is replaced when all of it is there; a pipe or a device is written to, and stays what it is."""
+    """A file is replaced when all of it is there; a pipe or a device is written to, and stays what it is; `-` is
+    stdout."""
     from dragoman.files import write_atomically
 
+    if named_file(path) is None:
+        show(content.decode(), end="")
+        return
     if not path.exists() or path.is_file() or path.is_dir():
         write_atomically(path, content)
         return
@@ -111,13 +115,19 @@ def write_file(path: Path, content: bytes) -> None:
         raise DragomanError(f"{path}: cannot be written ({error.strerror})") from None
 
 
+def named_file(path: Path | None) -> Path | None:
+    """A file of the user's; None for `-`, which is standard input or output, and where none is named."""
+    return None if path == Path("-") else path
+
+
 def lines_from(path: Path | None, command: str) -> Iterator[str]:
-    """Of a file, or of stdin where none is named."""
+    """Of a file, or of stdin where none is named, or `-`."""
     from dragoman.data.corpus import read_lines
 
-    if path is None and sys.stdin is None:
+    file = named_file(path)
+    if file is None and sys.stdin is None:
         raise UsageError(f"{command}: stdin is closed; give --input FILE")
-    return read_lines(sys.stdin.buffer if path is None else path)
+    return read_lines(sys.stdin.buffer if file is None else file)
 
 
 def this_command() -> str:

@@ -7,42 +7,35 @@ from typing import Annotated, Literal
 import typer
 
 from dragoman import config as configuration
-from dragoman.cli.options import AsJson, Changes, Checkpoint, Minutes, Out, Run, Seed, Steps, overrides_from, whole
-from dragoman.cli.terminal import say, show
+from dragoman.cli.options import AsJson, Checkpoint, Recipe, Run, RunOut, TrainingOptions, out_option, whole
+from dragoman.cli.registration import command, group
+from dragoman.cli.terminal import say, show, write_file
 from dragoman.errors import UsageError
 
-vit = typer.Typer(
-    help="Pictures: patches in place of words, on scikit-learn's digits.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+vit = group("Pictures: patches in place of words, on scikit-learn's digits.")
 
 
-@vit.command()
+@command(vit)
 def train(
-    recipe: Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")] = "vit",
+    training: TrainingOptions,
+    recipe: Recipe = "vit",
     positions: Annotated[
         Literal["sinusoidal", "sinusoidal-2d", "learned", "none"] | None,
         typer.Option(help="How a patch knows its place: in a row, on a grid, learned, not at all."),
     ] = None,
-    out: Out = None,
-    steps: Steps = None,
-    minutes: Minutes = None,
-    seed: Seed = None,
-    set_: Changes = None,
+    out: RunOut = None,
 ) -> None:
     """Train on four fifths of the digits. The same command goes on with a run that was stopped."""
     from dragoman.cli.language_models import run_training
     from dragoman.descendants.digits import load_digits, prepare_run
 
-    changes = [*(set_ or ()), *([] if positions is None else [f"model.positions={positions}"])]
-    config = configuration.load(recipe, overrides_from(changes, steps, minutes, seed)).config
+    config = configuration.load(recipe, training.overrides(model__positions=positions)).config
     out = out or Path("runs") / Path(recipe).stem
     name = run_training(prepare_run(config, load_digits(), out), recipe, out)
     say(f"try it: dragoman vit evaluate {name}; dragoman vit show {name} --number 0")
 
 
-@vit.command()
+@command(vit)
 def evaluate(
     run: Run,
     checkpoint: Checkpoint = None,
@@ -68,18 +61,17 @@ def evaluate(
         show(f"  number {one['number']}: a {one['is']}, taken for {one['taken_for']}")
 
 
-@vit.command(name="show")
+@command(vit, "show")
 def show_one(
     run: Run,
     number: Annotated[int, typer.Option(parser=whole(0, 10**9), help="Which of the held-out pictures.")] = 0,
-    svg: Annotated[Path | None, typer.Option(help="Draw every head's attention into this file.")] = None,
+    out: Annotated[Path | None, out_option("Draw every head's attention into this file, as SVG.")] = None,
     checkpoint: Checkpoint = None,
 ) -> None:
     """A picture, what it is taken for, and where each layer looks to say so."""
     from dragoman.descendants.digits import load_digits
     from dragoman.descendants.masked_model import Classifier
     from dragoman.descendants.patch_attention import draw_svg, draw_text, patch_attention
-    from dragoman.files import write_atomically
 
     test = load_digits().test
     if number >= len(test):
@@ -89,5 +81,5 @@ def show_one(
     likely = zip(seen.classification.classes[:3], seen.classification.probabilities, strict=False)
     show(draw_text(seen))
     show(f"a {label}; taken for " + ", ".join(f"{name} ({share:.1%})" for name, share in likely))
-    if svg is not None:
-        write_atomically(svg, draw_svg(seen, f"digit {label}, number {number}").encode())
+    if out is not None:
+        write_file(out, draw_svg(seen, f"digit {label}, number {number}").encode())

@@ -1,10 +1,11 @@
 """What languages are called, and which ones a run translates between."""
 
+import json
 import re
 from pathlib import Path
 
 from dragoman.errors import DataError, UsageError
-from dragoman.files import read_json
+from dragoman.files import read_json, write_atomically
 from dragoman.run_directory import RunDirectory
 
 NAMES = {
@@ -58,6 +59,12 @@ def languages_of(run: RunDirectory) -> tuple[str, str] | None:
                 if source and target and source != target:
                     return source, target
     return None
+
+
+def write_languages(run: RunDirectory, source: str, target: str) -> None:
+    """Lets the run say which languages it translates between."""
+    content = json.dumps({"source": checked_code(source), "target": checked_code(target)}) + "\n"
+    write_atomically(run.languages_path, content.encode())
 
 
 def checked_code(code: str) -> str:

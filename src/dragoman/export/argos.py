@@ -24,7 +24,9 @@ def package_languages(run: RunDirectory, tokenizer: Tokenizer, languages: tuple[
         raise UsageError(f"export: {run.path} translates into {known}; an Argos package has one direction")
     found = languages_of(run) if languages is None else languages
     if found is None:
-        raise UsageError(f"export: {run.path} does not say its languages; name them: --languages en-de")
+        raise UsageError(
+            f"export: {run.path} does not say its languages; name them: --source-language en --target-language de"
+        )
     return checked_code(found[0]), checked_code(found[1])
 
 

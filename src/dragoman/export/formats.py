@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import copy, copytree
 from typing import Literal
 
-from dragoman.data.language_codes import checked_code
+from dragoman.data.language_codes import write_languages
 from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.decoding.engines import ComputeType
 from dragoman.decoding.engines.ct2_cache import digest_of
@@ -111,6 +111,5 @@ def import_marian(directory: str | Path, out: str | Path, languages: tuple[str, 
         card = {"kind": "imported", "steps": [], "from": source.name}
         write_atomically(written.model_card_path, (json.dumps(card, indent=2) + "\n").encode())
         if languages is not None:
-            codes = {"source": checked_code(languages[0]), "target": checked_code(languages[1])}
-            written.languages_path.write_text(json.dumps(codes) + "\n", encoding="utf-8")
+            write_languages(written, *languages)
     return run.path

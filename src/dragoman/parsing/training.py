@@ -62,6 +62,8 @@ def _sample(trees: list[Tree], limit: int | None) -> list[Tree]:
     if limit is None:
         return trees
     if not 1 <= limit <= len(trees):
-        raise UsageError(f"parse train: --limit {limit}, but there are {len(trees)} trees; ask for 1 to {len(trees)}")
+        raise UsageError(
+            f"parse train: --sentences {limit}, but there are {len(trees)} trees; ask for 1 to {len(trees)}"
+        )
     chosen = sorted(random.Random(0).sample(range(len(trees)), limit))
     return [trees[i] for i in chosen]

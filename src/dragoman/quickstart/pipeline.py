@@ -13,6 +13,7 @@ from typing import Any
 
 from dragoman.config import RunConfig, load
 from dragoman.data.dataset import prepare
+from dragoman.data.language_codes import write_languages
 from dragoman.data.pair_formats import WantedLanguages
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.decoding.engines.ct2_cache import digest_of
@@ -66,8 +67,7 @@ def quickstart(
         say("it is finished and measured: nothing is done again")
         return before
     if data.languages:
-        content = json.dumps({"source": data.languages[0], "target": data.languages[1]}) + "\n"
-        write_atomically(run.languages_path, content.encode())
+        write_languages(run, *data.languages)
     insists = any(key == "search.alpha" for key, *_ in changes)
     outcome = finish(run, data, plan, insists, clock, say)
     report.write(outcome, config)

@@ -139,7 +139,9 @@ def finetune(
     tokenizer = load_tokenizer(before.path)
     if tokenizer.languages and new.tag is None:
         known = ", ".join(tokenizer.languages)
-        raise UsageError(f"finetune: {run} translates into {known}; say which the new pairs are in: --to, or a tag")
+        raise UsageError(
+            f"finetune: {run} translates into {known}; say which the new pairs are in: --target-language, or a tag"
+        )
     text = _planned_text(before, after, new, given, old, tokenizer, say)
     config = with_overrides(fine_tuning_config(old_config, text, old, after), overrides)
     begin_with(weights_of(load_model(before)), before, after, config, tokenizer)

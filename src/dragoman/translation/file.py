@@ -59,9 +59,9 @@ def translate_file(
     """`write` makes the text of one translation, with its line feeds. `identity`: all that the output depends on beside
     the input, this window and the translator's search settings. `tell` is given how far a window is."""
     if output.is_dir():
-        raise UsageError(f"--output {output}: a directory; name a file")
+        raise UsageError(f"--out {output}: a directory; name a file")
     if output.exists() and source.exists() and output.samefile(source):
-        raise UsageError(f"--output {output}: the input itself; name another file")
+        raise UsageError(f"--out {output}: the input itself; name another file")
     total, digest = _read_through(source)
     settings = [dataclasses.asdict(translator.search), n_best, seed, scores, window, digest, *map(str, identity)]
     fingerprint = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
@@ -127,7 +127,7 @@ def _progress_path(output: Path) -> Path:
 def _read_through(source: Path) -> tuple[int, str]:
     """How many lines, and a digest of them. A line that cannot be read is thus named before the work and not in it."""
     if source.exists() and not source.is_file():
-        raise UsageError(f"--input {source}: not a regular file; with --output it is read twice, so save it first")
+        raise UsageError(f"--input {source}: not a regular file; with --out it is read twice, so save it first")
     count, digest = 0, hashlib.sha256()
     for line in read_lines(source):
         digest.update(line.encode() + b"\n")

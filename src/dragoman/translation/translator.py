@@ -340,9 +340,9 @@ def _tag_for(to: str | None, tokenizer: Tokenizer, run: Path) -> str:
     """The tag that asks for this language; empty where the run knows one language only, or the text has the tags."""
     known = tokenizer.languages
     if to is None and len(known) > 1:
-        raise UsageError(f"{run} translates into {', '.join(known)}; say which: --to {known[0]}")
+        raise UsageError(f"{run} translates into {', '.join(known)}; say which: --target-language {known[0]}")
     if to and to not in known:
         able = f"translates into {', '.join(known)}" if known else "knows one language to translate into"
-        raise UsageError(f"{run} {able}, not {to}; leave --to out, or give one of them")
+        raise UsageError(f"{run} {able}, not {to}; leave --target-language out, or give one of them")
     wanted = to if to is not None else "".join(known)
     return language_tag(wanted) if wanted else ""

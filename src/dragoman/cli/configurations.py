@@ -1,0 +1,49 @@
+"""`dragoman config show`."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dragoman import config as configuration
+from dragoman.cli.options import AsJson, changed
+from dragoman.cli.registration import command, group
+from dragoman.cli.terminal import show
+from dragoman.config import RunConfig
+from dragoman.errors import UsageError
+
+config = group("Look at configurations.")
+
+
+@command(config, "show")
+def show_config(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE|RUN", help="A recipe, or a run's directory.")],
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for train.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show every value and where it came from."""
+    if (Path(recipe) / "config.json").is_file():
+        if set_:
+            raise UsageError("config show: --set goes with a recipe; a run is what it is, so leave it out")
+        from dragoman.run_directory import RunDirectory
+
+        found: RunConfig = RunDirectory(recipe).read_config()
+        origins = {key: str(Path(recipe) / "config.json") for key, _ in configuration.flatten(found)}
+    else:
+        layered = configuration.load(recipe, changed(set_))
+        found, origins = layered.config, dict(layered.origins)
+    if as_json:
+        show(found.to_json().rstrip("\n"))
+        return
+    values = [(key, _shown(value), origins[key]) for key, value in configuration.flatten(found)]
+    widths = [max(len(row[column]) for row in values) for column in (0, 1)]
+    for key, value, origin in values:
+        show(f"{key:<{widths[0]}}  {value:<{min(widths[1], 24)}}  {origin}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        named = ({k: v for k, v in vars(corpus).items() if v is not None} for corpus in value)
+        return "[" + ", ".join(" ".join(f"{k}={v}" for k, v in corpus.items()) for corpus in named) + "]"
+    return json.dumps(value)

@@ -1,0 +1,76 @@
+"""How a function becomes a command: groups of options spelled out, old names of options understood, help in groups."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from dragoman.cli.old_names import with_new_names
+from dragoman.cli.terminal import say
+
+
+class Command(TyperCommand):
+    """A command that knows its options by their old names too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        name = ctx.command_path.partition(" ")[2]  # without the name of the program
+        return super().parse_args(ctx, with_new_names(name, args))
+
+
+class Group(TyperGroup):
+    """A group of commands. Called without any, it shows its help on stderr: nothing was done, so the exit code is 2."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            say(ctx.get_help())
+            raise typer.Exit(2)
+        return super().parse_args(ctx, args)
+
+
+def group(text: str) -> typer.Typer:
+    """A group of commands with this help text."""
+    return typer.Typer(cls=Group, help=text, rich_markup_mode=None)
+
+
+def command(app: typer.Typer, name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a function a command of `app`. A parameter whose type is a dataclass of options stands for all of its
+    fields: the command has an option for each, and the function gets the dataclass."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        app.command(name, cls=Command)(_spelled_out(function))
+        return function
+
+    return register
+
+
+def _spelled_out(function: Callable[..., None]) -> Callable[..., None]:
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    types = get_type_hints(function, include_extras=True)
+    for parameter in inspect.signature(function).parameters.values():
+        options = types[parameter.name]
+        if not dataclasses.is_dataclass(options):
+            parameters.append(_named(parameter.name, options, parameter.default))
+            continue
+        groups[parameter.name] = options
+        fields = get_type_hints(options, include_extras=True)
+        for field in dataclasses.fields(options):
+            default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+            parameters.append(_named(field.name, fields[field.name], default))
+
+    def run(**values: Any) -> None:
+        for name, options in groups.items():
+            values[name] = options(**{field.name: values.pop(field.name) for field in dataclasses.fields(options)})
+        function(**values)
+
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _named(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

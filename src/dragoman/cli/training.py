@@ -1,0 +1,107 @@
+"""`dragoman train`, `average` and `verify`. Heavy imports inside, as in the whole command line."""
+
+import dataclasses
+import os
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragoman import config as configuration
+from dragoman.cli.options import (
+    Run,
+    RunOut,
+    SourceLanguage,
+    TargetLanguage,
+    TextOptions,
+    TrainingOptions,
+    both_languages,
+    whole,
+)
+from dragoman.cli.terminal import say, show, this_command
+from dragoman.config import CorpusConfig
+from dragoman.errors import UsageError
+
+
+def train(
+    text: TextOptions,
+    training: TrainingOptions,
+    recipe: Annotated[str | None, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")] = None,
+    tokenizer: Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")] = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+    both_directions: Annotated[
+        bool, typer.Option("--both-directions", help="Learn both directions in one model; needs the two languages.")
+    ] = False,
+    out: RunOut = None,
+) -> None:
+    """Train a translator. The same command goes on with a run that was stopped."""
+    languages = both_languages("train", source_language, target_language)
+    if both_directions and languages is None:
+        raise UsageError("train: --both-directions needs --source-language and --target-language; give them")
+    tagged = languages if both_directions else None
+    overrides = training.overrides(
+        data__train=_corpora(text.train_corpus("train"), tagged),
+        data__valid=_corpora(text.valid_corpus("train"), tagged),
+        data__tokenizer=None if tokenizer is None else str(tokenizer),
+    )
+    layered = configuration.load(recipe or "small", overrides)
+    if out is None:
+        if recipe is None:
+            raise UsageError("train: --out is missing; name the run's directory, for example --out runs/my")
+        out = Path("runs") / Path(recipe).stem
+    from dragoman.data.language_codes import write_languages
+    from dragoman.run_directory import RunDirectory
+    from dragoman.training.loop import train as run_training
+
+    run = RunDirectory(out)
+    run_training(layered.config, run, this_command())
+    if os.environ.get("RANK", "0") == "0":  # under torchrun, one of them says it
+        if languages is not None:
+            write_languages(run, *languages)
+        say(f'try it: echo "..." | dragoman translate {shlex.quote(str(out))}')
+
+
+def average(
+    run: Run,
+    last: Annotated[int, typer.Option(parser=whole(1, 1_000_000), help="So many of the newest checkpoints.")] = 5,
+) -> None:
+    """Average a run's newest checkpoints.
+
+    The average is what translates from then on.
+    """
+    from dragoman.model.checkpoint import average as mean_of
+    from dragoman.model.checkpoint import promote
+    from dragoman.run_directory import RunDirectory, step_of
+
+    directory = RunDirectory.open(run)
+    kept = directory.checkpoints()
+    if len(kept) < last:
+        raise UsageError(f"average: --last {last}, but {run} keeps {len(kept)} checkpoints; ask for as many at most")
+    chosen = kept[-last:]
+    promote(directory, mean_of(chosen), "average", [step_of(checkpoint) for checkpoint in chosen])
+    say(f"{directory.model_path} is now the average of {', '.join(c.name for c in chosen)}")
+
+
+def verify(
+    run: Run,
+    steps: Annotated[int, typer.Option(parser=whole(0, 10**9), help="Do at most so many steps again; 0: none.")] = 100,
+) -> None:
+    """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again."""
+    from dragoman.run_directory import RunDirectory
+    from dragoman.training.verify import verify as verify_run
+
+    for finding in verify_run(RunDirectory.open(run), steps, say):
+        show(finding)
+
+
+def _corpora(corpus: CorpusConfig | None, both_ways: tuple[str, str] | None) -> list[dict[str, str]] | None:
+    """A corpus as a configuration has it; `both_ways`: the languages, where it is read in both directions."""
+    if corpus is None:
+        return None
+    if both_ways is not None:
+        source, target = both_ways
+        forth, back = configuration.language_tag(target), configuration.language_tag(source)
+        corpus = dataclasses.replace(corpus, tag=forth, back_tag=back)
+    return [{name: value for name, value in vars(corpus).items() if name != "weight" and value is not None}]
