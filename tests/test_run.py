@@ -34,6 +34,13 @@ def run(tiny_run: Path, tmp_path: Path) -> Run:
     return Run(shutil.copytree(tiny_run, tmp_path / "run"))
 
 
+def test_a_marian_model_becomes_a_run(run: Run, tmp_path: Path) -> None:
+    imported = Run.from_marian(run.export("marian-hf", tmp_path / "hf"), tmp_path / "imported", ("en", "eo"))
+    assert imported.path == tmp_path / "imported"
+    lines = ["the dog sees the cat", "the old river"]
+    assert imported.translate(lines, beam=1) == run.translate(lines, beam=1)
+
+
 WRONG: list[tuple[str, Callable[[Any], object], str]] = [
     ("translate None", lambda run: run.translate(None), "None was given; give a string, a list of strings"),
     ("translate a number", lambda run: run.translate(7), r"7 \(int\) was given; give a string"),

@@ -1,5 +1,6 @@
-"""A run as one object: what the commands do, from Python. What is heavy is imported when it is first needed."""
+"""A run as one object: the commands from Python. Heavy imports are made when they are first needed."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,22 +24,22 @@ if TYPE_CHECKING:
     from dragoman.export.formats import ExportFormat
     from dragoman.quickstart.pipeline import Ended
     from dragoman.training.finetune import FineTuned
-    from dragoman.translation import confidence as confidence_of
+    from dragoman.translation.confidence import CalibrationReport
     from dragoman.translation.result import Translation
     from dragoman.translation.translator import Translator
 
 Text = str | Path | CorpusConfig  # a TSV file of pairs, or a corpus of two files
 Lines = Sequence[str] | Path  # sentences, or a file with one a line
-Several = list[str] | tuple[str, ...] | Path  # the same where a string is one sentence, and not a sequence of letters
 
 MOST_CANDIDATES = 256  # as many as the largest beam has
 
 
 class Run:
-    """`Run("runs/my").translate("Hello.")`: a trained run, or a bundle of one."""
+    """A trained run, or a bundle of one: `Run("runs/my").translate("Hello.")`."""
 
     def __init__(self, path: str | Path, corrections: str | Path | None = None) -> None:
-        """corrections: a file that `dragoman serve --corrections` kept; what it holds is used first."""
+        """corrections: a translation memory that `dragoman serve --corrections` keeps; a sentence that it holds is
+        answered from it."""
         self.directory = RunDirectory.open(_path(path, "the run's directory"))
         self._corrections = None if corrections is None else _path(corrections, "the file of corrections")
         self._translators: dict[tuple[Any, ...], Translator] = {}
@@ -52,7 +53,7 @@ class Run:
 
     @property
     def config(self) -> RunConfig:
-        """Everything that the run is made from."""
+        """The configuration: everything that the run is made from."""
         return self.directory.read_config()
 
     @property
@@ -75,30 +76,20 @@ class Run:
         settings: Mapping[str, Any] | None = None,
         say: Say | None = to_stderr,
     ) -> Self:
-        """Train a translator, or go on with one that was stopped.
+        """Trains a translator, or goes on with a training that was stopped.
 
         `pairs`: a TSV file, or `CorpusConfig(source=..., target=...)` for two. `both`: the languages of the pairs, for
         one model of both directions. `settings`: any value by its full name, `{"model.d_ff": 512}`. `say` is given the
         lines of progress; None: they go nowhere.
         """
-        import dataclasses
-
         from dragoman.training.loop import train
-
-        def corpora(text: Text | None) -> list[dict[str, Any]] | None:
-            if text is None:
-                return None
-            corpus = text if isinstance(text, CorpusConfig) else CorpusConfig(pairs=str(_path(text, "a file of pairs")))
-            if both is not None:
-                corpus = dataclasses.replace(corpus, tag=language_tag(both[1]), back_tag=language_tag(both[0]))
-            return [dataclasses.asdict(corpus)]
 
         if pairs is None:
             _path(pairs, "a file of pairs")
         run = RunDirectory(_path(out, "the new run's directory"))
         given = {
-            "data.train": corpora(pairs),
-            "data.valid": corpora(valid),
+            "data.train": _corpora(pairs, both),
+            "data.valid": None if valid is None else _corpora(valid, both),
             "train.steps": steps,
             "train.minutes": minutes,
             "train.seed": seed,
@@ -122,7 +113,7 @@ class Run:
         settings: Mapping[str, Any] | None = None,
         say: Say | None = to_stderr,
     ) -> "tuple[Self, Ended]":
-        """A translator from your own sentence pairs, checked, sized to data and time, trained and scored; and how good.
+        """Makes a translator from your own sentence pairs: checks them, chooses a size, trains it, scores it.
 
         `paths`: a file of pairs in any format that `dragoman quickstart` reads, two aligned files, or a folder.
         """
@@ -151,7 +142,7 @@ class Run:
     def translate(
         self, text: str | Path | list[str] | tuple[str, ...], *, to: str | None = None, **search: float
     ) -> str | list[str]:
-        """A sentence to a sentence, or lines to lines. `beam`, `alpha` and the other search settings by name."""
+        """Translates a sentence, or lines. `beam`, `alpha` and the other search settings can be given by name."""
         lines = [text] if isinstance(text, str) else _lines(text)
         translations = self.translator(to, **search).translate(lines)
         return translations[0] if isinstance(text, str) else translations
@@ -175,7 +166,7 @@ class Run:
         say: Say | None = to_stderr,
         **search: float,
     ) -> "DocumentReport":
-        """A document to a document, of any format of `dragoman translate-file`; how many sentences went which way.
+        """Translates a document of any format of `dragoman translate-file`; returns how its sentences were translated.
 
         `report`: a JSON file of every sentence that did not go the plain way, and why. `kind` None: as the document's
         name ends. `min_confidence`: what is less sure than this is left, with `mark` before it. `protect_styles`: names
@@ -209,7 +200,7 @@ class Run:
     def candidates(
         self, text: Lines, n_best: int = 5, *, to: str | None = None, **search: float
     ) -> list["Translation"]:
-        """Of each line the best translations, with their scores and tokens."""
+        """The n_best translations of each line, with their scores and tokens."""
         if type(n_best) is not int or not 1 <= n_best <= MOST_CANDIDATES:
             raise UsageError(f"n_best {n_best!r}; give a whole number from 1 to {MOST_CANDIDATES}")
         translator = self.translator(to, **({"beam": max(n_best, self.config.search.beam)} | search))
@@ -233,7 +224,8 @@ class Run:
         confidence: int = 1000,
         **search: float,
     ) -> "Scores":
-        """Translate and score: BLEU with its signature, chrF, TER, each with its 95 % interval by so many resamples."""
+        """Translates and scores: BLEU with its signature, chrF and TER, each with a 95 % interval. `confidence`: the
+        number of bootstrap resamples for it."""
         from dragoman.evaluation.metrics import evaluate
 
         right = [[line] for line in _lines(references)]
@@ -242,10 +234,11 @@ class Run:
 
     def calibrate(
         self, sources: Lines, references: Lines, *, good: float = 50.0, to: str | None = None
-    ) -> "confidence_of.CalibrationReport":
-        """Learn how sure its translations are, from sentences that it was not trained on; `good`: a good one's chrF.
+    ) -> "CalibrationReport":
+        """Learns how sure its translations are, from sentences that it was not trained on; `good`: the least chrF of a
+        good translation.
 
-        From then on `candidates` and all other ways to translate say how probably a sentence is good.
+        From then on all ways to translate can say how probably a translation is good.
         """
         from dragoman.evaluation.calibration import calibrate_run
 
@@ -253,7 +246,8 @@ class Run:
         return calibrate_run(self.path, _lines(sources), [[line] for line in _lines(references)], good, to)
 
     def finetune(self, pairs: Text, out: str | Path, *, say: Say | None = to_stderr, **options: Any) -> "FineTuned":
-        """Teach it new text; options as of `dragoman.finetune`. `say` is given the lines of progress; None: nobody."""
+        """Fine-tunes it on new text; options as of `dragoman.finetune`. `say` is given the lines of progress; None:
+        they go nowhere."""
         from dragoman.training.finetune import finetune
 
         text = pairs if isinstance(pairs, CorpusConfig) else _path(pairs, "a file of pairs")
@@ -263,33 +257,33 @@ class Run:
     def quantize(
         self, sources: Lines, references: Lines, to: "ComputeType" = "int8", limit: float = 0.2
     ) -> "QuantizationResult":
-        """Translate with smaller numbers from now on, if no more BLEU is lost than the limit."""
+        """Translates with a smaller number type from now on, if that loses no more BLEU than the limit."""
         from dragoman.evaluation.quantize import quantize
 
         self._translators.clear()
         return quantize(self.path, list(_lines(sources)), [[line] for line in _lines(references)], to, limit)
 
     def export(self, to: "ExportFormat", out: str | Path | None = None, **options: Any) -> Path:
-        """For another program: ctranslate2, argos, marian-hf or onnx; the path of what was written."""
+        """Writes the run for another program: ctranslate2, argos, marian-hf or onnx; returns the path of the result."""
         from dragoman.export.formats import export
 
         return export(self.path, to, out, **options)
 
     def bundle(self, out: str | Path, about: "About | None" = None, *, with_text: bool = False) -> Path:
-        """The run and its model card in one file."""
+        """Writes the run and its model card into one file."""
         from dragoman.export.bundle import bundle
 
         return bundle(self.path, out, about, with_text)
 
     @classmethod
     def from_marian(cls, directory: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Self:
-        """A run from a Hugging Face Marian directory."""
+        """Makes a run from a Marian model in the directory form of Hugging Face."""
         from dragoman.export.formats import import_marian
 
         return cls(import_marian(directory, out, languages))
 
     def translator(self, to: str | None = None, **search: float) -> "Translator":
-        """What translates, loaded once for each language and settings."""
+        """The translator into this language with these search settings; each is loaded once."""
         from dragoman.translation.translator import Translator
 
         key = (to, *sorted(search.items()))
@@ -306,7 +300,7 @@ class Run:
 
 @contextmanager
 def _progress(say: Say | None) -> Iterator[Told]:
-    """What a training of several processes fails with is an error here as well, and not the end of the program."""
+    """Gives lines of progress to `say`, and turns the SystemExit of a training of several processes into an error."""
     if say is not None and not callable(say):
         raise UsageError(f"say is {_shown(say)}; give a function of a line, or None for silence")
     told: Told | None = None
@@ -315,13 +309,22 @@ def _progress(say: Say | None) -> Iterator[Told]:
             yield told
     except SystemExit as left:
         kinds: dict[Any, type[DragomanError]] = {2: UsageError, 3: DataError}
-        said = told.complaint if told is not None else ""
+        reason = told.complaint if told is not None else ""
         raise kinds.get(left.code, DragomanError)(
-            said or "a process of the training failed; see its line above"
+            reason or "a process of the training failed; see its line above"
         ) from None
 
 
+def _corpora(text: Text, both: tuple[str, str] | None) -> list[dict[str, Any]]:
+    """The corpora of a configuration; with `both`, for one model of both directions."""
+    corpus = text if isinstance(text, CorpusConfig) else CorpusConfig(pairs=str(_path(text, "a file of pairs")))
+    if both is not None:
+        corpus = dataclasses.replace(corpus, tag=language_tag(both[1]), back_tag=language_tag(both[0]))
+    return [dataclasses.asdict(corpus)]
+
+
 def _lines(text: Lines) -> list[str]:
+    """The lines of a list or a file; a UsageError for everything else."""
     if isinstance(text, str):
         raise UsageError(f"{text[:40]!r} is one string; give a list of lines, or a Path to a file of them")
     if isinstance(text, Path):
@@ -354,5 +357,5 @@ def _path(value: Any, what: str) -> Path:
 
 
 def _shown(value: Any) -> str:
-    """A value in a message: what it is, and of what type."""
+    """A value as it is written in a message, with its type."""
     return "None" if value is None else f"{repr(value)[:40]} ({type(value).__name__})"

@@ -12,7 +12,7 @@ import pytest
 from dragoman.errors import DataError, UsageError
 from dragoman.run import Run
 from dragoman.training.promotion import BEFORE, judge, promote
-from dragoman.translation.translation_memory import TranslationMemory, likeness
+from dragoman.translation.translation_memory import TranslationMemory, similarity
 from dragoman.translation.translator import Translator
 from support.lexicon import LEXICON, lexicon_pairs
 from support.serving import Running, running, service_of
@@ -49,7 +49,7 @@ def test_a_similar_sentence_is_found_among_many(memory: TranslationMemory) -> No
     found = memory.similar("en-eo", "the old dog sees the blue house")
     assert found is not None
     assert (found.source, found.target) == (SENTENCE, "la maljuna hundo")
-    assert found.score == likeness("the old dog sees the blue house", SENTENCE) > 0.8
+    assert found.score == similarity("the old dog sees the blue house", SENTENCE) > 0.8
     assert memory.similar("en-eo", SENTENCE) is None  # the same is no suggestion
     assert memory.similar("en-eo", "quite another thing") is None
     assert memory.similar("en-fr", SENTENCE + "!") is None

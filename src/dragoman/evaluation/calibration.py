@@ -1,4 +1,4 @@
-"""A run's confidences, learned from sentences with references and kept in its directory."""
+"""Calibrates a run: learns its confidences from sentences with references, and keeps them in its directory."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ def calibrate_run(
     good: float = confidence.GOOD,
     to: str | None = None,
 ) -> confidence.CalibrationReport:
-    """From then on its translations come with their confidence. `good`: the chrF from which on a sentence is good."""
+    """Calibrates a run, so that its translations come with confidences. `good`: the least chrF of a good sentence."""
     if len(sources) != len(references):
         raise DataError(
             f"{len(sources)} sentences to calibrate with, but references for {len(references)}; both must be aligned"

@@ -1,4 +1,4 @@
-"""Two runs side by side: how their configurations differ, which translates better, and on which sentences."""
+"""Compares two runs: how their configurations differ, which translates better, and on which sentences."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ AT_A_TIME = 50  # sentences translated between two reports of progress
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting that two runs do not share; None: it is not set, or this run's version has no such one."""
+    """A setting in which two runs differ; None: it is not set, or the run is of a version without it."""
 
     key: str
     a: Any
@@ -40,6 +40,8 @@ class TestSet:
 
 @dataclass(frozen=True)
 class ComparedSentence:
+    """A sentence with the translations of both runs and their chrF."""
+
     source: str
     references: tuple[str, ...]
     a: str
@@ -50,7 +52,7 @@ class ComparedSentence:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """`sentences` are sorted by chrF of B less that of A: where B is better comes first."""
+    """What the comparison of two runs found. `sentences` begin with those where B is better than A by most chrF."""
 
     a: str
     b: str
@@ -76,11 +78,12 @@ class RunComparison:
 
 
 def shown(value: Any) -> str:
+    """The value of a setting as it is written in a message."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def differences(a: RunConfig, b: RunConfig) -> tuple[Difference, ...]:
-    """Of everything that the two are made from, what is not the same."""
+    """The settings in which two configurations differ."""
     left, right = (dict(_settings(config)) for config in (a, b))
     return tuple(
         Difference(key, left.get(key), right.get(key))
@@ -90,14 +93,14 @@ def differences(a: RunConfig, b: RunConfig) -> tuple[Difference, ...]:
 
 
 def names_of(a: RunDirectory, b: RunDirectory) -> tuple[str, str]:
-    """As short as tells them apart."""
+    """Names of two runs, as short as they can be and still differ."""
     if a.path.resolve().name != b.path.resolve().name:
         return a.path.resolve().name, b.path.resolve().name
     return str(a.path), str(b.path)
 
 
 def read_test_set(command: str, source: Path | None, references: Sequence[Path]) -> TestSet | None:
-    """From two or more aligned files; None where none is given."""
+    """Reads a test set from aligned files of sources and references; None where no file is given."""
     if source is None and not references:
         return None
     if source is None or not references:
@@ -109,7 +112,7 @@ def read_test_set(command: str, source: Path | None, references: Sequence[Path])
 
 
 def shared_validation_set(a: RunDirectory, b: RunDirectory, most: int) -> TestSet:
-    """The pairs that both were validated with: those alone are sure to be in neither's training text."""
+    """The validation pairs of both runs: only these are certain to be in neither's training text."""
     theirs = set(validation_pairs(b.path))
     pairs = [pair for pair in validation_pairs(a.path) if pair in theirs]
     if not pairs:
@@ -130,17 +133,20 @@ def compare_runs(
     samples: int = 1000,
     told: Callable[[int, int], None] = lambda *_: None,
 ) -> RunComparison:
-    """`told` hears how many of how many sentences are translated, both runs counted together; it may raise to stop."""
+    """Translates a test set with both runs and compares the results. `told` is given how many of how many sentences are
+    translated, both runs counted together; it may raise to stop."""
     outputs: list[list[str]] = []
     total = 2 * len(test.sources)
     for translator in translators:
-        before, said = len(outputs) * len(test.sources), []
+        before = len(outputs) * len(test.sources)
+        translations: list[str] = []
         for part in _parts(test.sources):
-            said += [found.text for found in translator.translate_stream(part, warn=lambda _: None, scores=False)]
-            told(before + len(said), total)
-        outputs.append(said)
+            stream = translator.translate_stream(part, warn=lambda _: None, scores=False)
+            translations += [translation.text for translation in stream]
+            told(before + len(translations), total)
+        outputs.append(translations)
     scores = metrics.compare(outputs[0], outputs[1], test.references, language, samples)
-    chrf_a, chrf_b = (metrics.sentence_chrf(said, test.references) for said in outputs)
+    chrf_a, chrf_b = (metrics.sentence_chrf(translations, test.references) for translations in outputs)
     rows = [
         ComparedSentence(source, tuple(row), *values)
         for source, row, *values in zip(test.sources, test.references, *outputs, chrf_a, chrf_b, strict=True)
@@ -155,6 +161,7 @@ def _parts(sources: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _settings(config: RunConfig) -> Iterator[tuple[str, Any]]:
+    """Every setting by its full name, `train.steps`."""
     for section, values in json.loads(config.to_json()).items():
         for name, value in values.items():
             yield f"{section}.{name}", value

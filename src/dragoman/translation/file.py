@@ -1,4 +1,4 @@
-"""A file translated into a file, however long: constant memory, progress, and after a stop it goes on where it was.
+"""Translates a file of any length into a file: in constant memory, with progress, and it can be stopped and resumed.
 
 While it works, the output grows under <name>.partial, and <name>.progress says how much of that is whole: how many
 lines of the input, how many bytes of the output. Both are brought to the disk a window of lines at a time, the text
@@ -32,6 +32,8 @@ from dragoman.translation.translator import WINDOW, Translator
 
 @dataclass(frozen=True)
 class FileProgress:
+    """How much of a file is translated: the content of <name>.progress."""
+
     fingerprint: str
     lines: int = 0  # of the input
     bytes: int = 0  # of the output
@@ -56,12 +58,12 @@ def translate_file(
     tell: Say = nobody,
     window: int = WINDOW,
 ) -> None:
-    """`write` makes the text of one translation, with its line feeds. `identity`: all that the output depends on beside
-    the input, this window and the translator's search settings. `tell` is given how far a window is."""
-    if output.is_dir():
-        raise UsageError(f"--out {output}: a directory; name a file")
-    if output.exists() and source.exists() and output.samefile(source):
-        raise UsageError(f"--out {output}: the input itself; name another file")
+    """Translates `source` line by line into `output`, or goes on where an earlier call was stopped.
+
+    `write` makes the text of one translation, with its line feeds. `identity`: all that the output depends on beside
+    the input, this window and the translator's search settings. `tell` is given how far a window is. The other options
+    are those of `Translator.translate_stream`."""
+    _require_another_file(source, output)
     total, digest = _read_through(source)
     settings = [dataclasses.asdict(translator.search), n_best, seed, scores, window, digest, *map(str, identity)]
     fingerprint = hashlib.sha256(json.dumps(settings).encode()).hexdigest()
@@ -104,6 +106,13 @@ def translate_file(
         _progress_path(output).unlink(missing_ok=True)
 
 
+def _require_another_file(source: Path, output: Path) -> None:
+    if output.is_dir():
+        raise UsageError(f"--out {output}: a directory; name a file")
+    if output.exists() and source.exists() and output.samefile(source):
+        raise UsageError(f"--out {output}: the input itself; name another file")
+
+
 def identity_of(runs: Sequence[Path], checkpoint: str | None) -> list[str]:
     """Digests of the weights and tokenizers of these runs."""
     digests = []
@@ -125,7 +134,8 @@ def _progress_path(output: Path) -> Path:
 
 
 def _read_through(source: Path) -> tuple[int, str]:
-    """How many lines, and a digest of them. A line that cannot be read is thus named before the work and not in it."""
+    """The number of lines, and a digest of them. Reading all of them first finds an unreadable line before the work
+    begins."""
     if source.exists() and not source.is_file():
         raise UsageError(f"--input {source}: not a regular file; with --out it is read twice, so save it first")
     count, digest = 0, hashlib.sha256()
@@ -136,7 +146,7 @@ def _read_through(source: Path) -> tuple[int, str]:
 
 
 def _where_it_stopped(output: Path, fingerprint: str, file: BinaryIO) -> FileProgress:
-    """What is whole of the same work, all else cut off."""
+    """How far an earlier call with the same fingerprint came; what comes after that is cut off the file."""
     done = FileProgress(fingerprint)
     if _progress_path(output).is_file():
         with contextlib.suppress(DragomanError, TypeError):  # damaged: begin again

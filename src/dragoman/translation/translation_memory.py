@@ -1,7 +1,7 @@
-"""Corrections that people made, kept in SQLite: a translation memory.
+"""The translation memory: corrections that people made, kept in SQLite.
 
-A sentence that was corrected is answered with its correction from then on. For a sentence that is like a corrected one
-the correction can be shown, with how like the two are. Spaces do not matter, capitals do.
+A sentence that was corrected is answered with its correction from then on. For a similar sentence the correction can be
+shown as a fuzzy match, with a score. Spaces do not matter, capitals do.
 """
 
 import re
@@ -17,9 +17,9 @@ from rapidfuzz.distance import Indel
 from dragoman.errors import DataError, UsageError
 
 LIKE_ENOUGH = 0.6  # the share of characters that two sentences have in common, in order
-_LOOKED_AT = 25  # of those that share the rarest words
-_WORDS = 40  # of a sentence that are looked for
-_LONGEST = 1000  # characters of a sentence that is compared with others: a longer one is a text
+_LOOKED_AT = 25  # sentences that are compared: those that share the rarest words
+_WORDS = 40  # words of a sentence that are looked for
+_LONGEST = 1000  # characters of a sentence that is compared with others: a longer one is a whole text
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS corrections (
@@ -38,22 +38,26 @@ END;
 
 @dataclass(frozen=True)
 class Correction:
+    """A translation that a person made of a sentence, in place of the machine's."""
+
     pair: str  # en-fr
     source: str
     target: str
-    machine: str  # what was corrected
+    machine: str  # the translation that was corrected
     made_at: str
 
 
 @dataclass(frozen=True)
 class Suggestion:
+    """A fuzzy match: the correction of a similar sentence."""
+
     source: str
     target: str
     score: float  # 1: the same sentence
 
 
 class TranslationMemory:
-    """One file, which several processes may share. Threads may share this."""
+    """Corrections in one file. Several processes may share the file, and several threads this object."""
 
     def __init__(self, path: str | Path, must_exist: bool = False) -> None:
         if must_exist and not Path(path).is_file():
@@ -69,7 +73,7 @@ class TranslationMemory:
         self._database.close()
 
     def store(self, pair: str, source: str, target: str, machine: str = "") -> None:
-        """The newest correction of a sentence is the one that counts."""
+        """Keeps a correction, in place of an older one of the same sentence."""
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
         with self._lock, self._database as database:
             database.execute("DELETE FROM corrections WHERE pair = ? AND key = ?", (pair, _key(source)))
@@ -79,11 +83,13 @@ class TranslationMemory:
             )
 
     def forget(self, pair: str, source: str) -> bool:
+        """Deletes the correction of a sentence; False: there was none."""
         with self._lock, self._database as database:
             gone = database.execute("DELETE FROM corrections WHERE pair = ? AND key = ?", (pair, _key(source)))
             return gone.rowcount > 0
 
     def exact(self, pair: str, source: str) -> str | None:
+        """The correction of this very sentence; None: there is none."""
         with self._lock:
             found = self._database.execute(
                 "SELECT target FROM corrections WHERE pair = ? AND key = ?", (pair, _key(source))
@@ -91,7 +97,7 @@ class TranslationMemory:
         return None if found is None else str(found[0])
 
     def similar(self, pair: str, source: str, least: float = LIKE_ENOUGH) -> Suggestion | None:
-        """The most similar sentence that was corrected, if it is similar enough, and not the same."""
+        """The correction of the most similar other sentence, if that is similar enough."""
         key = _key(source)
         words = list(dict.fromkeys(re.findall(r"\w+", key)))[:_WORDS] if len(key) <= _LONGEST else []
         if not words:
@@ -103,8 +109,8 @@ class TranslationMemory:
                 "WHERE corrected_words MATCH ? AND c.pair = ? AND c.key != ? ORDER BY rank LIMIT ?",
                 (query, pair, key, _LOOKED_AT),
             ).fetchall()
-        near = [(other, target) for other, target in rows if len(other) <= _LONGEST]
-        found = [Suggestion(other, target, likeness(key, other)) for other, target in near]
+        short = [(other, target) for other, target in rows if len(other) <= _LONGEST]
+        found = [Suggestion(other, target, similarity(key, other)) for other, target in short]
         best = max(found, key=lambda suggestion: suggestion.score, default=None)
         return best if best is not None and best.score >= least else None
 
@@ -121,10 +127,11 @@ class TranslationMemory:
             return int(self._database.execute("SELECT count(*) FROM corrections").fetchone()[0])
 
 
-def likeness(one: str, other: str) -> float:
-    """The share of characters that both have in common, in order: 1 where they are the same."""
+def similarity(one: str, other: str) -> float:
+    """The share of characters that both texts have in common, in order; 1 where they are the same."""
     return Indel.normalized_similarity(one, other)
 
 
 def _key(text: str) -> str:
+    """The text with single spaces."""
     return " ".join(text.split())
