@@ -35,6 +35,7 @@ _LINE_MARK = re.compile(r"\[!\w+\][-+]?\Z|(?:!!!|\?\?\?)\+?[ \t]+[\w-]+|:{3,}.*|
 _LINE_OF_ITS_OWN = re.compile(r"\[[^\]\n]+\]:|:{3}|:[ \t]")
 _LINK_TAIL = re.compile(r"\]\((?:[^()\\]|\\.|\((?:[^()\\]|\\.)*\))*\)|\]\[(?:[^\[\]\\]|\\.)*\]|\]")
 _IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)(" + _LINK_TAIL.pattern + ")")
+_PLAIN_ALT = re.compile(r"[^*_`\\\[\]<>&]*[^\W\d_][^*_`\\\[\]<>&]*")  # letters, and no markup
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)")
 
 _BlockKind = Literal["paragraph", "heading", "cell"]
@@ -160,7 +161,7 @@ def _flow(
     settings: FormatSettings,
 ) -> Flow:
     content = token.content
-    builder = _walk(content, token.children or [], prefix, settings)
+    builder = _inline_tags(content, token.children or [], prefix, settings)
     if builder is None:  # written in a way that was not understood: left, and listed
         return Flow(content, raw, sound=lambda _: False)
     wrap = None
@@ -172,101 +173,138 @@ def _flow(
     return replace(builder.flow(escape), raw=raw, wrap=wrap, sound=sound, strict_escape=strict)
 
 
-def _walk(content: str, tokens: list[Token], prefix: str, settings: FormatSettings) -> FlowBuilder | None:
-    """The tokens at their places in the source; None: they were not all found."""
-    builder = FlowBuilder()
-    at = 0
-    links: list[int] = []  # where those that are open begin
-    automatic = marked = False
-    copied = ""  # the element whose text is not translated, where one is open
-    begins = True  # a line
-    for token in tokens:
-        raw: str | None
-        match token.type:
-            case "text":
-                raw = token.content
-                mark = _LINE_MARK.match(raw) if begins else None
-                if mark:
-                    builder.add_point([mark[0]])
-                    marked = marked or not mark[0].startswith(": ")
-                _add_text(builder, raw[len(mark[0]) if mark else 0 :], keep=automatic or bool(copied))
-            case "text_special":
-                raw = token.markup
-                builder.add_text(token.content, raw)
-            case "softbreak":
-                raw = _matched(r" *\n *", content, at)
-                if marked or _LINE_OF_ITS_OWN.match(content, at + len(raw or "")):
-                    builder.add_point([f"\n{prefix}"], breaks=True)
-                    marked = False
-                else:
-                    builder.add_text(f"\n{prefix}", raw or "")
-            case "hardbreak":
-                raw = _matched(r"(?: {2,}|\\)\n *", content, at)
-                builder.add_point([(raw or "").rstrip(" ") + prefix], breaks=True)
-            case "code_inline":
-                raw = _matched(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", content, at)
-                code = (raw or "")[len(token.markup) : -len(token.markup)]
-                if raw is not None and code == token.content and len(code) <= LONGESTCOPIED and "\n" not in code:
-                    builder.verbatim.add(builder.open("code", [token.markup]))
-                    builder.add_text(code, code, keep=True)
-                    builder.close("code", token.markup)
-                else:
-                    builder.add_point([(raw or "").replace("\n", f"\n{prefix}")])
-            case "html_inline":
-                raw = token.content
-                _add_tag(builder, raw)
-                copied = _copied(copied, raw, settings)
-            case "formula":
-                raw = token.content
-                if len(raw) <= LONGESTCOPIED and "\n" not in raw:
-                    builder.verbatim.add(builder.open("formula", [""]))
-                    builder.add_text(raw, raw, keep=True)
-                    builder.close("formula", "")
-                else:
-                    builder.add_point([raw.replace("\n", f"\n{prefix}")])
-            case "inline_note":
-                raw = token.content
-                inner = _walk(raw[2:-1], token.children or [], "", settings)
-                if inner is None:
-                    return None
-                strict = partial(_escape, cell=True, strict=True)
-                note = replace(inner.flow(strict), raw=raw[2:-1].replace("\n", f"\n{prefix}"))
-                builder.add_point(["^[", note, "]"])
-            case "image":
-                found = _IMAGE.match(content, at)
-                raw = found[0] if found else None
-                if found:
-                    alt: str | Flow = found[1]
-                    if re.fullmatch(r"[^*_`\\\[\]<>&]*[^\W\d_][^*_`\\\[\]<>&]*", found[1]):
-                        alt = Flow(found[1], found[1], escape=_plain_alt)
-                    builder.add_point(["![", alt, found[2]])
-            case "link_open":
-                automatic = token.markup == "autolink"
-                raw = "<" if automatic else "["
-                links.append(at)
-                link = builder.open("link", [raw])
-                if automatic:
-                    builder.verbatim.add(link)
-            case "link_close":
-                tail = content[links.pop() + 1 : at]
-                raw = ">" if automatic else _matched(_LINK_TAIL.pattern, content, at)
-                automatic = False
-                # A link by its own text keeps its name when the text changes.
-                named = raw if raw not in ("]", "][]") or tail.startswith("^") else f"][{tail}]"
-                builder.close("link", named or "")
-            case _ if token.type.endswith("_open"):
-                raw = token.markup
-                builder.open(token.type.removesuffix("_open"), [raw])
-            case _ if token.type.endswith("_close"):
-                raw = token.markup
-                builder.close(token.type.removesuffix("_close"), raw)
-            case _:
-                return None
-        if raw is None or not content.startswith(raw, at):
+def _inline_tags(content: str, tokens: list[Token], prefix: str, settings: FormatSettings) -> FlowBuilder | None:
+    """The text and the tags of a paragraph. None: not every token was found again in the source."""
+    reader = _InlineReader(content, prefix, settings)
+    return reader.builder if all(map(reader.read, tokens)) and reader.at == len(content) else None
+
+
+class _InlineReader:
+    """Finds the inline tokens of markdown-it again in their source, and gives a flow builder what they are.
+
+    Each `_read_...` method takes one type of token and returns how it is written in the source; None: it does not
+    stand where the reader is.
+    """
+
+    def __init__(self, content: str, prefix: str, settings: FormatSettings) -> None:
+        self.content, self.prefix, self.settings = content, prefix, settings
+        self.builder = FlowBuilder()
+        self.at = 0  # in the content
+        self.open_links: list[int] = []  # where each begins
+        self.in_autolink = False
+        self.untranslated = ""  # the open HTML element whose text is not translated
+        self.at_line_start = True
+        self.after_line_mark = False  # the line began with the mark of an alert or a box, so that the next is apart
+
+    def read(self, token: Token) -> bool:
+        """False: the token is not known, or not what the source has here."""
+        name, _, edge = token.type.rpartition("_")
+        if read := getattr(self, f"_read_{token.type}", None):
+            raw = read(token)
+        elif edge == "open":
+            raw = token.markup
+            self.builder.open(name, [raw])
+        elif edge == "close":
+            raw = token.markup
+            self.builder.close(name, raw)
+        else:
+            return False
+        if raw is None or not self.content.startswith(raw, self.at):
+            return False
+        self.at += len(raw)
+        self.at_line_start = token.type in ("softbreak", "hardbreak")
+        return True
+
+    def _read_text(self, token: Token) -> str:
+        text = token.content
+        mark = _LINE_MARK.match(text) if self.at_line_start else None
+        if mark:
+            self.builder.add_point([mark[0]])
+            self.after_line_mark = self.after_line_mark or not mark[0].startswith(": ")
+        _add_text(self.builder, text[mark.end() if mark else 0 :], keep=self.in_autolink or bool(self.untranslated))
+        return text
+
+    def _read_text_special(self, token: Token) -> str:
+        self.builder.add_text(token.content, token.markup)
+        return token.markup
+
+    def _read_softbreak(self, _: Token) -> str | None:
+        raw = _matched(r" *\n *", self.content, self.at)
+        if self.after_line_mark or _LINE_OF_ITS_OWN.match(self.content, self.at + len(raw or "")):
+            self.builder.add_point([f"\n{self.prefix}"], breaks=True)
+            self.after_line_mark = False
+        else:
+            self.builder.add_text(f"\n{self.prefix}", raw or "")
+        return raw
+
+    def _read_hardbreak(self, _: Token) -> str | None:
+        raw = _matched(r"(?: {2,}|\\)\n *", self.content, self.at)
+        self.builder.add_point([(raw or "").rstrip(" ") + self.prefix], breaks=True)
+        return raw
+
+    def _read_code_inline(self, token: Token) -> str | None:
+        fence = token.markup
+        raw = _matched(rf"{fence}(?!`).*?(?<!`){fence}(?!`)", self.content, self.at)
+        if raw is not None:
+            code = raw[len(fence) : -len(fence)]
+            self._add_verbatim(raw, code, fence, is_short=code == token.content)
+        return raw
+
+    def _read_formula(self, token: Token) -> str:
+        self._add_verbatim(token.content, token.content, "", is_short=True)
+        return token.content
+
+    def _add_verbatim(self, raw: str, text: str, fence: str, is_short: bool) -> None:
+        """Short code and formulas are read by the model, which must copy them; the others are passed by."""
+        if not is_short or len(text) > LONGESTCOPIED or "\n" in text:
+            self.builder.add_point([raw.replace("\n", f"\n{self.prefix}")])
+            return
+        self.builder.verbatim.add(self.builder.open("verbatim", [fence]))
+        self.builder.add_text(text, text, keep=True)
+        self.builder.close("verbatim", fence)
+
+    def _read_html_inline(self, token: Token) -> str:
+        _add_html_tag(self.builder, token.content)
+        self.untranslated = _untranslated_after(token.content, self.untranslated, self.settings)
+        return token.content
+
+    def _read_inline_note(self, token: Token) -> str | None:
+        """`^[text]`: its text is a flow of its own."""
+        text = token.content[2:-1]
+        inner = _inline_tags(text, token.children or [], "", self.settings)
+        if inner is None:
             return None
-        at += len(raw)
-        begins = token.type in ("softbreak", "hardbreak")
-    return builder if at == len(content) else None
+        flow = inner.flow(partial(_escape, cell=True, strict=True))
+        self.builder.add_point(["^[", replace(flow, raw=text.replace("\n", f"\n{self.prefix}")), "]"])
+        return token.content
+
+    def _read_image(self, _: Token) -> str | None:
+        found = _IMAGE.match(self.content, self.at)
+        if found is None:
+            return None
+        alt: str | Flow = found[1]
+        if _PLAIN_ALT.fullmatch(found[1]):
+            alt = Flow(found[1], found[1], escape=_without_markup)
+        self.builder.add_point(["![", alt, found[2]])
+        return found[0]
+
+    def _read_link_open(self, token: Token) -> str:
+        self.in_autolink = token.markup == "autolink"
+        raw = "<" if self.in_autolink else "["
+        self.open_links.append(self.at)
+        link = self.builder.open("link", [raw])
+        if self.in_autolink:
+            self.builder.verbatim.add(link)
+        return raw
+
+    def _read_link_close(self, _: Token) -> str | None:
+        text = self.content[self.open_links.pop() + 1 : self.at]
+        raw = ">" if self.in_autolink else _matched(_LINK_TAIL.pattern, self.content, self.at)
+        self.in_autolink = False
+        # A link by its own text keeps its name when the text changes.
+        named = raw if raw not in ("]", "][]") or text.startswith("^") else f"][{text}]"
+        self.builder.close("link", named or "")
+        return raw
 
 
 def _add_text(builder: FlowBuilder, text: str, keep: bool) -> None:
@@ -280,7 +318,7 @@ def _add_text(builder: FlowBuilder, text: str, keep: bool) -> None:
     builder.add_text(text[position:], text[position:], keep)
 
 
-def _add_tag(builder: FlowBuilder, raw: str) -> None:
+def _add_html_tag(builder: FlowBuilder, raw: str) -> None:
     found = _TAG.match(raw)
     if found is None or raw.endswith("/>") or found[2].lower() in VOID:
         builder.add_point([raw], breaks=raw.lower().startswith("<br"))
@@ -290,12 +328,12 @@ def _add_tag(builder: FlowBuilder, raw: str) -> None:
         builder.open(found[2].lower(), [raw])
 
 
-def _copied(copied: str, tag: str, settings: FormatSettings) -> str:
-    """The element in which nothing is translated after this tag."""
+def _untranslated_after(tag: str, untranslated: str, settings: FormatSettings) -> str:
+    """The name of the HTML element in which nothing is translated after this tag; empty: there is none."""
     found = _TAG.match(tag)
     name = found[2].lower() if found else ""
-    if copied:
-        return "" if found and found[1] and name == copied else copied
+    if untranslated:
+        return "" if found and found[1] and name == untranslated else untranslated
     opens = bool(found) and not tag.startswith("</") and not tag.endswith("/>") and name not in VOID
     return name if opens and (name in COPIED or stays(name, tag, settings)) else ""
 
@@ -316,7 +354,7 @@ def _escape(text: str, cell: bool, strict: bool) -> str:
     return text.replace("|", r"\|") if cell else text
 
 
-def _plain_alt(text: str) -> str:
+def _without_markup(text: str) -> str:
     return re.sub(r"[\[\]\\`*<]", "", text)
 
 
