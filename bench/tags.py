@@ -14,11 +14,13 @@ import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from dragoman.documents import tag_placement
+from dragoman.documents import word_alignment
 from dragoman.documents.flow import sentences_of
 from dragoman.documents.html import html_pieces
 from dragoman.documents.sentence_translator import RunSentenceTranslator
-from dragoman.documents.tag_placement import Span, place_tags, without_alignment
+from dragoman.documents.tag_placement import place_tags
+from dragoman.documents.word_alignment import AlignedWords, Span, without_alignment
+from dragoman.translation.result import SourceSentence
 
 WORDS = {
     "fr": """dog chien chiens chienne|cat chat chats chatte|house maison maisons|car voiture voitures|book livre livres
@@ -46,11 +48,13 @@ def main() -> None:
     parser.add_argument("--target", choices=sorted(WORDS), required=True)
     parser.add_argument("--input", type=Path, help="sentences, one a line [the run's validation sources]")
     parser.add_argument("--most", type=int, default=300, help="a third of the sentences looked at [300]")
-    parser.add_argument("--share", type=float, help="the share of attention from which a word counts [as in tags.py]")
+    parser.add_argument(
+        "--share", type=float, help="the share of attention from which a word counts [as in word_alignment.py]"
+    )
     parser.add_argument("--show", action="store_true", help="print what went wrong")
     given = parser.parse_args()
     if given.share is not None:
-        tag_placement.SHARE = given.share
+        word_alignment.SHARE = given.share
     forms = {entry.split()[0]: entry.split()[1:] for entry in WORDS[given.target].split("|")}
     if given.input:
         lines = given.input.read_text(encoding="utf-8").splitlines()
@@ -60,8 +64,8 @@ def main() -> None:
     translator = RunSentenceTranslator.load(given.run, language="en")
     chosen = [known for line in dict.fromkeys(lines) if (known := stretch(line, forms))][: 3 * given.most]
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    said = translator.translate([line for line, _, _ in chosen])
-    for (line, place, words), translation in zip(chosen, said, strict=True):
+    translations = translator.translate([SourceSentence(line) for line, _, _ in chosen])
+    for (line, place, words), translation in zip(chosen, translations, strict=True):
         candidate = translation.candidates[0]
         target = expected(candidate.text, [forms[word] for word in words])
         tagged = f"{line[: place.start]}<b>{line[place.start : place.end]}</b>{line[place.end :]}"
@@ -72,12 +76,12 @@ def main() -> None:
         alignment = translator.align(line, candidate)
         assert alignment is not None
         ways = {
-            "alignment": (alignment.source_words, alignment.target_words, alignment.weights),
+            "alignment": AlignedWords(alignment.source_words, alignment.target_words, alignment.weights),
             "order of words": without_alignment(found[0], candidate.text),
         }
         kind = "a word" if len(words) == 1 else "several words"
         for way, aligned in ways.items():
-            placed = place_tags(flow, found[0], candidate.text, *aligned)
+            placed = place_tags(flow, found[0], candidate.text, aligned)
             shown = "".join(i if isinstance(i, str) else "".join(flow.tags[i].raw) for i in placed.items)
             start = shown.index("<b>")
             end = shown.index("</b>") - len("<b>")

@@ -135,3 +135,12 @@ def test_a_tag_or_a_class_can_be_protected_by_name() -> None:
     )
     content, _ = translate_bytes(b"a <i>dog</i> here\n", "markdown", "page", Scripted(careful), settings)
     assert content == b"A <i>dog</i> HERE\n"
+
+
+def test_a_protected_name_whose_text_stays_anyway_counts_as_met() -> None:
+    settings = FormatSettings(protect=("code", "PRE"))
+    translate_bytes(b"<p>a <code>x</code></p><pre>y</pre>", "html", "page", Scripted(careful), settings)
+    assert settings.not_met == []
+    settings = FormatSettings(protect=("code", "kbd"))
+    translate_bytes(b"a <code>dog</code> here\n", "markdown", "page", Scripted(careful), settings)
+    assert settings.not_met == ["kbd"]

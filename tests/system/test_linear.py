@@ -25,7 +25,8 @@ from dragoman.documents.flow import sentences_of
 from dragoman.documents.formats import DocumentFormat
 from dragoman.documents.html import html_pieces
 from dragoman.documents.pipeline import translate_bytes
-from dragoman.documents.tag_placement import place_tags, without_alignment
+from dragoman.documents.tag_placement import place_tags
+from dragoman.documents.word_alignment import without_alignment
 from dragoman.translation.fallbacks import stretches
 from dragoman.translation.masking import masked
 from dragoman.translation.result import SourceSentence
@@ -163,9 +164,7 @@ def test_placing_tags_takes_work_in_proportion_to_their_number() -> None:
         page = f"<p>one {'<img>' * count}two {'<b>' * count}three{'</b>' * count} four</p>"
         flow = next(piece for piece in html_pieces([page]) if not isinstance(piece, str) and piece.text.strip())
         (sentence,) = sentences_of(flow, lambda _: True, "en")
-        placed = place_tags(
-            flow, sentence, "un deux trois quatre", *without_alignment(sentence, "un deux trois quatre")
-        )
+        placed = place_tags(flow, sentence, "un deux trois quatre", without_alignment(sentence, "un deux trois quatre"))
         assert placed is not None
         assert sum(isinstance(item, int) for item in placed.items) == len(sentence.tags) > count
 

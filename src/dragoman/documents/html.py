@@ -28,45 +28,61 @@ def html_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> I
     tokens = Tokens(html_tokens(chunks))
     builder = FlowBuilder()
     while (token := next(tokens, None)) is not None:
-        kept = token.kind == "start" and stays(token.name, token.raw, settings)
-        if token.kind == "text":
-            builder.add_text(html.unescape(token.raw), token.raw)
-        elif token.kind == "start" and (token.name in COPIED or (kept and token.name in _INLINE)):
-            whole = tokens.whole_element(token)
-            if whole is not None:
-                _copy(builder, whole)
-            else:  # never closed: a tag like others
-                builder.open(token.name, [token.raw])
-        elif token.kind == "start" and (kept or token.name in _UNTOUCHED):
-            yield from flow_of(builder)
-            builder = FlowBuilder()
+        if _add_inline(builder, token, tokens, settings):
+            continue
+        yield from flow_of(builder)
+        builder = FlowBuilder()
+        if token.kind == "start" and (stays(token.name, token.raw, settings) or token.name in _UNTOUCHED):
             yield from (inner.raw for inner in element(tokens, token))
-        elif token.kind == "start" and token.name == "sup" and not kept:
-            # A note's number is no word of the sentence: the model would count things with it.
-            ahead = list(islice(tokens, LONGESTNOTE))
-            last = next((i for i, one in enumerate(ahead) if one.kind == "end" and one.name == "sup"), None)
-            inner = ahead[: last or 0]
-            if inner and not any(_has_letters(one) for one in inner):
-                builder.add_point([token.raw, *(one.raw for one in ahead[: len(inner) + 1])])
-                ahead = ahead[len(inner) + 1 :]
-            else:
-                builder.open(token.name, tag_pieces(token))
-            tokens.put_back(ahead)
-        elif token.kind == "start" and token.name in _INLINE:
-            builder.open(token.name, tag_pieces(token))
-        elif token.kind == "end" and token.name in _INLINE | COPIED:
-            builder.close(token.name, token.raw)
-        elif token.kind == "empty" and token.name in _POINTS:
-            builder.add_point(tag_pieces(token))
-        elif token.kind == "empty" and token.name == "br":
-            builder.add_point([token.raw], breaks=True)
-        elif token.kind == "other" and token.raw.startswith("<!--"):
-            builder.add_point([token.raw])
         else:
-            yield from flow_of(builder)
-            builder = FlowBuilder()
             yield from tag_pieces(token)
     yield from flow_of(builder)
+
+
+def _add_inline(builder: FlowBuilder, token: Token, tokens: Tokens, settings: FormatSettings) -> bool:
+    """Adds what belongs to the flow: text, inline tags, code, line breaks, comments. False: it ends the flow."""
+    match token.kind:
+        case "text":
+            builder.add_text(html.unescape(token.raw), token.raw)
+        case "start":
+            return _add_start_tag(builder, token, tokens, settings)
+        case "end" if token.name in _INLINE | COPIED:
+            builder.close(token.name, token.raw)
+        case "empty" if token.name in _POINTS:
+            builder.add_point(tag_pieces(token))
+        case "empty" if token.name == "br":
+            builder.add_point([token.raw], breaks=True)
+        case "other" if token.raw.startswith("<!--"):
+            builder.add_point([token.raw])
+        case _:
+            return False
+    return True
+
+
+def _add_start_tag(builder: FlowBuilder, token: Token, tokens: Tokens, settings: FormatSettings) -> bool:
+    if token.name not in _INLINE | COPIED:
+        return False
+    if stays(token.name, token.raw, settings) or token.name in COPIED:
+        whole = tokens.whole_element(token)
+        if whole is not None:
+            _copy(builder, whole)
+        else:  # never closed: a tag like others
+            builder.open(token.name, [token.raw])
+    elif not (token.name == "sup" and _add_note_number(builder, token, tokens)):
+        builder.open(token.name, tag_pieces(token))
+    return True
+
+
+def _add_note_number(builder: FlowBuilder, sup: Token, tokens: Tokens) -> bool:
+    """Adds the number of a note as one tag: as a word of the sentence the model would count things with it."""
+    ahead = list(islice(tokens, LONGESTNOTE))
+    end = next((i for i, one in enumerate(ahead) if one.kind == "end" and one.name == "sup"), 0)
+    is_number = end > 0 and not any(_has_letters(one) for one in ahead[:end])
+    if is_number:
+        builder.add_point([sup.raw, *(one.raw for one in ahead[: end + 1])])
+        ahead = ahead[end + 1 :]
+    tokens.put_back(ahead)
+    return is_number
 
 
 def stays(name: str, tag: str, settings: FormatSettings) -> bool:

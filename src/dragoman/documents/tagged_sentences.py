@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from dragoman.documents.flow import Flow, Item, Sentence, untranslated
 from dragoman.documents.sentence_translator import SentenceTranslator
-from dragoman.documents.tag_placement import place_tags, places_in, without_alignment
+from dragoman.documents.tag_placement import place_tags
+from dragoman.documents.word_alignment import AlignedWords, places_in, without_alignment
 from dragoman.translation.defects import far_too_long
 from dragoman.translation.fallbacks import losses_of, stretches, translate_stretches
 from dragoman.translation.masking import Masked
@@ -95,11 +96,9 @@ def _placed(
     if alignment is None or not alignment.target_words:  # a person's own words have no tokens
         words = without_alignment(sentence, candidate.text)
         notes = ("tags placed by the order of the words: no alignment",)
-        placed = place_tags(flow, sentence, candidate.text, *words)
     else:
-        placed = place_tags(
-            flow, sentence, candidate.text, alignment.source_words, alignment.target_words, alignment.weights
-        )
+        words = AlignedWords(alignment.source_words, alignment.target_words, alignment.weights)
+    placed = place_tags(flow, sentence, candidate.text, words)
     if placed is None:
         return None, ("too few words to divide",)
     if placed.empty:
