@@ -222,3 +222,13 @@ def load_tokenizer(run_directory: Path) -> Tokenizer:
     if recorded not in (None, tokenizer.digest):
         raise DataError(f"{path}: not the tokenizer that this run was begun with; restore it, or give a new --out")
     return tokenizer
+
+
+def shared_tokenizer(run_directories: Sequence[Path], remedy: str) -> Tokenizer:
+    """The tokenizer of all members of an ensemble, which must be the same; `remedy` says how to make it so."""
+    first, *others = run_directories
+    tokenizer = load_tokenizer(first)
+    for other in others:
+        if load_tokenizer(other).digest != tokenizer.digest:
+            raise DataError(f"{other}: its vocabulary differs from that of {first}; {remedy}")
+    return tokenizer

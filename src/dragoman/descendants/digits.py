@@ -1,7 +1,7 @@
-"""scikit-learn's handwritten digits as lines of text: a pixel is a letter, a picture a word, its label another.
+"""Reads scikit-learn's handwritten digits as lines of text: a pixel is a letter, a picture a word, its label another.
 
-So the trainer of translators takes them as they are. 1,797 pictures of 8 × 8 pixels in 17 levels of brightness
-(E. Alpaydin and C. Kaynak, UCI); they come with scikit-learn, and nothing is fetched.
+So the trainer of translators takes them as they are. There are 1,797 pictures of 8 × 8 pixels, in 17 levels of
+brightness (E. Alpaydin and C. Kaynak, UCI); they come with scikit-learn, and nothing is fetched.
 """
 
 import io
@@ -23,7 +23,7 @@ SIDE = 8
 
 @dataclass(frozen=True)
 class Digits:
-    """Pictures as lines with their labels. Test is a fifth of all; valid a tenth of the others, to choose by."""
+    """Pictures as lines with their labels. Test is a fifth of all; valid, to choose models by, a tenth of the rest."""
 
     train: Sequence[tuple[str, str]]
     valid: Sequence[tuple[str, str]]
@@ -31,7 +31,7 @@ class Digits:
 
 
 def load_digits() -> Digits:
-    """Drawn at random, always the same way. Hands are not kept apart: the data does not say whose a digit is."""
+    """The digits, divided at random, always the same way. One writer can be in all parts: the data names none."""
     try:
         from sklearn import datasets
     except ImportError:
@@ -49,7 +49,7 @@ def load_digits() -> Digits:
 
 
 def pixel_tokenizer() -> Tokenizer:
-    """Every level of brightness is a token, in the order of brightness, right after the special symbols."""
+    """A tokenizer in which each level of brightness is a token, in order, after the special symbols."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter([LEVELS]),
@@ -71,7 +71,7 @@ def pixel_tokenizer() -> Tokenizer:
 
 
 def prepare_run(config: RunConfig, digits: Digits, out: Path) -> RunConfig:
-    """Write the pictures and the vocabulary into the run's directory; the configuration that trains on them."""
+    """Writes pictures and vocabulary into the run's directory; returns the configuration that trains on them."""
     directory = out / "digits"
     vocabulary_path = directory / "vocabulary.model"
     write_atomically(vocabulary_path, pixel_tokenizer().model_bytes)

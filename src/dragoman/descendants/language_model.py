@@ -1,4 +1,4 @@
-"""LanguageModel: the decoder alone. To the engine it is a translator from nothing, so all of its search is there."""
+"""LanguageModel: a decoder alone that continues text. The engine treats it as a translator of an empty source."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from dragoman.config import SearchConfig
-from dragoman.data.tokenizer import Tokenizer, load_tokenizer
+from dragoman.data.tokenizer import Tokenizer, shared_tokenizer
 from dragoman.decoding.constraints import forced_prefix
 from dragoman.decoding.engines import batches_of_like_length
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
@@ -17,12 +17,12 @@ from dragoman.model.checkpoint import load_model
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.translation.search_settings import with_changes
 
-_TO_COME = "\ufffd"  # a character whose last bytes are not there yet
+_INCOMPLETE = "\ufffd"  # stands for a character whose last bytes are not generated yet
 
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """A text that the model wrote, the prompt in front; `finished`: it ended by itself."""
+    """A generated text, with the prompt in front; `finished` says whether the model ended it itself."""
 
     text: str
     log_probability: float  # of what follows the prompt, the end included
@@ -31,7 +31,7 @@ class GeneratedText:
 
 @dataclass(frozen=True)
 class TextScore:
-    """How well a model foresees a text. Every line ends: its end symbol is one token, its newline one byte."""
+    """How well a model predicts a text. The end of a line counts: its end symbol as a token, its newline as a byte."""
 
     lines: int
     tokens: int
@@ -44,12 +44,12 @@ class TextScore:
 
     @property
     def bits_per_byte(self) -> float:
-        """What can be compared between models of different vocabularies."""
+        """Loss in bits for each byte, which can be compared between models of different vocabularies."""
         return self.nll / math.log(2) / self.bytes
 
 
 class LanguageModel:
-    """A trained run, or several with one vocabulary as an ensemble."""
+    """Generates and scores text with a trained run, or with several of one vocabulary as an ensemble."""
 
     def __init__(self, engine: ReferenceEngine, tokenizer: Tokenizer, search: SearchConfig) -> None:
         self.engine = engine
@@ -58,32 +58,29 @@ class LanguageModel:
 
     @classmethod
     def load(cls, *runs: str | Path, checkpoint: str | None = None, **search: float) -> Self:
-        """`LanguageModel.load("runs/lm", temperature=0.8)`: the run's own settings, with these in their place."""
+        """Loads runs: `LanguageModel.load("runs/lm", temperature=0.8)` changes one of the run's own search settings."""
         if not runs:
             raise UsageError("LanguageModel.load() needs at least one run directory")
         directories = [RunDirectory.open(run) for run in runs]
         for run in directories:
             require_task(run, "continue")
-        tokenizer = load_tokenizer(directories[0].path)
-        for run in directories[1:]:
-            if load_tokenizer(run.path).digest != tokenizer.digest:
-                raise DataError(f"{run.path}: its vocabulary differs from that of {directories[0].path}; the members "
-                                f"of an ensemble share one")  # fmt: skip
+        one = f"train the members of an ensemble with one: --tokenizer {directories[0].tokenizer_path}"
+        tokenizer = shared_tokenizer([run.path for run in directories], one)
         engine = ReferenceEngine([load_model(run, checkpoint) for run in directories], tokenizer)
         return cls(engine, tokenizer, with_changes(directories[0].read_config().search, **search))
 
     def generate(
         self, prompt: str = "", count: int = 1, seed: int = 0, stream: Callable[[str], None] | None = None
     ) -> list[GeneratedText]:
-        """`count` texts that begin with the prompt. `stream` is given the first of them piece by piece as it comes."""
+        """Generates `count` texts that begin with the prompt; `stream` gets the first of them piece by piece."""
         if stream is not None and not self.search.sampling and self.search.beam > 1:
             raise UsageError(
                 f"beam {self.search.beam}: a beam changes its mind, so its text cannot be streamed; use beam 1"
             )
         prompt = prompt.rstrip()  # a space belongs to the token after it
-        begun = self.tokenizer.encode(prompt) if prompt else []
+        prompt_ids = self.tokenizer.encode(prompt) if prompt else []
         room = self.search.max_extra_length
-        search = with_changes(self.search, max_extra_length=len(begun) + room)
+        search = with_changes(self.search, max_extra_length=len(prompt_ids) + room)
         written: list[int] = []
         shown = ""
 
@@ -94,29 +91,30 @@ class LanguageModel:
                 return
             written.append(drawn.token)
             text = self.tokenizer.decode(written)
-            if not text.endswith(_TO_COME):
+            if not text.endswith(_INCOMPLETE):
                 stream(text[len(shown) :])
                 shown = text
 
         [drawn] = self.engine.translate(
-            [[]], search, n_best=count, seed=seed, constrain=forced_prefix([begun]), recorder=follow
+            [[]], search, n_best=count, seed=seed, constrain=forced_prefix([prompt_ids]), recorder=follow
         )
         texts = self.tokenizer.decode_batch([hypothesis.ids for hypothesis in drawn])
         if stream is not None and texts:
             stream(texts[0][len(shown) :])
         return [
-            GeneratedText(text, sum((one.token_log_probabilities or ())[len(begun) :]), one.finished)
+            GeneratedText(text, sum((one.token_log_probabilities or ())[len(prompt_ids) :]), one.finished)
             for text, one in zip(texts, drawn, strict=True)
         ]
 
     def score(self, lines: Sequence[str]) -> Iterator[tuple[int, list[float]]]:
-        """Each line's number and the log-probabilities of its tokens, the end symbol's last; longest lines first."""
+        """The number of each line and the log-probabilities of its tokens, the end symbol last; longest lines first."""
         ids = self.tokenizer.encode_batch(lines)
         for batch in batches_of_like_length([len(line) for line in ids], self.search.batch_tokens):
             scores = self.engine.score([[] for _ in batch], [ids[number] for number in batch])
             yield from zip(batch, scores, strict=True)
 
     def evaluate(self, lines: Sequence[str]) -> TextScore:
+        """The loss of the model on a text, one sentence in each line."""
         if not lines:
             raise DataError("no lines to evaluate; give a text with one sentence a line")
         found = [log_probs for _, log_probs in self.score(lines)]

@@ -1,4 +1,4 @@
-"""The encoder alone: MaskedModel fills gaps in a text, Classifier says which class it is of."""
+"""Encoders alone: MaskedModel fills gaps in a text, Classifier finds the class of a line."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from dragoman.model.transformer import Transformer
 from dragoman.run_directory import RunDirectory, require_task
 
 GAP = "___"
-_MARK = "\ue000"  # of no meaning in any text, and so in no vocabulary: it is spelt in bytes
+_MARK = "\ue000"  # a private character: in no vocabulary, and so always encoded as bytes
 
 
 @dataclass(frozen=True)
 class GapCandidate:
-    """A token for a gap."""
+    """A token that could fill a gap."""
 
     piece: str
     probability: float
@@ -31,19 +31,19 @@ class GapCandidate:
 
 @dataclass(frozen=True)
 class FilledText:
-    """A text with its gaps filled, and of each gap what else might stand there, most probable first."""
+    """A text with its gaps filled, and the candidates for each gap, most probable first."""
 
     text: str
     gaps: list[list[GapCandidate]]
 
 
 class MaskedModel:
-    """A run that was trained to restore hidden tokens."""
+    """Fills gaps with a run that was trained to restore masked tokens."""
 
     def __init__(self, model: Transformer, tokenizer: Tokenizer) -> None:
         self.model = model.eval()
         self.tokenizer = tokenizer
-        self._never_meant = [tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id]
+        self._special_ids = [tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id]
 
     @classmethod
     def load(cls, run: str | Path, checkpoint: str | None = None) -> Self:
@@ -53,14 +53,14 @@ class MaskedModel:
 
     @torch.inference_mode()
     def fill(self, text: str, best: int = 5) -> FilledText:
-        """Each ___ is one token. The surest gap is filled first, the next one in its light: tokens depend on each
-        other. What else might have stood there is as the model saw it then."""
+        """Fills each ___ with one token: first the gap that the model is surest of, then the next one given that token,
+        as tokens depend on each other. The other candidates of a gap are those at the time it was filled."""
         ids = self._with_gaps(text)
         gaps = [place for place, token in enumerate(ids) if token == self.tokenizer.unk_id]
         found: dict[int, list[GapCandidate]] = {}
         while len(found) < len(gaps):
             logits = self.model(torch.tensor([[*ids, self.tokenizer.eos_id]]), torch.empty(1, 0, dtype=torch.long))[0]
-            logits[:, self._never_meant] = -torch.inf
+            logits[:, self._special_ids] = -torch.inf
             probabilities = logits.softmax(dim=-1)
             place = max((p for p in gaps if p not in found), key=lambda p: float(probabilities[p].max()))
             top = probabilities[place].topk(min(best, self.tokenizer.vocab_size))
@@ -70,7 +70,7 @@ class MaskedModel:
         return FilledText(self.tokenizer.decode(ids), [found[place] for place in gaps])
 
     def _with_gaps(self, text: str) -> list[int]:
-        """Ids with the unknown symbol at each gap. The space before a gap is part of the token that is looked for."""
+        """Token ids with the unknown symbol at each gap. The space before a gap belongs to the missing token."""
         if GAP not in text:
             raise DataError(f"no gap in {text[:60]!r}; write {GAP} where a token is to be found")
         mark = self.tokenizer.spelt(_MARK)
@@ -88,7 +88,7 @@ class MaskedModel:
 
 @dataclass(frozen=True)
 class Classification:
-    """The classes by probability, most probable first."""
+    """The classes of a line with their probabilities, most probable first."""
 
     classes: tuple[str, ...]
     probabilities: tuple[float, ...]
@@ -99,7 +99,7 @@ class Classification:
 
 
 class Classifier:
-    """A run that was trained to tell classes apart: of sentences, or of pictures written as lines."""
+    """Classifies sentences, or pictures written as lines, with a run that was trained for it."""
 
     def __init__(self, model: Transformer, tokenizer: Tokenizer) -> None:
         self.model = model.eval()
@@ -112,6 +112,7 @@ class Classifier:
         return cls(load_model(directory, checkpoint), load_tokenizer(directory.path))
 
     def classify(self, lines: Sequence[str], batch_tokens: int = 4096) -> list[Classification]:
+        """The classes of each line, in the order of the lines."""
         classified: dict[int, Classification] = {}
         ids = self.tokenizer.encode_batch([line.strip() for line in lines])
         for batch in batches_of_like_length([len(line) for line in ids], batch_tokens):
@@ -119,7 +120,7 @@ class Classifier:
         return [classified[number] for number in range(len(lines))]
 
     def accuracy(self, pairs: Sequence[tuple[str, str]]) -> float:
-        """The share of lines that get their label."""
+        """The share of lines whose most probable class is their label."""
         if not pairs:
             raise DataError("no lines to classify; give a line, a tab and a label on each")
         classified = self.classify([line for line, _ in pairs])

@@ -1,4 +1,4 @@
-"""A picture, and where the state that is classified looks: as text, and as SVG."""
+"""Draws a picture and the attention that its classification is based on, as text and as SVG."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from dragoman.descendants.digits import LEVELS, SIDE
 from dragoman.descendants.masked_model import Classification, Classifier
 from dragoman.inspection.attention_trace import trace
+from dragoman.inspection.heatmaps import SHADES
 
 Grid = list[list[float]]  # rows of values from 0 to 1
 
-_SHADES = " ░▒▓█"
 _CELL, _GAP, _LABEL = 12, 14, 22
 
 
 @dataclass(frozen=True)
 class PatchAttention:
-    """One picture through the model: what it is taken for, and the end symbol's attention over the patches."""
+    """A picture, its classification, and the attention of the end symbol, whose state is classified, to the patches."""
 
     picture: Grid
     classification: Classification
@@ -23,6 +23,7 @@ class PatchAttention:
 
 
 def patch_attention(classifier: Classifier, line: str) -> PatchAttention:
+    """Classifies a picture and records the attention to its patches."""
     tokenizer, model = classifier.tokenizer, classifier.model
     traced = trace(model, [*tokenizer.encode(line), tokenizer.eos_id], [])
     across = SIDE // model.config.patch
@@ -44,13 +45,13 @@ def mean_of(grids: Sequence[Grid]) -> Grid:
 
 
 def widened(grid: Grid, side: int = SIDE) -> Grid:
-    """A map of patches over all pixels, the highest at 1."""
+    """A map of patches enlarged to all pixels, scaled so that its highest value is 1."""
     times, most = side // len(grid), max(map(max, grid)) or 1.0
     return [[grid[row // times][column // times] / most for column in range(side)] for row in range(side)]
 
 
 def draw_text(seen: PatchAttention) -> str:
-    """The picture, and beside it each layer's mean attention; the darkest patch is the one most looked at."""
+    """The picture, and beside it the mean attention of each layer; the darkest patch has the most."""
     maps = [seen.picture, *(widened(mean_of(layer)) for layer in seen.heads)]
     names = ["picture", *(f"layer {number}" for number in range(1, len(maps)))]
     width = 2 * SIDE
@@ -61,11 +62,11 @@ def draw_text(seen: PatchAttention) -> str:
 
 
 def _shade(value: float) -> str:
-    return _SHADES[round(value * (len(_SHADES) - 1))]
+    return SHADES[round(value * (len(SHADES) - 1))]
 
 
 def draw_svg(seen: PatchAttention, title: str) -> str:
-    """A row a layer, a column a head: the picture in grey, attention over it in colour."""
+    """A row for each layer, a column for each head: the picture in grey, attention over it in colour."""
     size = SIDE * _CELL
     rows, columns = len(seen.heads), len(seen.heads[0])
     width, height = _GAP + (columns + 1) * (size + _GAP), _LABEL + rows * (size + _LABEL)

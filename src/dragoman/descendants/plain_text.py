@@ -1,4 +1,4 @@
-"""From plain text, or labelled text, to the pairs that the trainer of translators takes."""
+"""Makes configurations that train on plain text or on labelled text, as the pairs that the trainer takes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,8 @@ from dragoman.run_directory import RunDirectory, require_task
 
 
 def with_text(config: RunConfig, train: Sequence[Path], valid: Path | None) -> RunConfig:
-    """Train on plain text, one sentence a line: each line is its own pair, of which half a model looks at one side."""
+    """The configuration with plain text, one sentence in each line. Source and target are the same line; an encoder or
+    a decoder alone uses one of them."""
 
     def own_pairs(path: Path) -> CorpusConfig:
         return CorpusConfig(source=str(path), target=str(path))
@@ -26,7 +27,7 @@ def with_text(config: RunConfig, train: Sequence[Path], valid: Path | None) -> R
 
 
 def with_labels(config: RunConfig, train: Path, valid: Path | None) -> RunConfig:
-    """Train on labelled text: a sentence, a tab and a label a line."""
+    """The configuration with labelled text: a sentence, a tab and a label in each line."""
     classes = tuple(sorted({label.strip() for _, label in read_pairs(train)}))
     if len(classes) < 2:
         raise DataError(f"{train}: {len(classes)} labels ({', '.join(classes)}); a classifier needs at least 2")
@@ -36,8 +37,8 @@ def with_labels(config: RunConfig, train: Path, valid: Path | None) -> RunConfig
 
 
 def continuing_from(masked: Path, config: RunConfig, out: Path) -> RunConfig:
-    """A classifier of a masked model's size and vocabulary, begun in `out` with its weights; its last projection is
-    new."""
+    """Starts a classifier in `out` with the size, vocabulary and weights of a masked model; only its last projection is
+    new. Returns the configuration that trains it."""
     before = RunDirectory.open(masked)
     require_task(before, "restore")
     masked_config = before.read_config().model
@@ -51,7 +52,7 @@ def continuing_from(masked: Path, config: RunConfig, out: Path) -> RunConfig:
 
 
 def require_half(config: RunConfig, recipe: str, task: str) -> None:
-    """That a recipe's model is the half of one that a command trains."""
+    """Raises unless the recipe's model is trained for this task: an encoder alone, or a decoder alone."""
     if config.model.task != task:
         layers = f"encoder_layers = {config.model.encoder_layers}, decoder_layers = {config.model.decoder_layers}"
         none = "encoder_layers" if task == "continue" else "decoder_layers"

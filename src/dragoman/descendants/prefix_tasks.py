@@ -1,6 +1,6 @@
-"""One model for many tasks, told by a prefix which one is meant (T5, Raffel et al. 2020): pairs to train it on.
+"""Makes training pairs for one model of several tasks, each named by a prefix of the source (T5, Raffel et al. 2020).
 
-The tasks are written into the text, so `dragoman train` and `dragoman translate` need know nothing of them.
+The tasks are part of the text, so `dragoman train` and `dragoman translate` need not know of them.
 """
 
 import random
@@ -14,6 +14,7 @@ TASKS: tuple[TaskName, ...] = ("forward", "backward", "spelling")
 
 
 def prefix_of(task: TaskName, source_name: str, target_name: str) -> str:
+    """The words in front of a source that name the task."""
     match task:
         case "forward":
             return f"translate to {target_name}: "
@@ -26,8 +27,8 @@ def prefix_of(task: TaskName, source_name: str, target_name: str) -> str:
 def task_pairs(
     pairs: Iterable[tuple[str, str]], tasks: Sequence[TaskName], source_name: str, target_name: str, seed: int = 0
 ) -> Iterator[tuple[str, str]]:
-    """Each pair once for each task, its prefix in front. Spelling is restored in one of the pair's two languages, by
-    turns; the errors depend on (seed, row) alone."""
+    """Each pair once for each task, with the task's prefix. Spelling errors are made in the two languages by turns, and
+    depend on (seed, row) alone."""
     for row, (source, target) in enumerate(pairs):
         for task in tasks:
             prefix = prefix_of(task, source_name, target_name)

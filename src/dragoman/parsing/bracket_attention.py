@@ -1,10 +1,10 @@
-"""What a parser looked at: the tree of a sentence, the steps that wrote each of its brackets, the attention of each.
+"""Traces a parser: the tree of a sentence, the decoding steps that wrote each bracket, and the attention of each step.
 
 parser = Parser.load("runs/parser")
 seen = trace_parse(parser, "the old man sat down".split())
 noun = seen.tree.children[0].children[0]           # a node of the tree, below its root
-seen.attended(noun.opened)                         # what its opening bracket looked at, a weight a word
-seen.attended(noun.closed, layer=0, head=3)        # its closing one, by one head
+seen.attended(noun.opened)                         # the attention of its opening bracket, a weight for each word
+seen.attended(noun.closed, layer=0, head=3)        # that of its closing bracket, of one head
 """
 
 from collections.abc import Sequence
@@ -24,41 +24,41 @@ from dragoman.parsing.trees import TOP
 
 @dataclass(frozen=True)
 class Node:
-    """A bracket, or a word's tag, and the steps that wrote it: rows of the attention."""
+    """A bracket, or the tag of a word, and the steps that wrote it: rows of the attention."""
 
     label: str
-    opened: int | None  # None: the root, which is the same in every tree and is not written
-    closed: int | None  # of a tag the step that opened it
-    first: int  # of the words below it
-    last: int  # not one further
-    children: tuple["Node", ...]  # none: a tag, over its one word
+    opened: int | None  # the step of the opening bracket; None: the root, which is the same in every tree
+    closed: int | None  # the step of the closing bracket; for a tag, the same step as `opened`
+    first: int  # the first word below it
+    last: int  # the last word below it
+    children: tuple["Node", ...]  # empty for a tag, which stands over its one word
 
 
 @dataclass(frozen=True)
 class ParseTrace:
-    """One teacher-forced pass over what the parser wrote. Step t is the one that wrote symbols[t]; the last wrote the
-    end symbol. It looks at the words and, after them, at the end of the sentence: together they have the weight one.
-    The mark that comes after a tag has no step of its own; its log-probability is counted with the symbol after it.
+    """The record of one teacher-forced pass over the parser's output. Step t wrote symbols[t]; the last step wrote the
+    end symbol. Each step attends to the words and to the end of the sentence, with weights that sum to one. The place
+    mark after a tag has no step of its own; its log-probability is counted with the symbol after it.
     """
 
     parse: Parse
     tree: Node | None
     fault: str | None  # why there is no tree
-    log_probabilities: tuple[float, ...]  # a step
-    weights: tuple[Tensor, ...]  # a layer: (heads, steps, words + 1)
+    log_probabilities: tuple[float, ...]  # one for each step
+    weights: tuple[Tensor, ...]  # one for each layer: (heads, steps, words + 1)
 
     @property
     def log_probability(self) -> float:
         return sum(self.log_probabilities)
 
     def attended(self, step: int, layer: int = -1, head: int | None = None) -> tuple[float, ...]:
-        """What a step looked at, by one head, or by all heads of the layer on average."""
+        """The attention of a step to each word: of one head, or the mean of all heads of the layer."""
         row = self.weights[layer][:, step]
         return tuple((row.mean(dim=0) if head is None else row[head]).tolist())
 
 
 def trace_parse(parser: Parser, words: Sequence[str], constrained: bool = True) -> ParseTrace:
-    """The parse that `parser` makes of the sentence, and what each step of it looked at."""
+    """Parses a sentence and records the attention of each step."""
     if len(parser.engine.models) != 1:
         raise UsageError(f"an ensemble of {len(parser.engine.models)} parsers; only a single run can be looked into")
     model, tokenizer = parser.engine.models[0], parser.vocabulary.tokenizer
@@ -88,7 +88,7 @@ def trace_parse(parser: Parser, words: Sequence[str], constrained: bool = True) 
 
 
 def _owners(parser: Parser, words: Sequence[str], tokens: int) -> list[int]:
-    """Of each token of the sentence, the word that it is part of or marks the place of."""
+    """For each source token, the number of the word that it belongs to; a place mark belongs to its word."""
     lengths = map(len, parser.vocabulary.tokenizer.encode_batch(parser.vocabulary.marked_words(words)))
     owners = [number for number, length in enumerate(lengths) for _ in range(length)]
     assert len(owners) == tokens, (words, owners)
@@ -96,13 +96,13 @@ def _owners(parser: Parser, words: Sequence[str], tokens: int) -> list[int]:
 
 
 def _by_word(weights: Tensor, owners: Tensor, count: int) -> Tensor:
-    """A word is looked at as much as all its tokens are."""
+    """Attention to words: the sum of the attention to their tokens."""
     found = torch.zeros(*weights.shape[:2], count, dtype=weights.dtype)
     return found.index_add_(2, owners, weights)
 
 
 def _node(parse: Parse) -> Node:
-    """The tree again from its symbols, which are known to be one; of each node, when it was written."""
+    """The tree with the steps that wrote each node, from symbols that are known to be a well-formed tree."""
     below: list[list[Node]] = [[]]
     begun: list[tuple[int, int]] = []  # of each open bracket: its step, its first word
     placed = 0

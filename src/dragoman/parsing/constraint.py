@@ -1,8 +1,8 @@
-"""Constrained decoding: what may follow a prefix, so that the search can only end in a tree over exactly the words.
+"""Constrained decoding: which symbols may follow a prefix, so that the output is a tree over exactly the words.
 
-Nothing is repaired afterwards. The length limit is part of it: a bracket may open only while there is room left to
-place the remaining words and to close everything, so every prefix that is allowed can be finished. Punctuation is
-tagged as such and nothing else is: EVALB deletes words by their tags, and would find other words than the sentence's.
+Nothing is repaired afterwards. The length limit is part of the constraint: a bracket may open only while enough tokens
+are left for the remaining words and all closing brackets, so every allowed prefix can be completed. Punctuation gets
+punctuation tags and other words do not: EVALB deletes words by their tags, and would compare the wrong words.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.parsing.linearise import Shape, SymbolKind
 
-if TYPE_CHECKING:  # the vocabulary, which needs this, is looked at where torch is not loaded
+if TYPE_CHECKING:  # the vocabulary imports this module, and is used where torch is not loaded
     from dragoman.decoding.constraints import Constrain
 
 _PUNCTUATION_TAGS = {",", ":", "``", "''", "."}
@@ -22,20 +22,20 @@ _PERHAPS_PUNCTUATION = re.compile(r"[-–'‘’*•+]+|\[[.…]+\]")
 
 @dataclass(frozen=True)
 class TreeSymbols:
-    """The symbols of trees among a vocabulary's ids."""
+    """The ids of tree symbols in a vocabulary."""
 
     meaning: Mapping[int, tuple[SymbolKind, str]]
     opens: tuple[int, ...]
     words: tuple[int, ...]
     closes: Mapping[str, int]  # by label
-    places: tuple[int, ...]  # the marks, in their order
+    places: tuple[int, ...]  # the place marks, in order
 
     @classmethod
     def of(cls, meaning: Mapping[int, tuple[SymbolKind, str]], places: Sequence[int]) -> "TreeSymbols":
         closes = {label: i for i, (kind, label) in meaning.items() if kind == "close"}
         return cls(
             meaning,
-            # A label that was never seen closed could not be closed here either.
+            # A label without a closing bracket in the vocabulary could not be closed.
             tuple(i for i, (kind, label) in meaning.items() if kind == "open" and label in closes),
             tuple(i for i, (kind, _) in meaning.items() if kind == "word"),
             closes,
@@ -43,20 +43,21 @@ class TreeSymbols:
         )
 
     def tags_for(self, word: str) -> tuple[int, ...]:
-        """Of a comma those of punctuation, of most words all others; a dash and a single quote may be either."""
+        """The tags that a word may have: for a comma, those of punctuation; for most words, all others; a dash and a
+        single quote may have any."""
         if _ALWAYS_PUNCTUATION.fullmatch(word):
             fitting = tuple(i for i in self.words if self.meaning[i][1] in _PUNCTUATION_TAGS)
         elif _PERHAPS_PUNCTUATION.fullmatch(word):
             fitting = self.words
         else:
             fitting = tuple(i for i in self.words if self.meaning[i][1] not in _PUNCTUATION_TAGS)
-        return fitting or self.words  # a small treebank may have no tag of the kind
+        return fitting or self.words  # a small treebank may have none of these tags
 
 
 def well_formed(
     symbols: TreeSymbols, eos_id: int, sentences: Sequence[Sequence[str]], max_lengths: Sequence[int]
 ) -> "Constrain":
-    """For the search: output i is a tree over the words of sentences[i], of at most max_lengths[i] tokens."""
+    """The constraint for the search: output i is a tree over sentences[i], of at most max_lengths[i] tokens."""
     tags = [[symbols.tags_for(word) for word in words] for words in sentences]
 
     def constrain(sentence: int, prefix: Sequence[int]) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""Trees drawn: in the terminal, and as SVG."""
+"""Draws trees, in characters for a terminal and as SVG."""
 
 from dataclasses import dataclass
 from html import escape
@@ -7,7 +7,7 @@ from dragoman.parsing.trees import Leaf, Tree
 
 
 def draw_text(tree: Tree) -> str:
-    """A line for each bracket and each word, children below their parent."""
+    """The tree in characters: a line for each bracket and each word, children below their parent."""
     lines = [tree.label]
 
     def below(node: Tree, margin: str) -> None:
@@ -24,23 +24,23 @@ def draw_text(tree: Tree) -> str:
 
 @dataclass(frozen=True)
 class PlacedNode:
-    """A label, a tag or a word in the picture: its middle, and its row from the top."""
+    """A label, a tag or a word of the drawing: its centre, and its row from the top."""
 
     text: str
     kind: str
     x: float
     row: int
-    parent: int | None  # which of the placed it hangs from
+    parent: int | None  # the index of the node above it
 
 
-_LETTER = 8.0  # the width of a letter of the font at its size, about
+_LETTER = 8.0  # about the width of a letter
 _GAP = 14.0
 _ROW = 44.0
 _MARGIN = 20.0
 
 
 def place(tree: Tree) -> list[PlacedNode]:
-    """Words side by side in the last row; a bracket above the middle of its first and its last child."""
+    """Places the nodes: words side by side in the last row, a bracket above the middle of its first and last child."""
     deepest = _depth(tree)
     placed: dict[int, PlacedNode] = {}
     right_edge = _MARGIN
@@ -48,7 +48,7 @@ def place(tree: Tree) -> list[PlacedNode]:
     def visit(node: Tree | Leaf, row: int, parent: int | None) -> float:
         nonlocal right_edge
         own = len(placed)
-        placed[own] = PlacedNode("", "", 0.0, row, parent)  # its number is taken before its children's
+        placed[own] = PlacedNode("", "", 0.0, row, parent)  # takes its index before its children do
         if isinstance(node, Leaf):
             width = max(len(node.word), len(node.tag)) * _LETTER
             x = right_edge + width / 2
@@ -70,7 +70,7 @@ def _depth(node: Tree | Leaf) -> int:
 
 
 def draw_svg(tree: Tree) -> str:
-    """A picture that needs nothing else, and takes the colours of the page that it stands in."""
+    """The tree as a self-contained SVG that takes the text colour of the page around it."""
     placed = place(tree)
     width = max(p.x + len(p.text) * _LETTER / 2 for p in placed) + _MARGIN
     height = max(p.row for p in placed) * _ROW + 2 * _MARGIN

@@ -1,12 +1,12 @@
-"""Labelled bracket F1 as EVALB computes it with COLLINS.prm, line against line, damaged lines included.
+"""Labelled bracket F1 as EVALB computes it with COLLINS.prm, line against line, malformed lines included.
 
-The rules: words tagged as punctuation or empty are deleted, and with them brackets that hold nothing else; TOP is not
-counted; labels end at their first `-` or `=`; ADVP and PRT are the same; a bracket is right where label and span are.
-A sentence whose words differ from the gold ones is an error and counts for nothing: look at `errors` beside any F1,
-or at `f1_of_all`, where such a sentence's brackets count as missed.
+The rules: words tagged as punctuation or empty are deleted, and brackets that hold nothing else with them; TOP is not
+counted; labels end at their first `-` or `=`; ADVP and PRT are the same; a bracket is right if its label and span are.
+A sentence whose words differ from the gold words is an error and is left out of F1: look at `errors` as well, or at
+`f1_of_all`, where the brackets of such a sentence count as missed.
 
 Where EVALB itself stops or reads past its arrays (text outside brackets, over 200 words or brackets, a line of more
-than 4,999 bytes, a closing bracket too many) there is nothing to be equal to: here the line is an error.
+than 4,999 bytes, a surplus closing bracket) there is no result to agree with: here the line is an error.
 """
 
 import re
@@ -21,8 +21,8 @@ from dragoman.errors import DataError
 DELETED = {"TOP", "-NONE-", ",", ":", "``", "''", "."}
 SAME = {"PRT": "ADVP"}
 NO_LENGTH = "-NONE-"
-SHORT = 40  # words: the summary is given once more for sentences up to this length
-NO_TREE = "(())"  # the line of a sentence without a parse: EVALB skips it
+SHORT = 40  # words: a second summary covers sentences up to this length
+NO_TREE = "(())"  # the line for a sentence without a parse, which EVALB skips
 
 _TOKEN = re.compile(r"\s*(?:\(([^\s()]*)(?:\s+([^\s()]*)(?=\)))?|(\))|(\S))", re.ASCII)
 
@@ -34,7 +34,7 @@ class Status(IntEnum):
 
 
 class Bracket(NamedTuple):
-    """From word to word, of those that were not deleted; the end of one that is never closed is -1."""
+    """A labelled span of the words that were not deleted; the end of a bracket that is never closed is -1."""
 
     label: str
     start: int
@@ -77,7 +77,7 @@ class SentenceScore:
 
 
 def read_line(text: str) -> BracketedLine:
-    """To the letter of EVALB's own reader, which takes `(X )` for an empty word and `(X)` for an empty bracket."""
+    """Reads a line exactly as EVALB does, which takes `(X )` for an empty word and `(X)` for an empty bracket."""
     words: list[str] = []
     tags: list[str] = []
     labels: list[str] = []
@@ -147,7 +147,7 @@ def _cross(one: Bracket, other: Bracket) -> bool:
 
 @dataclass(frozen=True)
 class EvalbSummary:
-    """EVALB's figures over many sentences, in per cent where it says so. Where it divides 0 by 0 this has 0."""
+    """EVALB's figures over many sentences, in per cent where EVALB says so; 0 where EVALB divides 0 by 0."""
 
     sentences: int
     errors: int
@@ -190,7 +190,7 @@ class EvalbSummary:
         )
 
     def lines(self) -> list[str]:
-        """As EVALB prints them."""
+        """The figures as EVALB prints them."""
         figures: list[tuple[str, float]] = [
             ("Number of sentence", self.sentences),
             ("Number of Error sentence", self.errors),
@@ -214,7 +214,7 @@ def _percent(part: int, whole: int) -> float:
 
 
 def score_lines(gold: Iterable[str], test: Iterable[str]) -> list[SentenceScore]:
-    """Line by line; both must have the same number of them."""
+    """Scores trees against gold trees, line by line; both must have the same number of lines."""
     gold, test = list(gold), list(test)
     if len(gold) != len(test):
         raise DataError(f"{len(gold)} gold trees and {len(test)} to score; there must be as many, one a line")
@@ -222,7 +222,7 @@ def score_lines(gold: Iterable[str], test: Iterable[str]) -> list[SentenceScore]
 
 
 def report(sentences: Sequence[SentenceScore]) -> list[str]:
-    """What EVALB prints of these, line by line."""
+    """The lines that EVALB prints for these sentences."""
     rule = "=" * 76
     total = EvalbSummary.of(sentences)
     valid = [s for s in sentences if s.status == Status.OK]

@@ -1,7 +1,7 @@
-"""A tree as a sequence of symbols, and back: words -> `(S (NP (DT) (NN) )NP (VP (VBZ) )VP )S`.
+"""Turns a tree into a sequence of symbols and back: words -> `(S (NP (DT) (NN) )NP (VP (VBZ) )VP )S`.
 
-Opening and closing brackets carry their label; in the place of each word stands its part of speech. The root is the
-same in every tree and is left out. For the model each word's place is marked as well. Why so: docs/decisions/010.
+Opening and closing brackets carry their label; each word is replaced by its part-of-speech tag. The root is the same in
+every tree and is left out. For the model, the place of each word is marked as well. Why so: docs/decisions/010.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ SymbolKind = Literal["open", "close", "word"]
 
 
 def symbol_of(kind: SymbolKind, label: str) -> str:
-    """No symbol can be a word: those have no round brackets."""
+    """A symbol as text. It cannot be confused with a word: words have no round brackets."""
     match kind:
         case "open":
             return f"({label}"
@@ -24,17 +24,17 @@ def symbol_of(kind: SymbolKind, label: str) -> str:
             return f"({label})"
 
 
-PLACES = 64  # after so many words the marks begin anew: two words with the same one are far apart
+PLACES = 64  # after so many words the marks repeat: two words with the same mark are far apart
 
 
 def place_mark(number: int) -> str:
-    """The mark of the place of a sentence's word: before the word in the source, after its tag in the target. It is no
-    symbol, and no word has round brackets."""
+    """The mark for the place of a word in its sentence: before the word in the source, after its tag in the target. It
+    can be neither a symbol nor a word."""
     return f"(){number % PLACES}"
 
 
 def read_symbol(symbol: str) -> tuple[SymbolKind, str] | None:
-    """The kind of a symbol and its label; None: no symbol of a tree."""
+    """The kind and the label of a symbol; None if the text is no symbol."""
     if symbol.startswith("("):
         label = symbol[1:].removesuffix(")")
         kind: SymbolKind = "word" if symbol.endswith(")") else "open"
@@ -45,7 +45,7 @@ def read_symbol(symbol: str) -> tuple[SymbolKind, str] | None:
 
 
 def linearise(tree: Tree) -> list[str]:
-    """The symbols of a stripped tree, its root left out."""
+    """The symbols of a stripped tree without its root."""
     symbols: list[str] = []
 
     def visit(node: Tree | Leaf) -> None:
@@ -64,14 +64,14 @@ def linearise(tree: Tree) -> list[str]:
 
 @dataclass
 class Shape:
-    """A prefix of a sequence as far as its form goes: which brackets are open, and how many words have been placed."""
+    """The state of a prefix of symbols: which brackets are open, and how many words have their tag."""
 
     words: int = 0
     open: list[str] = field(default_factory=list)
     empty: bool = True  # the innermost open bracket (or the root) has no child yet
 
     def fault(self, kind: SymbolKind, label: str) -> str | None:
-        """Why the symbol cannot stand here in any well-formed tree; None: it can."""
+        """Why the symbol cannot follow in any well-formed tree; None if it can."""
         if kind != "close" or (self.open and not self.empty and self.open[-1] == label):
             return None
         if not self.open:
@@ -94,7 +94,7 @@ class Shape:
 
 
 def fault(symbols: Sequence[str], words: Sequence[str]) -> str | None:
-    """Why the symbols are no tree over these words, at the first place where they cannot be; None: they are one."""
+    """The first reason why the symbols are not a tree over these words; None if they are."""
     shape = Shape()
     for number, symbol in enumerate(symbols, start=1):
         read = read_symbol(symbol)
@@ -113,7 +113,7 @@ def fault(symbols: Sequence[str], words: Sequence[str]) -> str | None:
 
 
 def rebuild(symbols: Sequence[str], words: Sequence[str]) -> Tree | None:
-    """The tree over these words; None where the symbols do not make exactly one: nothing is repaired."""
+    """The tree over these words; None if the symbols are not well-formed, as nothing is repaired."""
     if fault(symbols, words) is not None:
         return None
     levels: list[list[Tree | Leaf]] = [[]]

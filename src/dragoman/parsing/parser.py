@@ -1,4 +1,4 @@
-"""Parser: sentences of words in, trees out; over the engine and the search that translate."""
+"""Parser: turns sentences, given as words, into trees, with the engine and the search that translate."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from dragoman.config import SearchConfig
-from dragoman.data.tokenizer import Tokenizer
+from dragoman.data.tokenizer import shared_tokenizer
 from dragoman.decoding.engines import batches_of_like_length
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.errors import DataError, UsageError
@@ -19,23 +19,23 @@ from dragoman.parsing.vocabulary import Vocabulary
 from dragoman.run_directory import RunDirectory
 from dragoman.translation.search_settings import with_changes
 
-WINDOW = 500  # sentences sorted by length together
+WINDOW = 500  # sentences that are sorted by length together
 
 
 @dataclass(frozen=True)
 class Parse:
-    """What the model made of a sentence. There is no tree of no words, nor, without the constraint, of any symbols."""
+    """The parse of a sentence. `tree` is None for no words, and for malformed output without the constraint."""
 
     words: tuple[str, ...]
     symbols: tuple[str, ...]
-    ids: tuple[int, ...]  # as the model wrote it, with the marks of places
-    steps: tuple[int, ...]  # which of the ids is each symbol
+    ids: tuple[int, ...]  # the model's output, with the place marks
+    steps: tuple[int, ...]  # the index in `ids` of each symbol
     tree: Tree | None
     log_probability: float
 
 
 class Parser:
-    """A trained run, or several with one vocabulary as an ensemble."""
+    """Parses with a trained run, or with several of one vocabulary as an ensemble."""
 
     def __init__(self, engine: ReferenceEngine, vocabulary: Vocabulary, search: SearchConfig) -> None:
         self.engine = engine
@@ -44,17 +44,12 @@ class Parser:
 
     @classmethod
     def load(cls, *runs: str | Path, checkpoint: str | None = None, **search: float) -> Self:
-        """`Parser.load("runs/parsing", beam=8)`: the run's own search settings, with these in their place."""
+        """Loads runs: `Parser.load("runs/parsing", beam=8)` changes one of the run's own search settings."""
         if not runs:
             raise UsageError("Parser.load() needs at least one run directory")
         directories = [RunDirectory.open(run) for run in runs]
-        tokenizer = Tokenizer.load(directories[0].tokenizer_path)
-        for run in directories[1:]:
-            if Tokenizer.load(run.tokenizer_path).digest != tokenizer.digest:
-                raise DataError(
-                    f"{run.path}: its vocabulary differs from that of {directories[0].path}; the members of an "
-                    f"ensemble are trained on the same trees, with another --seed"
-                )
+        same_trees = "train the members of an ensemble on the same trees, each with another --seed"
+        tokenizer = shared_tokenizer([run.path for run in directories], same_trees)
         try:
             vocabulary = Vocabulary(tokenizer)
         except DataError as error:
@@ -68,7 +63,7 @@ class Parser:
     def parse_stream(
         self, sentences: Iterable[Sequence[str]], constrained: bool = True, window: int = WINDOW
     ) -> Iterator[Parse]:
-        """In the order given, `window` sentences in memory at a time."""
+        """Parses in the order given, with `window` sentences in memory at a time."""
         sentences = iter(sentences)
         while chunk := [tuple(map(escape_word, words)) for words in islice(sentences, window)]:
             yield from self._parse_window(chunk, constrained)

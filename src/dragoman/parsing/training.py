@@ -1,4 +1,4 @@
-"""From treebanks to a run: trees become pairs, a sentence and its symbols; the trainer of translators does the rest."""
+"""Prepares the training of a parser: treebanks become pairs of a sentence and its symbols, for the usual trainer."""
 
 import random
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from dragoman.parsing.vocabulary import Units, Vocabulary, learn_vocabulary, tar
 
 @dataclass(frozen=True)
 class Treebanks:
-    """What a parser is trained on. Silver trees are those that a parser made."""
+    """The trees that a parser is trained on. Silver trees are the output of another parser."""
 
     train: Sequence[Path]
     valid: Path
     silver: Sequence[Path] = ()
-    silver_weight: float = 1.0  # how often one is seen in an epoch
-    limit: int | None = None  # a random so many of the training trees
+    silver_weight: float = 1.0  # how often a silver tree is seen in an epoch
+    limit: int | None = None  # train on so many trees, chosen at random
 
 
 def prepare_run(banks: Treebanks, config: RunConfig, out: Path, units: Units) -> RunConfig:
-    """Write the pairs and the vocabulary into the run's directory; the configuration that trains on them."""
+    """Writes pairs and vocabulary into the run's directory; returns the configuration that trains on them."""
     gold = _sample(_read(banks.train), banks.limit)
     silver, valid_trees = _read(banks.silver), _read([banks.valid])
     tokenizer = learn_vocabulary([*gold, *silver], units, config.model.vocab_size or 6000)
@@ -58,7 +58,7 @@ def _read(paths: Sequence[Path]) -> list[Tree]:
 
 
 def _sample(trees: list[Tree], limit: int | None) -> list[Tree]:
-    """Whatever the run's seed, always the same ones: the members of an ensemble share a vocabulary."""
+    """A random sample that does not depend on the run's seed, so that the members of an ensemble share a vocabulary."""
     if limit is None:
         return trees
     if not 1 <= limit <= len(trees):

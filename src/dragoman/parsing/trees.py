@@ -1,6 +1,6 @@
-"""Trees in Penn brackets: read, write, and strip to what a parser learns.
+"""Reads and writes trees in Penn brackets, and strips them to what a parser learns.
 
-A file may have one tree a line or one over many lines; what is wrong is named by file and line.
+In a file, each tree may be on one line or on several; errors name the file and the line.
 """
 
 import re
@@ -12,10 +12,10 @@ from typing import BinaryIO
 from dragoman.data.corpus import read_lines
 from dragoman.errors import DataError
 
-TOP = "TOP"  # the label of every root: COLLINS.prm deletes this one and no other name of it
-_ROOTS = {"", "TOP", "ROOT", "S1"}  # what treebanks call it
+TOP = "TOP"  # the label of every root: the only name of it that COLLINS.prm deletes
+_ROOTS = {"", "TOP", "ROOT", "S1"}  # the names that treebanks give it
 _EMPTY = "-NONE-"
-_DEEPEST = 400  # deeper than any sentence, and well within Python's stack
+_DEEPEST = 400  # deeper than the tree of any sentence, and well within Python's stack
 _TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
 
 
@@ -49,14 +49,14 @@ class Tree:
 
 
 def write(node: Tree | Leaf) -> str:
-    """On one line: `(TOP (S (NP (PRP it)) (VP (VBZ works))))`."""
+    """The tree on one line: `(TOP (S (NP (PRP it)) (VP (VBZ works))))`."""
     if isinstance(node, Leaf):
         return f"({node.tag} {node.word})"
     return f"({node.label} {' '.join(map(write, node.children))})"
 
 
 def write_indented(node: Tree | Leaf, indent: int = 0) -> str:
-    """Over many lines, as treebanks have it: brackets that hold only words stay on one."""
+    """The tree on several lines, as treebanks write it; a bracket that holds only words stays on one line."""
     if isinstance(node, Leaf) or all(isinstance(child, Leaf) for child in node.children):
         return write(node)
     inner = " " * (indent + 2)
@@ -64,44 +64,48 @@ def write_indented(node: Tree | Leaf, indent: int = 0) -> str:
 
 
 def read_trees(file: str | Path | BinaryIO) -> Iterator[Tree]:
-    """The trees of a file or stream (.gz too), as they stand in it."""
+    """The trees of a file or stream (.gz too), unchanged."""
     name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
     return parse_brackets(read_lines(file), name)
 
 
 def parse_brackets(lines: Iterable[str], name: str = "input") -> Iterator[Tree]:
-    """A tree is complete where its first bracket is closed; the next may begin on the same line."""
+    """The trees in these lines. A tree ends where its first bracket is closed; the next may begin on the same line."""
     stack: list[tuple[list[str], list[Tree | Leaf]]] = []  # of each open bracket: its bare words, its children
     began = 0
     for number, line in enumerate(lines, start=1):
         for token in _TOKEN.findall(line):
             where = f"{name}:{number}"
-            if token == "(":
-                if not stack:
-                    began = number
-                if len(stack) == _DEEPEST:
-                    raise DataError(f"{where}: brackets more than {_DEEPEST} deep; is a closing bracket missing?")
-                stack.append(([], []))
-            elif not stack:
-                what = (
-                    "a closing bracket without its opening one" if token == ")" else f"{token[:40]!r} outside brackets"
-                )
-                raise DataError(f"{where}: {what}; a tree is written (LABEL (TAG word) ...)")
-            elif token == ")":
-                node = _node(*stack.pop(), where)
-                if stack:
-                    stack[-1][1].append(node)
-                elif isinstance(node, Leaf):
-                    yield Tree("", (node,))
-                else:
-                    yield node
-            else:
-                texts, children = stack[-1]
-                if children:
-                    raise DataError(f"{where}: the word {token[:40]!r} beside brackets; write it as (TAG {token[:40]})")
-                texts.append(token)
+            if not stack:
+                _require_opening(token, where)
+                began = number
+            match token:
+                case "(":
+                    if len(stack) == _DEEPEST:
+                        raise DataError(f"{where}: brackets more than {_DEEPEST} deep; is a closing bracket missing?")
+                    stack.append(([], []))
+                case ")":
+                    node = _node(*stack.pop(), where)
+                    if stack:
+                        stack[-1][1].append(node)
+                    else:
+                        yield Tree("", (node,)) if isinstance(node, Leaf) else node
+                case _:
+                    _add_word(token, *stack[-1], where)
     if stack:
         raise DataError(f"{name}:{began}: {len(stack)} brackets of the tree that begins here are never closed")
+
+
+def _require_opening(token: str, where: str) -> None:
+    if token != "(":
+        what = "a closing bracket without its opening one" if token == ")" else f"{token[:40]!r} outside brackets"
+        raise DataError(f"{where}: {what}; a tree is written (LABEL (TAG word) ...)")
+
+
+def _add_word(word: str, texts: list[str], children: list[Tree | Leaf], where: str) -> None:
+    if children:
+        raise DataError(f"{where}: the word {word[:40]!r} beside brackets; write it as (TAG {word[:40]})")
+    texts.append(word)
 
 
 def _node(texts: list[str], children: list[Tree | Leaf], where: str) -> Tree | Leaf:
@@ -114,9 +118,9 @@ def _node(texts: list[str], children: list[Tree | Leaf], where: str) -> Tree | L
 
 
 def strip_tree(tree: Tree) -> Tree | None:
-    """What is learned and scored: no empty nodes and nothing that holds only such, no function tags, TOP as the root.
+    """The tree as it is learned and scored: without empty nodes and function tags, and with TOP as the root.
 
-    NP-SBJ-1 and NP=2 become NP; tags of words stay as they are. None: nothing but empty nodes.
+    NP-SBJ-1 and NP=2 become NP; tags of words stay as they are. None if the tree has nothing but empty nodes.
     """
     children = _stripped(tree.children)
     if not children:
@@ -137,12 +141,12 @@ def _stripped(children: Iterable[Tree | Leaf]) -> tuple[Tree | Leaf, ...]:
 
 
 def _bare(label: str) -> str:
-    """Without function tags and indices. A label that begins with a hyphen (-LRB-) is a name, not a tag."""
+    """A label without function tags and indices. One that begins with a hyphen, such as -LRB-, is a name."""
     return label if label[:1] in "-=" else re.split("[-=]", label, maxsplit=1)[0]
 
 
 def read_stripped(file: str | Path | BinaryIO) -> list[Tree]:
-    """The trees of a file, stripped; what is nothing but empty nodes is left out."""
+    """The trees of a file, stripped; trees of nothing but empty nodes are left out."""
     return [tree for tree in map(strip_tree, read_trees(file)) if tree is not None]
 
 
@@ -150,12 +154,12 @@ _ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
 
 
 def escape_word(word: str) -> str:
-    """A word as it stands in brackets: round ones of its own are written -LRB- and -RRB-."""
+    """A word as it is written in a tree: its round brackets become -LRB- and -RRB-."""
     return re.sub("[()]", lambda match: _ESCAPES[match[0]], word)
 
 
 def right_branching(leaves: Iterable[Leaf]) -> Tree:
-    """The baseline that knows nothing: each word is followed by one bracket over all the rest."""
+    """A baseline without knowledge: after each word, one bracket over all the rest."""
     *rest, last = leaves
     children: tuple[Tree | Leaf, ...] = (last,)
     for leaf in reversed(rest):

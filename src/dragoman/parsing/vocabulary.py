@@ -1,8 +1,7 @@
-"""The vocabulary of a parser, as the same kind of tokenizer that a translator has: a sentencepiece model.
+"""The vocabulary of a parser: a sentencepiece model, as a translator has.
 
-A symbol of a tree is always one token, and so is the mark of a word's place. A word is one token too, rare words
-sharing one for all of the same look (`<rare:Xx:ing>`); or, the other way, it is spelt in subwords. All are kept whole
-in tokenizer.model.
+Each tree symbol is one token, and so is each place mark. With units "words", a word is one token too, and rare words
+share a token with others of the same form (`<rare:Xx:ing>`); with "subwords", words are split into subwords.
 """
 
 import re
@@ -18,7 +17,7 @@ from dragoman.parsing.trees import Tree, escape_word
 
 Units = Literal["words", "subwords"]
 
-_RAREST = "<rare>"  # what no other class of rare words fits
+_RAREST = "<rare>"  # for rare words that fit no other class
 _SPECIAL = 4  # padding, unknown, start, end
 _BYTES = 256
 _SUFFIXES = (
@@ -29,7 +28,7 @@ _SUFFIXES = (
 
 
 class Vocabulary:
-    """A tokenizer, with the symbols of trees found in it."""
+    """A tokenizer, and the tree symbols in it."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
@@ -45,19 +44,19 @@ class Vocabulary:
         return "subwords" if self._known is None else "words"
 
     def source_text(self, words: Iterable[str]) -> str:
-        """The sentence as a line for the tokenizer: each word after the mark of its place."""
+        """The sentence as a line for the tokenizer: each word after its place mark."""
         return " ".join(self.marked_words(words))
 
     def marked_words(self, words: Iterable[str]) -> list[str]:
-        """Words that the tokenizer does not know give way to their class."""
+        """Words with their place marks; those that the tokenizer does not know are replaced by their class."""
         known = self._known
         escaped = map(escape_word, words)  # no word is a symbol
         written = escaped if known is None else (_shown(word, known) for word in escaped)
         return [f"{place_mark(number)} {word}" for number, word in enumerate(written)]
 
     def read(self, ids: Sequence[int]) -> tuple[list[str], list[int]]:
-        """The symbols of an output, and the step that wrote each. The mark after a tag is none if it is the right one;
-        what else is no symbol stays as it is, and no tree can be made of it."""
+        """The symbols of an output, and the step that wrote each. The right place mark after a tag is left out; any
+        other token that is no symbol stays, and makes the output malformed."""
         symbols: list[str] = []
         steps: list[int] = []
         words = 0
@@ -72,7 +71,7 @@ class Vocabulary:
 
 
 def target_text(tree: Tree) -> str:
-    """The tree as a line for the tokenizer: its symbols, and after each tag the mark of the word's place."""
+    """The tree as a line for the tokenizer: its symbols, and after each tag the place mark of the word."""
     written: list[str] = []
     words = 0
     for symbol in linearise(tree):
@@ -85,7 +84,7 @@ def target_text(tree: Tree) -> str:
 
 
 def is_of_trees(tokenizer: Tokenizer) -> bool:
-    """Whether it is a parser's: a translator's may have brackets in it, but not an end for each beginning."""
+    """Whether a tokenizer is a parser's; a translator's may have brackets, but no closing one for every label."""
     symbols = _symbols(_pieces(tokenizer))
     opened = {label for kind, label in symbols.meaning.values() if kind == "open"}
     return bool(symbols.words and opened) and opened == symbols.closes.keys()
@@ -102,9 +101,9 @@ def _symbols(pieces: Mapping[int, str]) -> TreeSymbols:
 
 
 def learn_vocabulary(trees: Sequence[Tree], units: Units, size: int, least_count: int = 2) -> Tokenizer:
-    """All symbols of the trees and, of their words, as many as fit into `size`.
+    """A tokenizer with all symbols of the trees and as many of their words as fit into `size`.
 
-    As a word, one seen less than `least_count` times teaches its class: else the classes would never be seen.
+    With units "words", a word seen less than `least_count` times is replaced by its class, so that classes are learned.
     """
     symbols = [*map(place_mark, range(PLACES)), *sorted({symbol for tree in trees for symbol in linearise(tree)})]
     counts = Counter(word for tree in trees for word in tree.words())
@@ -116,7 +115,7 @@ def learn_vocabulary(trees: Sequence[Tree], units: Units, size: int, least_count
             for word in counts.keys() - set(words):
                 for name in word_classes(word):
                     classes[name] += counts[word]
-            # A class that is hardly ever met teaches nothing: its words fall into a wider one.
+            # From a class that is hardly ever seen nothing is learned: its words fall into a wider one.
             kept = sorted(name for name, count in classes.most_common(room - len(words)) if count >= 3)
             kept = [name for name in kept if name != _RAREST]
             return Tokenizer(_word_model([_RAREST, *kept, *symbols, *words]))
@@ -132,7 +131,7 @@ def _shown(word: str, known: set[str]) -> str:
 
 
 def word_classes(word: str) -> list[str]:
-    """The classes that a rare word falls into by its look, narrowest first."""
+    """The classes of a rare word by its form, narrowest first."""
     shape = _shape(word)
     lowered = word.lower()
     suffix = next((s for s in _SUFFIXES if lowered.endswith(s) and len(word) > len(s) + 1), "")
@@ -141,7 +140,7 @@ def word_classes(word: str) -> list[str]:
 
 
 def _shape(word: str) -> str:
-    """Xx a capital first, X all capitals, x small, 0 digits; a hyphen or another sign inside is marked."""
+    """The form of a word: Xx capitalised, X all capitals, x lower case, 0 digits; and a hyphen or sign that it has."""
     if re.fullmatch(r"[\d.,:/]*\d[\d.,:/]*", word):
         return "0"
     if not any(c.isalnum() for c in word):

@@ -1,4 +1,4 @@
-"""Raw English text into words as treebanks write them."""
+"""Splits raw English text into words as treebanks write them."""
 
 import re
 
@@ -15,7 +15,7 @@ _SPLITS = (
 
 
 def split_words(text: str) -> list[str]:
-    """Punctuation and clitics stand apart, double quotes become `` and '', round brackets -LRB- and -RRB-."""
+    """The words of a text: punctuation and clitics apart, double quotes as `` and '', brackets as -LRB- and -RRB-."""
     text = _OPENING.sub(" `` ", text.strip()).replace('"', " '' ")
     for pattern, replacement in _SPLITS:
         text = pattern.sub(replacement, text)

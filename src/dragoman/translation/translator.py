@@ -14,7 +14,7 @@ from dragoman.data.glossary import Requirements
 from dragoman.data.language_codes import languages_of
 from dragoman.data.protected_spans import has_words
 from dragoman.data.segmentation import Segment
-from dragoman.data.tokenizer import Tokenizer, load_tokenizer
+from dragoman.data.tokenizer import Tokenizer, shared_tokenizer
 from dragoman.decoding.engines import ComputeType, Engine, EngineName
 from dragoman.decoding.engines.ct2_cache import digest_of
 from dragoman.decoding.engines.select import load_engine, load_reference
@@ -85,7 +85,8 @@ class Translator:
         if not runs:
             raise UsageError("Translator.load() needs at least one run directory")
         directories = [RunDirectory.open(run) for run in runs]
-        tokenizer = _shared_tokenizer(directories)
+        one = f"train the members of an ensemble with one: --tokenizer {directories[0].tokenizer_path}"
+        tokenizer = shared_tokenizer([run.path for run in directories], one)
         for run in directories:
             require_task(run, "translate")
         settings = with_changes(directories[0].read_config().search, **search)
@@ -307,18 +308,6 @@ class Translator:
         first, *others = translation.candidates
         tokens = tuple(map(self.tokenizer.piece, self.tokenizer.encode(first.text)))
         return replace(translation, candidates=(replace(first, tokens=tokens), *others))
-
-
-def _shared_tokenizer(runs: Sequence[RunDirectory]) -> Tokenizer:
-    """The tokenizer of all members of an ensemble, which must be the same."""
-    tokenizer = load_tokenizer(runs[0].path)
-    for run in runs[1:]:
-        if load_tokenizer(run.path).digest != tokenizer.digest:
-            raise DataError(
-                f"{run.path}: its vocabulary differs from that of {runs[0].path}; train the members of an "
-                f"ensemble with one: --tokenizer {runs[0].tokenizer_path}"
-            )
-    return tokenizer
 
 
 def _calibration_of(runs: Sequence[RunDirectory], tokenizer: Tokenizer, checkpoint: str | None) -> Calibration | None:
