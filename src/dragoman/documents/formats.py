@@ -12,15 +12,16 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import IO, BinaryIO, Literal, get_args
 
+from dragoman.documents.docx import DOCX_PARTS, docx_pieces
 from dragoman.documents.flow import Flow
 from dragoman.documents.html import html_pieces
+from dragoman.documents.json_strings import json_pieces
 from dragoman.documents.lexer import MarkupError
-from dragoman.documents.office import DOCX_PARTS, ODT_PARTS, docx_pieces, odt_pieces
+from dragoman.documents.odt import ODT_PARTS, odt_pieces
 from dragoman.documents.office_styles import Styles, docx_styles, odt_styles
-from dragoman.documents.plain import text_pieces
+from dragoman.documents.plain_text import text_pieces
 from dragoman.documents.po import po_pieces
 from dragoman.documents.settings import DEFAULTS, FormatSettings
-from dragoman.documents.strings import json_pieces
 from dragoman.documents.subtitles import subtitle_pieces
 from dragoman.errors import DataError, UsageError
 

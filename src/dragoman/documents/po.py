@@ -8,7 +8,7 @@ from dragoman.data.language_codes import language_name, same_language
 from dragoman.documents.accelerators import DOUBLED, MARKS, accelerator_in, with_accelerator
 from dragoman.documents.flow import Flow, InlineTag
 from dragoman.documents.lexer import scan
-from dragoman.documents.plain import BLOCK, string_flow
+from dragoman.documents.plain_text import BLOCK, string_flow
 from dragoman.documents.settings import DEFAULTS, FormatSettings
 from dragoman.errors import DataError
 

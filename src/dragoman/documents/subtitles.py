@@ -8,7 +8,7 @@ from dataclasses import replace
 from dragoman.data.segmentation import Wrap
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.lexer import scan
-from dragoman.documents.plain import BLOCK
+from dragoman.documents.plain_text import BLOCK
 
 _CUE = re.compile(r"((?:[^\n]*\n)??[^\n]*-->[^\n]*\n)((?:.*\S)?)(\s*)", re.DOTALL)
 # Tags, the time tags of WebVTT, and the positions that players of SRT understand.

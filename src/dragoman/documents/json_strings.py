@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dragoman.documents.flow import Flow
 from dragoman.documents.lexer import scan
-from dragoman.documents.plain import string_flow
+from dragoman.documents.plain_text import string_flow
 from dragoman.errors import DataError
 
 _JSON = re.compile(

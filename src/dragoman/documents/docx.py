@@ -1,9 +1,9 @@
-"""DOCX and ODT: the paragraphs in their XML. All other parts of the file, and of the XML, are copied as they are."""
+"""Reads the text of DOCX files: runs of text with the same properties are joined, the others are elements in them."""
 
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice, takewhile
@@ -12,158 +12,34 @@ from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.html import LONGESTCOPIED
 from dragoman.documents.lexer import Token, attribute, closed_element, xml_tokens
 from dragoman.documents.office_styles import Styles, docx_font
+from dragoman.documents.office_xml import DEEPEST, escape_xml, paragraph_pieces, split_spaces, style_name
 
-# Which parts of the archives hold text.
+# The parts of the archive that hold text.
 DOCX_PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
-ODT_PARTS = re.compile(r"(content|styles)\.xml")
-
-# From the start of a paragraph, and what is in it.
-_Paragraph = Callable[[Token, list[Token]], Iterator[str | Flow]]
-DEEPEST = 50  # paragraphs, or content controls, in each other: each is read once for every one that it stands in
-
-
-def docx_pieces(chunks: Iterable[str], styles: Styles) -> Iterator[str | Flow]:
-    return _docx_pieces(xml_tokens(chunks), styles)
-
-
-def odt_pieces(chunks: Iterable[str], styles: Styles) -> Iterator[str | Flow]:
-    return _odt_pieces(xml_tokens(chunks), styles)
-
-
-def _pieces(tokens: Iterator[Token], paragraphs: tuple[str, ...], paragraph: _Paragraph) -> Iterator[str | Flow]:
-    """One paragraph in memory at a time."""
-    for token in tokens:
-        yield from _described(token) if token.name in _DESCRIBED else (token.raw,)
-        if token.kind == "start" and token.name in paragraphs:
-            *inner, end = closed_element(tokens, token, DEEPEST)[1:]
-            yield from paragraph(token, inner)
-            yield end.raw
-
-
-# Pictures, shapes and tables of DOCX: the texts that are read out in their place.
-_DESCRIBED = frozenset(
-    [
-        "wp:docPr",
-        "pic:cNvPr",
-        "v:shape",
-        "v:rect",
-        "v:roundrect",
-        "v:oval",
-        "v:line",
-        "w:tblCaption",
-        "w:tblDescription",
-    ]
-)
-_DESCRIPTION = re.compile(r"""(\s(?:descr|title|alt|w:val)\s*=\s*)(?:"([^"]*)"|'([^']*)')""")
-
-
-def _described(token: Token) -> Iterator[str | Flow]:
-    position = 0
-    for found in _DESCRIPTION.finditer(token.raw):
-        group = 2 if found[2] is not None else 3
-        yield token.raw[position : found.start(group)]
-        yield Flow(html.unescape(found[group]), found[group], escape=_in_attribute, whole_lines=True)
-        position = found.end(group)
-    yield token.raw[position:]
-
-
-def _in_attribute(text: str) -> str:
-    return html.escape(text).replace("\t", "&#9;").replace("\n", "&#10;").replace("\r", "&#13;")
-
-
-def _around(text: str) -> tuple[str, str, str]:
-    """The space before it, the text itself, and the space after it."""
-    bare = text.strip()
-    start = text.index(bare)
-    return text[:start], bare, text[start + len(bare) :]
-
-
-def _style(tag: str, name: str, family: str = "") -> str | None:
-    value = attribute(tag, name)
-    return None if value is None else family + html.unescape(value)
-
-
-# ODT
-
-
-_ODT_INLINE = frozenset(["text:span", "text:a", "text:meta", "text:ruby", "text:ruby-base"])
-_ODT_BREAKS = frozenset(["text:tab", "text:line-break"])
-_ODT_DESCRIPTIONS = ("svg:title", "svg:desc")  # of pictures and shapes
-
-
-def _odt_pieces(tokens: Iterator[Token], styles: Styles) -> Iterator[str | Flow]:
-    return _pieces(tokens, ("text:p", "text:h", *_ODT_DESCRIPTIONS), partial(_odt_paragraph, styles))
-
-
-def _odt_paragraph(styles: Styles, start: Token, tokens: list[Token]) -> Iterator[str | Flow]:
-    style = _style(start.raw, "text:style-name", "paragraph:")
-    if styles.stays(style):
-        yield from _odt_pieces(iter(tokens), styles)
-        return
-    builder = FlowBuilder()
-    stream = iter(tokens)
-    code = [styles.font_stays(styles.font(style))]  # of the paragraph, and of what is open in it
-    for token in stream:
-        if token.kind == "text":
-            _odt_text(builder, token.raw, code[-1])
-        elif token.kind == "start" and token.name in _ODT_INLINE:
-            builder.open(token.name, [token.raw])
-            code.append(_odt_span_stays(token, styles, code[-1]))
-        elif token.kind == "end":
-            builder.close(token.name, token.raw)
-            del code[max(1, len(code) - 1) :]
-        elif token.kind == "start":
-            # A note, a frame, a field: its own paragraphs are flows of their own.
-            builder.add_point(list(_odt_pieces(iter(closed_element(stream, token)), styles)))
-        else:
-            builder.add_point([token.raw], breaks=token.name in _ODT_BREAKS)
-    yield replace(builder.flow(_xml_escape), whole_lines=start.name in _ODT_DESCRIPTIONS)
-
-
-def _odt_text(builder: FlowBuilder, raw: str, code: bool) -> None:
-    if not code or not raw.strip():
-        builder.add_text(html.unescape(raw), raw)
-        return
-    before, bare, after = _around(raw)
-    builder.add_text(before, before)
-    if len(bare) > LONGESTCOPIED:
-        builder.add_point([bare])
-    else:
-        builder.add_text(html.unescape(bare), bare, keep=True)
-    builder.add_text(after, after)
-
-
-def _odt_span_stays(token: Token, styles: Styles, around: bool) -> bool:
-    style = _style(token.raw, "text:style-name", "text:")
-    if styles.stays(style):
-        return True
-    font = styles.font(style)
-    return around if font is None else styles.font_stays(font)
-
-
-# DOCX
-
-
-_DOCX_INLINE = frozenset(["w:hyperlink", "w:ins", "w:smartTag", "w:customXml", "w:bdo", "w:dir", "w:moveTo"])
-_DOCX_BREAKS = frozenset(["w:tab", "w:br", "w:cr", "w:ptab"])
+_INLINE = frozenset(["w:hyperlink", "w:ins", "w:smartTag", "w:customXml", "w:bdo", "w:dir", "w:moveTo"])
+_BREAKS = frozenset(["w:tab", "w:br", "w:cr", "w:ptab"])
 _PASSING = frozenset(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"])  # Word makes these anew
 # Of a run's properties: the language it was in, which it is no longer.
 _FIRST = 4  # tokens of a paragraph among which the name of its style is
 _LANGUAGE = re.compile(r"<w:(?:lang|noProof)\b[^<>]*/>")
 
 
-def _docx_pieces(tokens: Iterator[Token], styles: Styles) -> Iterator[str | Flow]:
-    return _pieces(tokens, ("w:p",), partial(_docx_paragraph, styles))
+def docx_pieces(chunks: Iterable[str], styles: Styles) -> Iterator[str | Flow]:
+    return _nested_pieces(xml_tokens(chunks), styles)
 
 
-def _docx_paragraph(styles: Styles, _: Token, tokens: list[Token]) -> Iterator[str | Flow]:
+def _nested_pieces(tokens: Iterator[Token], styles: Styles) -> Iterator[str | Flow]:
+    return paragraph_pieces(tokens, ("w:p",), partial(_paragraph, styles))
+
+
+def _paragraph(styles: Styles, _: Token, tokens: list[Token]) -> Iterator[str | Flow]:
     """Runs of one look are joined: Word cuts them anywhere. The look that most of the text has is the paragraph's;
     other looks are elements in it."""
     properties = islice(takewhile(lambda token: token.name != "w:r", tokens), _FIRST)
     named = next((token for token in properties if token.name == "w:pStyle"), None)
-    style = styles.default if named is None else _style(named.raw, "w:val")
+    style = styles.default if named is None else style_name(named.raw, "w:val")
     if styles.stays(style):
-        yield from _docx_pieces(iter(tokens), styles)
+        yield from _nested_pieces(iter(tokens), styles)
         return
     flow = _DocxFlow(styles, style)
     flow.read(iter(tokens))
@@ -185,10 +61,10 @@ class _DocxFlow:
         for token in tokens:
             if token.kind == "start" and token.name == "w:r":
                 self._run(closed_element(tokens, token))
-            elif token.kind == "start" and token.name in _DOCX_INLINE:
+            elif token.kind == "start" and token.name in _INLINE:
                 self._end_look()
                 self.builder.open(token.name, [token.raw])
-            elif token.kind == "end" and token.name in _DOCX_INLINE:
+            elif token.kind == "end" and token.name in _INLINE:
                 self._end_look()
                 self.builder.close(token.name, token.raw)
             elif token.kind == "start" and token.name == "w:sdt":
@@ -196,14 +72,14 @@ class _DocxFlow:
             elif token.name in _PASSING or not token.raw.strip():
                 continue
             elif token.kind == "start":
-                self._point(list(_docx_pieces(iter(closed_element(tokens, token)), self.styles)))
+                self._point(list(_nested_pieces(iter(closed_element(tokens, token)), self.styles)))
             else:
                 self._point([token.raw])
 
     def finished(self) -> Flow:
         self._end_look()
         base = self.looks.most_common(1)[0][0] if self.looks else ""
-        flow = self.builder.flow(_xml_escape)
+        flow = self.builder.flow(escape_xml)
         styles: dict[int | None, tuple[str, str]] = {None: _run_around(base)}
         styles |= {number: _run_around(look) for number, look in self.stretches.items()}
         # What has the paragraph's look needs no element.
@@ -254,15 +130,15 @@ class _DocxFlow:
             self._end_look()
             self.builder.close("field", whole)
             return
-        if name in _DOCX_BREAKS:
+        if name in _BREAKS:
             self._end_look()
             self.builder.add_point([whole], breaks=True)
             return
-        self._point([before, *_docx_pieces(iter(child), self.styles), "</w:r>"])
+        self._point([before, *_nested_pieces(iter(child), self.styles), "</w:r>"])
 
     def _text(self, text: str, look: str) -> None:
         if self.field is not None:  # inside a nested field's code
-            self.field.append(f'<w:r>{look}<w:t xml:space="preserve">{_xml_escape(text)}</w:t></w:r>')
+            self.field.append(f'<w:r>{look}<w:t xml:space="preserve">{escape_xml(text)}</w:t></w:r>')
             return
         if not text:
             return
@@ -283,7 +159,7 @@ class _DocxFlow:
 
     def _is_code(self, look: str) -> bool:
         named, font = (re.search(rf"<{tag}\b[^<>]*>", look) for tag in ("w:rStyle", "w:rFonts"))
-        style = named and _style(named[0], "w:val")
+        style = named and style_name(named[0], "w:val")
         if self.styles.stays(style):
             return True
         own = docx_font(font and font[0], self.styles.theme)
@@ -298,10 +174,10 @@ class _DocxFlow:
 
     def _add_code(self, text: str, look: str) -> None:
         """The model reads it and must copy it; if it is long it is passed by."""
-        before, code, after = _around(text)
+        before, code, after = split_spaces(text)
         self.builder.add_text(before, before)
         if len(code) > LONGESTCOPIED:
-            self.builder.add_point([_xml_escape(code).join(_run_around(look))])
+            self.builder.add_point([escape_xml(code).join(_run_around(look))])
         elif code:
             self.stretches[self.builder.open("look", [""])] = look
             self.builder.add_text(code, code, keep=True)
@@ -329,7 +205,3 @@ class _DocxFlow:
 
 def _run_around(look: str) -> tuple[str, str]:
     return f'<w:r>{look}<w:t xml:space="preserve">', "</w:t></w:r>"
-
-
-def _xml_escape(text: str) -> str:
-    return html.escape(text, quote=False)
