@@ -1,8 +1,8 @@
 """Builds a small ONNX graph that finds the ends of sentences, in MiniSBD's form: Argos Translate splits text with it.
 
-A sentence ends at . ! ? or …, with closing quotes after it, before a space that no small letter follows; and at the
-full stops of scripts that need no space. MiniSBD gives the graph a number for each character and takes the likeliest of
-three classes for it: 0 goes on, 1 ends a word (not used here), 2 ends a sentence.
+A sentence ends at . ! ? or …, with closing quotes after it, before a space that no lower-case letter follows; and at
+the full stops of scripts that need no space. MiniSBD gives the graph a number for each character, and takes the most
+probable of three classes for it: 0 continues, 1 ends a word (not used here), 2 ends a sentence.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""A run as one file: its weights and what it takes to use them, and a card that says where they come from.
+"""Packs a run into one zip file: its weights, the files needed to use them, and a model card.
 
 README.md   the card for people       card.json   the same for programs, with the hash of every file
 run/        config.json, tokenizer.model, model.safetensors, model.json, cleaning.json, metrics.jsonl ...
-text/       the training and validation files, where they were asked for
+text/       the training and validation files, if they are asked for
 
 `dragoman translate my.zip` and every other command that takes a run takes a bundle as well.
 """
@@ -42,7 +42,7 @@ USEFUL = (MODEL_CARD, CLEANING, METRICS, ENGINE, LANGUAGES, CONFIDENCE)
 
 @dataclass(frozen=True)
 class About:
-    """What only its maker can say of a model."""
+    """The part of a model card that only its author can write."""
 
     title: str = ""
     author: str = ""
@@ -52,7 +52,7 @@ class About:
 
 
 def bundle(run: str | Path, out: str | Path, about: About | None = None, with_text: bool = False) -> Path:
-    """Write a run and its card into one zip file."""
+    """Writes a run and its model card into one zip file."""
     directory, path, about = RunDirectory.open(run), Path(out), about or About()
     if path.exists():
         raise UsageError(f"bundle: {path} is there already; remove it, or give another --out")
@@ -61,7 +61,7 @@ def bundle(run: str | Path, out: str | Path, about: About | None = None, with_te
             raise DataError(f"{directory.path}: {name} is missing; train the run to its end first")
     from dragoman.model.checkpoint import load_model
 
-    load_tokenizer(directory.path)  # who packs a damaged run hears of it, not who unpacks it
+    load_tokenizer(directory.path)  # a damaged run is reported now, not when someone unpacks it
     load_model(directory)
     card = make_card(directory, about)
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -75,7 +75,7 @@ def bundle(run: str | Path, out: str | Path, about: About | None = None, with_te
 
 
 def text_files(config: RunConfig) -> Iterator[tuple[str, Path]]:
-    """Each file of the run's text once, with its hash."""
+    """The files that the run was trained on, each once, with its hash."""
     seen = set()
     for corpus in (*config.data.train, *config.data.valid):
         for name in files_of(corpus):
@@ -90,7 +90,7 @@ def files_of(corpus: CorpusConfig) -> list[str]:
 
 
 def make_card(run: RunDirectory, about: About) -> dict[str, Any]:
-    """Everything that the run's own files say, and what its maker adds."""
+    """The model card: everything that the run's own files record, and what its author adds."""
     config = run.read_config()
     found = [name for name in (*NEEDED, *USEFUL) if (run.path / name).is_file()]
     languages = languages_of(run)
@@ -127,25 +127,25 @@ def _training(run: RunDirectory, config: RunConfig) -> dict[str, Any]:
         "processes": made_by.get("ranks"),
         "threads": made_by.get("threads"),
         "torch": made_by.get("torch"),
-        "processor": processor(),  # of the machine that makes the bundle
+        "processor": processor(),  # of the machine on which the bundle is made
     }
 
 
 def _validation(run: RunDirectory) -> dict[str, Any] | None:
-    """BLEU of the weights in the bundle, greedily decoded, as training measured it."""
+    """BLEU of the bundle's weights by greedy search, as measured while training."""
     events = run.events()
     valid = [event for event in events if event["event"] == "valid"]
     ends = [event for event in events if event["event"] == "end"]
     if not valid or not ends:
         return None
-    kept = ends[-1].get("average_bleu" if ends[-1]["kind"] in ("average", "last") else "best_bleu")
-    if kept is None:  # what it learned is not translating
+    bleu = ends[-1].get("average_bleu" if ends[-1]["kind"] in ("average", "last") else "best_bleu")
+    if bleu is None:  # the run does not translate: it classifies, or continues text
         return None
-    return {"bleu": kept, "signature": valid[-1]["signature"], "search": "greedy"}
+    return {"bleu": bleu, "signature": valid[-1]["signature"], "search": "greedy"}
 
 
 def _began_with(run: RunDirectory) -> str | None:
-    """The hash of the weights that a fine-tuned run began with."""
+    """The hash of the weights that a fine-tuned run started from."""
     plan = run.path / "finetune" / "plan.json"
     return str(read_json(plan)["made_from"]["weights"]) if plan.is_file() else None
 
@@ -159,9 +159,12 @@ def _version() -> str:
 
 @dataclass
 class _CardPage:
+    """The lines of a card in Markdown."""
+
     lines: list[str] = field(default_factory=list)
 
     def table(self, title: str, rows: list[tuple[str, Any]]) -> None:
+        """Adds a heading and a table of the rows that have a value; nothing if none has."""
         known = [(name, value) for name, value in rows if value not in (None, "", [])]
         if known:
             self.lines += ["", f"## {title}", "", "| | |", "|---|---|"]
@@ -174,24 +177,13 @@ def _cell(value: Any) -> str:
 
 def card_lines(card: dict[str, Any]) -> list[str]:
     """The card as a page of Markdown."""
-    about, training, model = card["about"], card["training"], card["config"]["model"]
+    about, model = card["about"], card["config"]["model"]
     languages = card["languages"]
     direction = "" if languages is None else " to ".join(map(language_name, languages))
     page = _CardPage([f"# {about['title'] or direction or 'A translator'}"])
     if about["notes"]:
         page.lines += ["", about["notes"]]
-    missing = "not stated"
-    page.table(
-        "Use",
-        [
-            ("languages", direction),
-            ("made by", about["author"]),
-            ("licence of the weights", about["licence"] or missing),
-            ("licence of the text", about["data_licence"] or missing),
-            ("software", f"Dragoman {card['software']['dragoman']}, {card['software']['licence']}"),
-            ("translate with it", "`dragoman translate THIS.zip`, or `dragoman unbundle THIS.zip --out RUN`"),
-        ],
-    )
+    page.table("Use", _use_rows(card, direction))
     validation = card["validation"] or {}
     page.table(
         "Quality",
@@ -200,20 +192,7 @@ def card_lines(card: dict[str, Any]) -> list[str]:
             ("sacreBLEU signature", validation and f"`{validation['signature']}`"),
         ],
     )
-    seconds = training["seconds"]
-    page.table(
-        "Training",
-        [
-            ("steps", training["steps"] and f"{training['steps']:,}"),
-            ("time", seconds and f"{seconds / 60:.1f} minutes"),
-            ("machine of the bundle", training["processor"]),
-            ("threads", training["threads"]),
-            ("torch", training["torch"]),
-            ("seed", training["seed"]),
-            ("began with the weights", card["began_with"] and f"`{card['began_with'][:16]}`"),
-            ("done again with", "`dragoman reproduce THIS.zip --out RUN`"),
-        ],
-    )
+    page.table("Training", _training_rows(card))
     wanted = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "dropout", "norm_order", "vocab_size")
     page.table("Model", [(name, model[name]) for name in wanted])
     for corpus in card["data"]["cleaning"]:
@@ -226,3 +205,29 @@ def card_lines(card: dict[str, Any]) -> list[str]:
     page.table("Files of text, by SHA-256", files)
     page.lines += ["", "card.json has all of it, the whole configuration included."]
     return page.lines
+
+
+def _use_rows(card: dict[str, Any], direction: str) -> list[tuple[str, Any]]:
+    about, software = card["about"], card["software"]
+    return [
+        ("languages", direction),
+        ("made by", about["author"]),
+        ("licence of the weights", about["licence"] or "not stated"),
+        ("licence of the text", about["data_licence"] or "not stated"),
+        ("software", f"Dragoman {software['dragoman']}, {software['licence']}"),
+        ("translate with it", "`dragoman translate THIS.zip`, or `dragoman unbundle THIS.zip --out RUN`"),
+    ]
+
+
+def _training_rows(card: dict[str, Any]) -> list[tuple[str, Any]]:
+    training, began_with = card["training"], card["began_with"]
+    return [
+        ("steps", training["steps"] and f"{training['steps']:,}"),
+        ("time", training["seconds"] and f"{training['seconds'] / 60:.1f} minutes"),
+        ("machine of the bundle", training["processor"]),
+        ("threads", training["threads"]),
+        ("torch", training["torch"]),
+        ("seed", training["seed"]),
+        ("began with the weights", began_with and f"`{began_with[:16]}`"),
+        ("done again with", "`dragoman reproduce THIS.zip --out RUN`"),
+    ]

@@ -1,4 +1,4 @@
-"""`dragoman export`: a run in the form of another program, whole or not there. And `import`: the other way."""
+"""Exports a run in the format of another program, complete or not at all; and imports a Marian model as a run."""
 
 import json
 from collections.abc import Iterator
@@ -29,10 +29,10 @@ def export(
     languages: tuple[str, str] | None = None,
     compute_type: ComputeType = "float32",
 ) -> Path:
-    """Write a run in the form of another program; the path of what was written.
+    """Writes a run in the format of another program; returns the path.
 
-    `languages` (source, target) are needed by `argos` alone, where the run does not say them itself; `compute_type`
-    is for the two that CTranslate2 reads.
+    `languages` (source, target) is needed for `argos` alone, if the run does not name its own; `compute_type` is for
+    `ctranslate2` and `argos`, which CTranslate2 reads.
     """
     directory = RunDirectory.open(run)
     require_task(directory, "translate")
@@ -67,13 +67,13 @@ def export(
                 temporary.mkdir()
                 write_onnx(directory, tokenizer, temporary)
         case _:
-            raise UsageError(f"export: form {to!r}; allowed: ctranslate2, argos, marian-hf, onnx")
+            raise UsageError(f"export: format {to!r}; allowed: ctranslate2, argos, marian-hf, onnx")
     return path
 
 
 @contextmanager
 def _directory(run: RunDirectory, to: str, out: str | Path | None) -> Iterator[tuple[Path, Path]]:
-    """A temporary name for a directory, and the name that it gets when it is complete."""
+    """A temporary name for a directory, and the name that the directory gets when it is complete."""
     path = Path(out) if out is not None else run.path.with_name(f"{run.path.name}-{to}")
     require_new(path)
     with replacing(path) as temporary:
@@ -81,7 +81,7 @@ def _directory(run: RunDirectory, to: str, out: str | Path | None) -> Iterator[t
 
 
 def require_new(path: Path) -> None:
-    """Nothing that is there is written over."""
+    """Raises if something is there that would be overwritten."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(f"{path} is there already; remove it, or give another --out")
 
@@ -92,7 +92,7 @@ def _converted(run: RunDirectory, tokenizer: Tokenizer, compute_type: ComputeTyp
 
 
 def import_marian(directory: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Path:
-    """A run from a Hugging Face Marian directory: it translates, serves, explains and can be fine-tuned."""
+    """Makes a run from a Hugging Face Marian directory; it can translate, serve, explain and be fine-tuned."""
     from safetensors.numpy import save_file
 
     from dragoman.export.marian import read_marian

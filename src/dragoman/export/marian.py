@@ -1,10 +1,10 @@
-"""Hugging Face's Marian and back: the same function under other names.
+"""Converts weights and configuration to Hugging Face's Marian and back: the same model under other names.
 
-Marian keeps all sines of a position before all cosines, the paper and we take turns; so every tensor that touches a
-model dimension has its dimensions in another order, and each order is a permutation of the other.
+In a position encoding, Marian has all sines before all cosines, while the paper and this code alternate them. So every
+tensor with a model dimension has that dimension in another order: one order is a permutation of the other.
 
-Marian normalises after each sub-layer, as the paper does. A run that normalises before it (`norm_order = "pre"`) has no
-place there; Pegasus is the same model with that order, in the same library and with the same tokenizer files.
+Marian normalises after each sub-layer, as the paper does. A run that normalises before it (`norm_order = "pre"`) is
+written as Pegasus: the same model with that order, in the same library and with the same tokenizer files.
 """
 
 import json
@@ -32,7 +32,7 @@ POSITIONS = 1024  # rows of the table that goes with the weights
 
 @dataclass(frozen=True)
 class TensorMapping:
-    """One tensor of both models: its names, and which of its axes are model dimensions."""
+    """A tensor that both models have: its names, and which of its axes are model dimensions."""
 
     ours: str
     theirs: str
@@ -41,7 +41,7 @@ class TensorMapping:
 
 
 def tensors(config: ModelConfig) -> Iterator[TensorMapping]:
-    """Every tensor that both have."""
+    """All tensors that both models have."""
     d_model, d_ff = config.d_model, config.d_ff
 
     def norm(ours: str, theirs: str) -> Iterator[TensorMapping]:
@@ -78,7 +78,7 @@ def tensors(config: ModelConfig) -> Iterator[TensorMapping]:
 
 
 def refusal(config: ModelConfig) -> str | None:
-    """Why Hugging Face's Marian and Pegasus cannot be such a model; None: they can."""
+    """Why neither Marian nor Pegasus of Hugging Face can represent this model; None if one can."""
     wrong = {
         f"it is no Transformer (model.architecture = {config.architecture})": config.architecture != "transformer",
         f"it has no {config.norm} normalisation (model.norm)": config.norm != "layer",
@@ -93,7 +93,7 @@ def refusal(config: ModelConfig) -> str | None:
 
 
 def write_marian(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> str:
-    """Fill a directory that transformers loads; the name of the class that does."""
+    """Writes a directory that transformers loads; returns the name of the class that loads it."""
     config = run.read_config()
     model = config.model
     if reason := refusal(model):
@@ -183,13 +183,15 @@ def _generation(config: RunConfig, tokenizer: Tokenizer) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ImportedModel:
+    """The parts of a run that a Marian directory has."""
+
     config: RunConfig
     weights: dict[str, Array]
     tokenizer: Tokenizer
 
 
 def read_marian(directory: Path) -> ImportedModel:
-    """A directory of Hugging Face's Marian (or Pegasus) as a run's parts; what our model is not is refused."""
+    """Reads a directory of Hugging Face's Marian or Pegasus; raises if our model cannot represent it."""
     values = read_json(directory / "config.json")
     config = _our_config(values, directory)
     found = _their_tensors(directory)
@@ -203,7 +205,7 @@ def read_marian(directory: Path) -> ImportedModel:
             )
         weights[tensor.ours] = _reordered(found[tensor.theirs].astype(np.float32), tensor, order)
     for name, bias in sorted(found.items()):
-        # A key's bias adds the same to every score of a query, and the softmax takes it away again.
+        # A key's bias adds the same number to all scores of a query, and does not change the softmax.
         wanted = name.endswith(("q_proj.bias", "v_proj.bias", "out_proj.bias")) or name == "final_logits_bias"
         if wanted and np.any(bias != 0):
             raise DataError(f"{directory}: {name} is not zero, and this model has no such bias; it cannot be imported")
@@ -211,8 +213,8 @@ def read_marian(directory: Path) -> ImportedModel:
 
     tokenizer = joined_tokenizer(directory, values, config.vocab_size)
     generation = directory / "generation_config.json"
-    said = values | (read_json(generation) if generation.is_file() else {})
-    beam, alpha = said.get("num_beams") or 4, said.get("length_penalty")
+    settings = values | (read_json(generation) if generation.is_file() else {})
+    beam, alpha = settings.get("num_beams") or 4, settings.get("length_penalty")
     search = SearchConfig(beam=int(beam), alpha=0.6 if alpha is None else float(alpha))
     return ImportedModel(RunConfig(model=config, search=search), weights, tokenizer)
 
@@ -258,7 +260,7 @@ def _our_config(values: Mapping[str, Any], directory: Path) -> ModelConfig:
 
 
 def _unpickled(path: Path) -> dict[str, Array]:
-    """Tensors alone: a pickle may name any function to be called, and none is."""
+    """The tensors of a pickle. It could name any function to be called; none is."""
     import torch
 
     try:
@@ -274,9 +276,9 @@ def _unpickled(path: Path) -> dict[str, Array]:
         ValueError,
         TypeError,
     ) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(
-            f"{path}: holds something else than tensors ({said}); do not trust it, fetch it again"
+            f"{path}: holds something else than tensors ({reason}); do not trust it, fetch it again"
         ) from None
 
 

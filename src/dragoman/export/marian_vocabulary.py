@@ -1,7 +1,7 @@
-"""One sentencepiece model from Marian's files: source.spm, target.spm, and vocab.json, which numbers all pieces.
+"""Joins Marian's vocabulary files into one sentencepiece model: source.spm, target.spm, and vocab.json with all ids.
 
-The joint model has the pieces in the order of vocab.json. It splits as source.spm does: pieces that only the target
-has are marked as unused, so they are read but never written by it.
+The joint model has the pieces in the order of vocab.json. It splits text as source.spm does: pieces that only the
+target has are marked as unused, so they are decoded but never used to encode.
 """
 
 import json
@@ -16,7 +16,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # sentencepi
 
 
 def joined_tokenizer(directory: Path, config: Mapping[str, Any], vocab_size: int) -> Tokenizer:
-    """The tokenizer of a Marian directory, with its begin, end and padding symbols where the model expects them."""
+    """The tokenizer of a Marian directory, with start, end and padding symbols at the ids that the model expects."""
     source, target = (_read(directory / name) for name in ("source.spm", "target.spm"))
     try:
         vocabulary: dict[str, int] = json.loads((directory / "vocab.json").read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def _joined(names: list[str], source: bytes, target: bytes, start: int, eos: int
         elif name in known[1]:
             kind = known[1][name].type
             piece.score, piece.type = known[1][name].score, UNUSED if kind == NORMAL else kind
-        else:  # language tags such as >>fr<< stand in the text
+        else:  # language tags such as >>fr<< are part of the text
             piece.score, piece.type = 0.0, USER_DEFINED if name.startswith(">>") else CONTROL
         if index in (start, eos, pad) and name != unknown:
             piece.type = CONTROL

@@ -1,10 +1,10 @@
-"""A run as two ONNX graphs, built node by node from the weights: no torch, and nothing that an exporter guessed.
+"""Writes a run as two ONNX graphs, built node by node from the weights: without torch, and without a tracing exporter.
 
 encoder.onnx   input_ids (B, S), attention_mask (B, S)
                -> cross_key_0 (B, H, S, d_k), cross_value_0 (B, H, S, d_v), ... of each decoder layer
 decoder.onnx   input_ids (B,): one more token of each row; attention_mask (B, S); the encoder's outputs;
                past_key_0 (B, H, P, d_k), past_value_0 (B, H, P, d_v), ...: empty (P = 0) at first
-               -> logits (B, V), and present_key_0, present_value_0, ...: the past of the next step
+               -> logits (B, V), and present_key_0, present_value_0, ...: the next step's past
 
 Letters as in model/transformer.py. Masks are 1 at tokens and 0 at padding. A source ends with the end symbol; a target
 begins with the start symbol. dragoman.json has their ids.
@@ -31,7 +31,7 @@ ONE_FILE = 1_900_000_000  # bytes; protobuf holds no more than 2 GiB
 
 
 def write_onnx(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> None:
-    """encoder.onnx, decoder.onnx, tokenizer.model, and dragoman.json with what a search has to know."""
+    """Writes encoder.onnx, decoder.onnx, tokenizer.model, and dragoman.json with the numbers that a search needs."""
     config = run.read_config()
     if reason := refusal(config.model):
         raise DataError(f"{run.path}: cannot be written as ONNX: {reason}")
@@ -71,7 +71,7 @@ def _positions(config: ModelConfig) -> int:
 
 
 class _Graph:
-    """Nodes and weights as they are added; each method adds nodes and returns the name of their result."""
+    """An ONNX graph in the making; each method adds nodes and returns the name of their result."""
 
     def __init__(self, config: ModelConfig, weights: Weights) -> None:
         import onnx
@@ -102,7 +102,7 @@ class _Graph:
         return self.constant(f"number_{value:g}", np.array(value, np.float32))
 
     def linear(self, x: str, name: str, rows: int, columns: int, bias: bool = False) -> str:
-        """x W^T + b; ONNX multiplies from the left, so the weight is stored transposed."""
+        """x W^T + b. The weight is stored transposed, as ONNX computes x W."""
         result = self.add(
             "MatMul", x, self.constant(f"{name}.weight", self.weights.take(f"{name}.weight", rows, columns).T)
         )
@@ -116,7 +116,7 @@ class _Graph:
         return self.add("LayerNormalization", x, gain, bias, axis=-1, epsilon=1e-5)
 
     def around(self, x: str, norm: str, sublayer: Any) -> str:
-        """Residual connection and normalisation, in the order that the run has."""
+        """A sub-layer with its residual connection and normalisation, in the run's order."""
         if self.config.norm_order == "pre":
             return self.add("Add", x, sublayer(self.norm(x, norm)))
         return self.norm(self.add("Add", x, sublayer(x)), norm)
@@ -132,7 +132,7 @@ class _Graph:
         return self.add("Transpose", split, perm=[0, 2, 1, 3])
 
     def attend(self, query: str, key: str, value: str, name: str, mask: str | None) -> str:
-        """Equation 1 of all heads, joined and projected: (B, T, D)."""
+        """Attention (equation 1) of all heads, joined and projected: (B, T, D)."""
         scaled = self.add("Mul", query, self.number(self.scale))
         scores = self.add("MatMul", scaled, self.add("Transpose", key, perm=[0, 1, 3, 2]))
         if mask is not None:
@@ -153,7 +153,7 @@ class _Graph:
         return self.add("Unsqueeze", self.add("Mul", padding, self.number(1e9)), self.integers(1, 2))
 
     def embed(self, ids: str, side: str, positions: str) -> str:
-        """Tokens times their scale, plus the rows of the position table that `positions` names."""
+        """Scaled token embeddings plus the rows of the position table that `positions` names."""
         config = self.config
         own = side == "target" and not config.tie_embeddings
         name = f"{'target' if own else 'source'}_embedding.tokens.weight"
@@ -182,7 +182,7 @@ class _Graph:
         return self.onnx.helper.make_tensor_value_info(name, self.onnx.TensorProto.FLOAT, shape)
 
     def keys_values(self, what: str, length: str) -> list[Any]:
-        """The declarations of keys and values of every decoder layer."""
+        """Declares the keys and values of every decoder layer."""
         heads = self.config.num_heads
         return [
             self.floats(f"{what}_{part}_{layer}", "batch", heads, length, size)
@@ -259,7 +259,7 @@ class _Decoder:
         output = "output.weight"
         if not config.tie_embeddings:
             at.constant(output, at.weights.take(output, config.vocab_size, config.d_model))
-        # By rows of the table as it is: stored transposed, tied weights would be stored twice.
+        # Gemm takes the table as it is; a transposed copy would store tied weights twice.
         flat = at.add("Squeeze", x, at.integers(1))
         at.add("Gemm", flat, tied if config.tie_embeddings else output, name="logits", transB=1)
         inputs = [

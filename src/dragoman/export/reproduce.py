@@ -1,4 +1,4 @@
-"""Train a bundle's run again from its text; compare to the bit where machine and threads are the same, else by BLEU."""
+"""Trains a bundle's run again from its text, and compares: bit for bit on the same kind of machine, else by BLEU."""
 
 import dataclasses
 import json
@@ -22,18 +22,19 @@ from dragoman.translation.translator import Translator
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What came of it. `expected_bits`: machine, threads and torch are the card's, and no clock decided anything."""
+    """The comparison of a run with its reproduction. `expected_bits` says whether the weights should be the same to the
+    bit: machine, threads and torch are the card's, and no time limit shaped the training."""
 
     run: Path
     expected_bits: bool
-    differs: tuple[str, ...]  # what is otherwise here than where the bundle was made
+    differs: tuple[str, ...]  # what is different here from where the bundle was made
     same_tokenizer: bool
     same_bits: bool
     comparison: metrics.Comparison | None  # where the bits are not the same
 
     @property
     def holds(self) -> bool:
-        """The same bits; or, where those cannot be expected, no significantly lower BLEU."""
+        """Whether the weights are the same or, where that cannot be expected, BLEU is not significantly lower."""
         if self.same_bits:
             return True
         if self.expected_bits or self.comparison is None:
@@ -46,15 +47,16 @@ class Reproduced:
         return {**dataclasses.asdict(self), "run": str(self.run), "comparison": compared, "holds": self.holds}
 
     def lines(self) -> list[str]:
-        said = [f"here and there differ: {what}" for what in self.differs]
-        said.append(f"tokenizer: {'the same' if self.same_tokenizer else 'another'}")
+        """The comparison for people."""
+        lines = [f"here and there differ: {what}" for what in self.differs]
+        lines.append(f"tokenizer: {'the same' if self.same_tokenizer else 'another'}")
         if self.same_bits:
-            return [*said, "weights: the same to the bit"]
+            return [*lines, "weights: the same to the bit"]
         expected = "which was to be expected" if not self.expected_bits else "although machine and threads are the same"
-        said.append(f"weights: not the same bits, {expected}")
+        lines.append(f"weights: not the same bits, {expected}")
         if self.comparison is not None:
-            said += ["A is the bundle, B is here:", *self.comparison.lines()]
-        return said
+            lines += ["A is the bundle, B is here:", *self.comparison.lines()]
+        return lines
 
 
 def reproduce(
@@ -66,9 +68,9 @@ def reproduce(
     again: str = "the same call",
     say: Callable[[str], None] = lambda _: None,
 ) -> Reproduced:
-    """Train into `out` what the bundle was trained from, found by its hashes; or go on with it, if it was stopped.
+    """Trains the bundle's run again in `out`, from text that is found by its hashes; resumes if it was stopped.
 
-    `text`: directories to look for the files in, where they are neither in the bundle nor where its configuration says.
+    `text`: directories to search for files that are neither in the bundle nor where its configuration says.
     """
     path, run = Path(bundle), RunDirectory(out)
     if not path.is_file():
