@@ -19,7 +19,7 @@ from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
 from dragoman.translation.translator import Translator
 from dragoman.web import WEB
-from support.browsing import AXE, Visit, copied, open_page
+from support.browsing import AXE, Visit, copied, open_page, until_on
 from support.serving import Running, running, service_of
 
 SENTENCE = "the old dog sees the red house"
@@ -77,8 +77,7 @@ def test_an_old_answer_never_takes_the_place_of_a_new_one(visit: Visit, translat
     page.route("**/api/v1/translate/stream", hold_back_the_first)
     field = page.get_by_label("Text to translate")
     field.fill("the dog")
-    while not late:
-        page.wait_for_timeout(20)
+    until_on(page, lambda: late)
     field.fill("the river")
     expected = translator.translate(["the river"])[0]
     expect(visit.output).to_have_text(expected)

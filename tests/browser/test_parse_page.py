@@ -13,7 +13,7 @@ from dragoman.parsing.parser import Parser
 from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
-from support.browsing import AXE, Visit, copied, open_page
+from support.browsing import AXE, Visit, copied, open_page, until_on
 from support.serving import Running, running
 
 SENTENCE = "the old king sees the dog ."
@@ -162,8 +162,7 @@ def test_an_old_answer_never_takes_the_place_of_a_new_one(visit: Visit) -> None:
     page.route("**/api/v1/parse", lambda route: held.append(route), times=1)
     type_in(visit, "the dog")
     expect(page.locator(".parse .actions .note")).to_have_text("Parsing …")
-    while not held:
-        page.wait_for_timeout(20)
+    until_on(page, lambda: held)
     type_in(visit, "the king")
     expect(page.locator(".words")).to_contain_text("king")
     held[0].continue_()

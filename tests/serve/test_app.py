@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,9 +15,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.serve.service import BatchKey, Service
+from dragoman.serve.model_pool import ModelPool
+from dragoman.serve.service import translate_batch
+from dragoman.serve.texts import BatchKey
 from dragoman.translation.result import Translation
 from support.serving import Running, running, service_of
+from support.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[2]
 GOOD = {"q": "a dog", "source": "en", "target": "eo"}
@@ -27,29 +29,22 @@ GOOD = {"q": "a dog", "source": "en", "target": "eo"}
 class Gate:
     """Holds translations back until it is opened."""
 
-    def __init__(self, service: Service) -> None:
-        self._translate = service.batcher._translate
+    def __init__(self) -> None:
         self.translated: list[str] = []
         self.open = threading.Event()
-        service.batcher._translate = self  # type: ignore[method-assign, assignment]
 
-    def __call__(self, kind: BatchKey, texts: Sequence[str]) -> Sequence[Translation]:
-        self.open.wait()
+    def __call__(self, models: ModelPool, key: BatchKey, texts: Sequence[str]) -> Sequence[Translation]:
+        assert self.open.wait(PATIENCE)
         self.translated += texts
-        return self._translate(kind, texts)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        time.sleep(0.005)
+        return translate_batch(models, key, texts)
 
 
 def test_overload_is_told_and_passes(served_run: Path) -> None:
-    service = service_of(served_run, queue_limit=4, workers=1, batch_tokens=1)
-    gate = Gate(service)
+    gate = Gate()
+    service = service_of(served_run, translate_batch=gate, queue_limit=4, workers=1, batch_tokens=1)
     with running(service) as server, ThreadPoolExecutor(8) as pool:
         first = pool.submit(server.post, "/translate", {**GOOD, "q": "first"})
-        until(lambda: len(service.batcher._running) == 1)
+        until(lambda: service.batcher.running == 1)
         waiting = [pool.submit(server.post, "/translate", {**GOOD, "q": f"dog {i}"}) for i in range(4)]
         until(lambda: service.batcher.waiting == 4)
         for path, body in (
@@ -62,16 +57,16 @@ def test_overload_is_told_and_passes(served_run: Path) -> None:
             assert refused.json["error"].startswith("Too busy: 4 sentences wait, at most 4 may")
         assert server.ask("GET", "/health").status == 200
         gate.open.set()
-        assert [answer.result().status for answer in (first, *waiting)] == [200] * 5
+        assert [answer.result(PATIENCE).status for answer in (first, *waiting)] == [200] * 5
         assert server.post("/translate", {**GOOD, "q": "one more"}).status == 200
 
 
 def test_who_leaves_is_not_translated(served_run: Path) -> None:
-    service = service_of(served_run, workers=1, batch_tokens=1)
-    gate = Gate(service)
+    gate = Gate()
+    service = service_of(served_run, translate_batch=gate, workers=1, batch_tokens=1)
     with running(service) as server, ThreadPoolExecutor(2) as pool:
         first = pool.submit(server.post, "/translate", {**GOOD, "q": "first"})
-        until(lambda: len(service.batcher._running) == 1)
+        until(lambda: service.batcher.running == 1)
         for path, body in (
             ("/translate", {**GOOD, "q": "left"}),
             ("/api/v1/translate/stream", {"text": "left", "source": "en", "target": "eo"}),
@@ -82,25 +77,25 @@ def test_who_leaves_is_not_translated(served_run: Path) -> None:
             connection.close()
             until(lambda: service.batcher.waiting == 0)
         gate.open.set()
-        assert first.result().status == 200
+        assert first.result(PATIENCE).status == 200
         assert server.post("/translate", {**GOOD, "q": "last"}).status == 200
     assert gate.translated == ["first", "last"]
 
 
 def test_stopping_answers_what_was_accepted(served_run: Path) -> None:
-    service = service_of(served_run, workers=1, batch_tokens=8)
-    gate = Gate(service)
+    gate = Gate()
+    service = service_of(served_run, translate_batch=gate, workers=1, batch_tokens=8)
     with running(service) as server, ThreadPoolExecutor(12) as pool:
         accepted = [pool.submit(server.post, "/translate", {**GOOD, "q": f"dog {i}"}) for i in range(12)]
-        until(lambda: service.batcher.waiting + len(service.batcher._running) > 0)
+        until(lambda: service.batcher.waiting + service.batcher.running > 0)
         until(lambda: service.metrics.value("sentences_total") + service.batcher.waiting >= 12)
         server.server.should_exit = True
         until(lambda: not server.server.servers[0].is_serving())
         with pytest.raises(OSError, match=r"refused|reset"):
             server.post("/translate", GOOD)
         gate.open.set()
-        answers = [answer.result() for answer in accepted]
-        server.thread.join()
+        answers = [answer.result(PATIENCE) for answer in accepted]
+        server.thread.join(PATIENCE)
     assert [answer.status for answer in answers] == [200] * 12
     assert all(answer.json["translatedText"] for answer in answers)
 
@@ -122,8 +117,8 @@ def test_the_cache_is_bounded(served_run: Path) -> None:
     with running(service) as server:
         for number in range(30):
             server.post("/translate", {**GOOD, "q": f"the dog sees {number} cats"})
-            assert service._cache.size <= 200
-        assert len(service._cache) > 1
+            assert service.cache.size <= 200
+        assert len(service.cache) > 1
 
 
 def start(*arguments: str | Path) -> "tuple[subprocess.Popen[str], str]":
@@ -144,12 +139,12 @@ def test_the_command_serves_and_stops(served_run: Path) -> None:
             local = (
                 line.replace("http://localhost:5000", address).replace('"fr"', '"eo"').replace("target=fr", "target=eo")
             )
-            ran = subprocess.run(shlex.split(local), capture_output=True, text=True, check=True)
+            ran = subprocess.run(shlex.split(local), capture_output=True, text=True, check=True, timeout=PATIENCE)
             assert ran.stdout
             assert '"error"' not in ran.stdout, (line, ran.stdout)
     finally:
         process.send_signal(signal.SIGTERM)
-        stdout, stderr = process.communicate()
+        stdout, stderr = process.communicate(timeout=PATIENCE)
     assert (process.returncode, stdout, stderr) == (0, "", "")
 
 
@@ -163,7 +158,9 @@ def readme_curls() -> list[str]:
 
 def test_a_taken_port_is_told_in_a_line(served: Running, served_run: Path) -> None:
     command = [sys.executable, "-m", "dragoman", "serve", "--pair", f"en-eo={served_run}", "--port", str(served.port)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ), cwd=ROOT)
+    ran = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=dict(os.environ), cwd=ROOT, timeout=PATIENCE
+    )
     assert ran.returncode == 1
     assert ran.stderr.splitlines()[-1].startswith(f"dragoman: serve: 127.0.0.1 port {served.port} cannot be used")
     assert ran.stderr.count("\n") == 1

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.serve.batcher import Batcher, OverloadedError
+from support.waiting import PATIENCE, until_async
 
 
 class Worker:
@@ -22,7 +23,7 @@ class Worker:
 
     def __call__(self, kind: str, texts: Sequence[str]) -> list[str]:
         self.started.set()
-        self.gate.wait()
+        assert self.gate.wait(PATIENCE)
         self.batches.append(list(texts))
         if "poison" in texts:
             raise ValueError("poison")
@@ -35,17 +36,12 @@ def with_batcher(worker: Worker, scenario: Callable[[Batcher[str, str]], Awaitab
         batcher: Batcher[str, str] = Batcher(worker, **values)
         batcher.start()
         try:
-            return await scenario(batcher)
+            return await asyncio.wait_for(scenario(batcher), PATIENCE)
         finally:
             worker.gate.set()
-            await batcher.close()
+            await asyncio.wait_for(batcher.close(), PATIENCE)
 
     return asyncio.run(main())
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        await asyncio.sleep(0.001)
 
 
 def test_each_gets_its_own_in_order() -> None:
@@ -73,11 +69,11 @@ def test_while_others_are_at_work_a_sentence_waits_for_company() -> None:
 
     async def scenario(batcher: Batcher[str, str]) -> None:
         first = asyncio.create_task(batcher.translate("x", ["a"], [1]))
-        await until(worker.started.is_set)
+        await until_async(worker.started.is_set)
         second = asyncio.create_task(batcher.translate("x", ["b"], [50]))
-        await until(lambda: batcher.waiting == 1)
+        await until_async(lambda: batcher.waiting == 1)
         third = asyncio.create_task(batcher.translate("x", ["c"], [50]))  # and now a batch is full
-        await until(lambda: batcher.waiting == 0)
+        await until_async(lambda: batcher.waiting == 0)
         worker.gate.set()
         await asyncio.gather(first, second, third)
 
@@ -100,10 +96,10 @@ def test_a_batch_is_the_oldest_and_those_nearest_to_it_in_length() -> None:
 
     async def scenario(batcher: Batcher[str, str]) -> None:
         first = asyncio.create_task(batcher.translate("x", ["first"], [1]))
-        await until(worker.started.is_set)
+        await until_async(worker.started.is_set)
         rest = batcher.translate("x", ["ten", "forty", "twelve", "two", "eleven"], [10, 40, 12, 2, 11])
         task = asyncio.create_task(rest)
-        await until(lambda: batcher.waiting == 5)
+        await until_async(lambda: batcher.waiting == 5)
         worker.gate.set()
         await asyncio.gather(first, task)
 
@@ -116,9 +112,9 @@ def test_too_much_is_refused_and_then_it_recovers() -> None:
 
     async def scenario(batcher: Batcher[str, str]) -> None:
         under_way = asyncio.create_task(batcher.translate("x", ["a"], [1]))
-        await until(worker.started.is_set)
+        await until_async(worker.started.is_set)
         waiting = [asyncio.create_task(batcher.translate("x", [str(i)], [1])) for i in range(4)]
-        await until(lambda: batcher.waiting == 4)
+        await until_async(lambda: batcher.waiting == 4)
         with pytest.raises(OverloadedError, match="4 sentences wait, at most 4 may; try again in 1 s") as refused:
             await batcher.translate("x", ["b"], [1])
         assert refused.value.retry_after >= 1
@@ -134,11 +130,11 @@ def test_who_leaves_makes_room_and_costs_nothing() -> None:
 
     async def scenario(batcher: Batcher[str, str]) -> None:
         under_way = asyncio.create_task(batcher.translate("x", ["a"], [1]))
-        await until(worker.started.is_set)
+        await until_async(worker.started.is_set)
         leaving = asyncio.create_task(batcher.translate("x", ["b", "c"], [1, 1]))
-        await until(lambda: batcher.waiting == 2)
+        await until_async(lambda: batcher.waiting == 2)
         leaving.cancel()
-        await until(lambda: batcher.waiting == 0)
+        await until_async(lambda: batcher.waiting == 0)
         worker.gate.set()
         await under_way
         assert await batcher.translate("x", ["d"], [1]) == ["x:D"]
@@ -172,7 +168,7 @@ def test_closing_answers_what_was_accepted() -> None:
 
     async def scenario(batcher: Batcher[str, str]) -> None:
         accepted = [asyncio.create_task(batcher.translate("x", [str(i)], [1])) for i in range(20)]
-        await until(worker.started.is_set)
+        await until_async(worker.started.is_set)
         closing = asyncio.create_task(batcher.close())
         await asyncio.sleep(0)  # it begins
         with pytest.raises(OverloadedError):

@@ -122,7 +122,7 @@ def test_a_health_check_is_answered_while_a_text_is_worked_on(served: Running, m
             assert not hostile.done()
         finally:
             answered.set()
-        assert hostile.result().status == 200
+        assert hostile.result(LONGEST_WAIT).status == 200
 
 
 def docx(text: str) -> bytes:

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +12,11 @@ import axe_playwright_python
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from support.serving import Running
+from support.waiting import PATIENCE, until
 
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
-PATIENCE = 120_000  # milliseconds: a busy machine is not a failure
-expect.set_options(timeout=PATIENCE)
+MILLISECONDS = PATIENCE * 1000
+expect.set_options(timeout=MILLISECONDS)
 
 
 @contextmanager
@@ -23,7 +24,7 @@ def chromium() -> Iterator[Browser]:
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     assert found, "no Chromium to test the page in: apt-get install chromium, or CHROMIUM=/path/to/it"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=PATIENCE)
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=MILLISECONDS)
         yield browser
         browser.close()
 
@@ -59,9 +60,13 @@ def copied(page: Page, name: str) -> str:
     """What the button of this name copies. That it did so is said for two seconds only: too short to wait for it."""
     page.evaluate("navigator.clipboard.writeText('')")
     page.get_by_role("button", name=name, exact=True).click()
-    while not (text := str(page.evaluate("navigator.clipboard.readText()"))):
-        page.wait_for_timeout(10)
-    return text
+    until_on(page, lambda: page.evaluate("navigator.clipboard.readText()"))
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def until_on(page: Page, holds: Callable[[], object]) -> None:
+    """Waits until `holds()` is true, while the page goes on."""
+    until(holds, pause=lambda seconds: page.wait_for_timeout(seconds * 1000))
 
 
 def nothing_is_wider_than(page: Page) -> None:
@@ -72,7 +77,7 @@ def nothing_is_wider_than(page: Page) -> None:
 
 def patient_context(browser: Browser, **context: Any) -> BrowserContext:
     within = browser.new_context(**context)
-    within.set_default_timeout(PATIENCE)
+    within.set_default_timeout(MILLISECONDS)
     return within
 
 

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 from dragoman.serve.app import Server, make_app
 from dragoman.serve.pairs import ServedPair
-from dragoman.serve.service import Service
+from dragoman.serve.service import Service, translate_batch
 from dragoman.serve.settings import Settings
+from support.waiting import PATIENCE, until
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Running:
         return urlsplit(self.url).port or 0
 
     def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
         """Raw HTTP: anything but bytes and text goes as JSON."""
@@ -67,18 +68,19 @@ def running(service: Service) -> Iterator[Running]:
     )
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not ready.wait(1):
-        assert thread.is_alive()
+    until(lambda: ready.is_set() or not thread.is_alive())
+    assert ready.is_set()
     try:
         yield Running(where[0], service, server, thread)
     finally:
         server.should_exit = True
-        thread.join()
+        thread.join(PATIENCE)
+    assert not thread.is_alive()
 
 
-def service_of(run: Path, **settings: Any) -> Service:
+def service_of(run: Path, *, translate_batch: Any = translate_batch, **settings: Any) -> Service:
     """English to Esperanto, without a limit on the rate: tests ask more than people do. Nor is a test that a busy
     machine holds up in the middle of a request one of the slow clients that the service gives up."""
     patient = {"header_seconds": 3600.0, "body_seconds": 3600.0}
     given = {"port": 0, "rate_limit": 0, "metrics": True, **patient, **settings}
-    return Service([ServedPair("en", "eo", run)], Settings(**given))
+    return Service([ServedPair("en", "eo", run)], Settings(**given), translate_batch=translate_batch)

@@ -46,7 +46,7 @@ def make_app(service: Service) -> App:
     app.include_router(inside.make_router(service, keys))
     app.include_router(parsing.make_router(service, keys))
     app.include_router(runs.make_router(service, keys))
-    app.include_router(pages.make_router(service.expect_explanations))
+    app.include_router(pages.make_router(service.models.expect_explanations))
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics(request: Request) -> Response:
@@ -103,7 +103,7 @@ def run(service: Service, say: Callable[[str], None]) -> None:
         sys.exit(0)
 
     settings = service.settings
-    service.warm_up()
+    service.models.warm_up()
     server = Server(
         make_app(service),
         settings,
@@ -123,11 +123,11 @@ def run(service: Service, say: Callable[[str], None]) -> None:
 
 
 def _in_words(service: Service) -> str:
-    working = list(service.pairs.values())
+    working = list(service.models.pairs.values())
     served = ", ".join(f"{pair.name} ({pair.run})" for pair in working)
-    if service.parsing is not None and service.parses:
-        working.append(service.parsing.pair)
-        served = ", ".join(filter(None, (served, f"a parser ({service.parsing.pair.run})")))
+    if service.parser_run is not None and service.models.has_parser:
+        working.append(service.parser_run.pair)
+        served = ", ".join(filter(None, (served, f"a parser ({service.parser_run.pair.run})")))
     others = [str(one.pair.run) for one in service.runs.watched.values() if one.pair not in working]
     if not served:
         return f"the training of {', '.join(others)}, which has no model yet,"

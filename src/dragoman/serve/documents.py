@@ -28,7 +28,7 @@ class ServedSentenceTranslator:
 
     def __init__(self, service: Service, pair: ServedPair, loop: asyncio.AbstractEventLoop) -> None:
         self.service, self.pair, self.loop = service, pair, loop
-        self.translator = service.translators[pair.name]
+        self.translator = service.models.translators[pair.name]
         self.left = threading.Event()  # nobody waits any longer
 
     min_confidence: float | None = None  # nobody can ask for it here

@@ -19,6 +19,7 @@ from dragoman.training.log_reader import read_history
 from dragoman.translation.translator import Translator
 from support.serving import Running, running
 from support.uint16 import unpack
+from support.waiting import PATIENCE, until
 
 SENTENCE = "the old dog sees the red house"
 
@@ -168,16 +169,14 @@ def test_a_newer_model_is_served_when_the_page_is_opened_again(tiny_run: Path, t
         shutil.copy(last / "model.safetensors", tmp_path / "newer")
         (tmp_path / "newer").rename(run / "model.safetensors")
         assert said(server) == before  # from the cache, and from what is loaded
-        while said(server)[1] == before[1]:
-            server.ask("GET", "/api/v1/service")
+        until(lambda: server.ask("GET", "/api/v1/service") and said(server)[1] != before[1])
         newer = Inspector.load(run)
         after = Translator.load(run).translate([SENTENCE])[0]
         assert after != before[0]
         assert said(server) == (after, pytest.approx(newer.inspect(SENTENCE, "la hundo").log_probability, abs=1e-4))
         (run / "model.safetensors").write_bytes(b"not a model")
         server.ask("GET", "/api/v1/service")
-        while server.service._renewing:
-            server.ask("GET", "/api/v1/service")
+        until(lambda: not server.service.models.is_renewing)
         assert said(server)[0] == after
 
 
@@ -222,14 +221,14 @@ def test_a_comparison_that_nobody_waits_for_stops(served_run: Path, monkeypatch:
     monkeypatch.setattr("dragoman.evaluation.compare.AT_A_TIME", 1)
     started, go_on, heard = threading.Event(), threading.Event(), []
     service = service_of(served_run)
-    plain = service.translator_of
+    plain = service.models.translator_of
 
     def held(watched: Any) -> Any:
         started.set()
-        go_on.wait()
+        assert go_on.wait(PATIENCE)
         return plain(watched)
 
-    monkeypatch.setattr(service, "translator_of", held)
+    monkeypatch.setattr(service.models, "translator_of", held)
     original = service.runs.compare
 
     def watched_compare(*given: Any) -> Any:
@@ -244,11 +243,10 @@ def test_a_comparison_that_nobody_waits_for_stops(served_run: Path, monkeypatch:
     monkeypatch.setattr(service.runs, "compare", watched_compare)
     with running(service) as server:
         events = Events(server, "POST", "/api/v1/compare", {"a": "tiny", "b": "tiny"})
-        started.wait()
+        assert started.wait(PATIENCE)
         events.close()
-        while server.server.server_state.tasks:  # the request's own: it ends when it knows that nobody listens
-            threading.Event().wait(0.01)
+        # The request's own task ends when it knows that nobody listens.
+        until(lambda: not server.server.server_state.tasks)
         go_on.set()
-        while "over" not in heard:
-            threading.Event().wait(0.01)
+        until(lambda: "over" in heard)
     assert heard == ["NobodyWaitsError", "over"]

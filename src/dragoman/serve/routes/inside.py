@@ -11,7 +11,8 @@ from dragoman.serve.answers import ERRORS, key_check, while_connected
 from dragoman.serve.pairs import ServedPair
 from dragoman.serve.routes.translation import ApiModel, Language, Question, Text, Tokens, WordAnswer, pair_of
 from dragoman.serve.security import Keys
-from dragoman.serve.service import Service, check_text
+from dragoman.serve.service import Service
+from dragoman.serve.texts import check_text
 
 if TYPE_CHECKING:
     from dragoman.inspection.inspector import Inspector

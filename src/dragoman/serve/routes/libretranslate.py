@@ -21,7 +21,8 @@ from dragoman.serve.answers import ERRORS, while_connected
 from dragoman.serve.documents import translate_document
 from dragoman.serve.pairs import ServedPair
 from dragoman.serve.security import Keys, RateLimiter, address_of
-from dragoman.serve.service import Service, check_text, is_translatable
+from dragoman.serve.service import Service
+from dragoman.serve.texts import check_text, is_translatable
 
 FILE_FORMATS = list(SUFFIXES)
 FIELDS = 1000  # of a form
@@ -119,7 +120,9 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
             {
                 "code": code,
                 "name": language_name(code),
-                "targets": sorted({code, *(pair.target for pair in service.pairs.values() if pair.source == code)}),
+                "targets": sorted(
+                    {code, *(pair.target for pair in service.models.pairs.values() if pair.source == code)}
+                ),
             }
             for code in service.languages
         ]
@@ -183,9 +186,9 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
 
     @router.get("/frontend/settings", responses=_ok({"type": "object"}))
     async def frontend_settings() -> Any:
-        if service.untranslated:
-            raise HTTPException(404, service.untranslated)
-        first = next(iter(service.pairs.values()))
+        if service.why_untranslated:
+            raise HTTPException(404, service.why_untranslated)
+        first = next(iter(service.models.pairs.values()))
         return {
             "charLimit": settings.character_limit,
             "frontendTimeout": 300,
@@ -263,7 +266,7 @@ def _pair(service: Service, source: str, target: str) -> ServedPair | None:
     """The run that translates so; None where a language stays as it is."""
     if source == target:
         return None
-    pair = service.pair(source, target)
+    pair = service.models.pair(source, target)
     if pair is None:
         _refuse(
             f"{language_name(target)} ({target}) is not available as a target language from "
@@ -273,8 +276,8 @@ def _pair(service: Service, source: str, target: str) -> ServedPair | None:
 
 
 def _require_supported(service: Service, named: str, language: str) -> None:
-    if service.untranslated:
-        _refuse(service.untranslated)
+    if service.why_untranslated:
+        _refuse(service.why_untranslated)
     if language not in service.languages:
         _refuse(f"{named} is not supported")
 

@@ -11,7 +11,8 @@ from dragoman.errors import UsageError
 from dragoman.serve.answers import ERRORS, key_check, while_connected
 from dragoman.serve.routes.translation import ApiModel, Text
 from dragoman.serve.security import Keys
-from dragoman.serve.service import Service, check_text
+from dragoman.serve.service import Service
+from dragoman.serve.texts import check_text
 
 if TYPE_CHECKING:
     from dragoman.parsing.bracket_attention import Node, ParseTrace
@@ -80,11 +81,13 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         if len(question.text) > service.settings.character_limit:
             limit = service.settings.character_limit
             raise HTTPException(422, f"Invalid request: text: {len(question.text)}; at most {limit}")
-        if service.parsing is None:
+        if service.parser_run is None:
             made = "make one with `dragoman parse train`, then `dragoman serve RUN`"
             raise HTTPException(404, f"no parser is served here; {made}")
-        if not service.parses:
-            raise HTTPException(404, f"{service.parsing.name} has no model yet: it has one after its first validation")
+        if not service.models.has_parser:
+            raise HTTPException(
+                404, f"{service.parser_run.name} has no model yet: it has one after its first validation"
+            )
         return await while_connected(
             request, service.parse(lambda parser: _answer(seen_by(parser, question), question))
         )

@@ -18,7 +18,8 @@ from dragoman.serve.routes.inside import BINARY
 from dragoman.serve.routes.translation import ApiModel
 from dragoman.serve.runs import NobodyWaitsError, WatchedRun
 from dragoman.serve.security import Keys
-from dragoman.serve.service import Service, check_text
+from dragoman.serve.service import Service
+from dragoman.serve.texts import check_text
 
 STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}, "description": "Events"}}
 
@@ -81,7 +82,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             name=one.name,
             source=one.pair.source,
             target=one.pair.target,
-            serves=service.pairs.get(one.pair.name) == one.pair or one == service.parsing,
+            serves=service.models.pairs.get(one.pair.name) == one.pair or one == service.parser_run,
             has_model=one.run.has_model(),
             state=progress.state,
             step=last.get("step", 0),
@@ -140,7 +141,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
                 log_probability=seen.log_probability,
             )
 
-        packed = await while_connected(request, service.in_explain_pool(work))
+        packed = await while_connected(request, service.with_torch(work))
         return Response(packed, media_type="application/octet-stream", headers={"cache-control": "no-store"})
 
     @router.get("/compare/{a}/{b}")
@@ -165,7 +166,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         async def stream() -> AsyncIterator[str]:
             nonlocal left
             work = asyncio.ensure_future(
-                asyncio.to_thread(runs.compare, first, second, service.translator_of, question.sentences, told)
+                asyncio.to_thread(runs.compare, first, second, service.models.translator_of, question.sentences, told)
             )
             work.add_done_callback(lambda _: said.put_nowait(None))
             try:

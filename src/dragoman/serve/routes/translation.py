@@ -16,8 +16,9 @@ from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import ServedPair
 from dragoman.serve.security import Keys
-from dragoman.serve.service import Service, TranslationOptions, check_text
+from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
+from dragoman.serve.texts import TranslationOptions, check_text
 from dragoman.translation.defects import Defect
 from dragoman.translation.result import How, Translation
 from dragoman.translation.translation_memory import Suggestion
@@ -245,9 +246,9 @@ class BeamAnswer(ApiModel):
 
 
 def pair_of(service: Service, source: str, target: str) -> ServedPair:
-    pair = service.pair(source, target)
+    pair = service.models.pair(source, target)
     if pair is None:
-        served = service.untranslated or f"served: {', '.join(service.pairs)}"
+        served = service.why_untranslated or f"served: {', '.join(service.models.pairs)}"
         raise HTTPException(404, f"{source}-{target} is not served; {served}")
     return pair
 
@@ -262,8 +263,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         # Among the languages that can be translated so: to say that German text is German would help nobody.
         detected = (await service.detect([question.text]))[0]
         found = DetectedAnswer(language=detected.language, confidence=detected.confidence)
-        if service.pair(detected.language, question.target) is None:
-            sources = [pair.source for pair in service.pairs.values() if pair.target == question.target]
+        if service.models.pair(detected.language, question.target) is None:
+            sources = [pair.source for pair in service.models.pairs.values() if pair.target == question.target]
             return (sources[0] if sources else detected.language), found
         return detected.language, found
 
@@ -279,12 +280,12 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     @router.get("/service")
     async def about() -> ServiceInfo:
         """What is served, and within which limits. A run that trained its first model since then is served now."""
-        await service.admit()
-        parsing = service.parsing
+        await service.models.refresh()
+        parsing = service.parser_run
         return ServiceInfo(
-            pairs=[_pair_info(pair, service.translators[pair.name]) for pair in service.pairs.values()],
-            waiting=service.waiting,
-            parser=None if parsing is None else ParserInfo(name=parsing.name, has_model=service.parses),
+            pairs=[_pair_info(pair, service.models.translators[pair.name]) for pair in service.models.pairs.values()],
+            waiting=service.models.waiting,
+            parser=None if parsing is None else ParserInfo(name=parsing.name, has_model=service.models.has_parser),
             key_required=keys.required,
             character_limit=settings.character_limit,
             alternatives_limit=settings.alternatives_limit,

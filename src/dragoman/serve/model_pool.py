@@ -1,0 +1,184 @@
+"""The loaded models of a service: one translator for each language pair, the explainers and the parser that need torch.
+
+A run that has no model yet is served as soon as it has one, and a run that got a newer model goes on with the old one
+until the newer one is loaded.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragoman.errors import DragomanError, UsageError
+from dragoman.run_directory import RunDirectory
+from dragoman.serve.pairs import ServedPair
+from dragoman.translation.translator import Translator
+
+if TYPE_CHECKING:
+    from dragoman.inspection.explain import Explainer
+    from dragoman.parsing.parser import Parser
+    from dragoman.serve.runs import WatchedRun
+
+Stamp = tuple[int, int] | None  # of a run's model: when it was written, and its size
+
+
+class ModelPool:
+    def __init__(
+        self,
+        pairs: Sequence[ServedPair],
+        load: Callable[[ServedPair], Translator],
+        parser_run: Path | None = None,
+    ) -> None:
+        """Loads the first run of each language pair, if it has a model."""
+        self._load = load
+        self._parser_run = parser_run
+        first = {pair.name: pair for pair in reversed(pairs)}
+        self._waiting = {name: pair for name, pair in first.items() if not RunDirectory.open(pair.run).has_model()}
+        self.pairs = {pair.name: pair for pair in pairs if pair == first[pair.name] and pair.name not in self._waiting}
+        self._stamps = {pair.name: model_stamp(pair.run) for pair in self.pairs.values()}  # of the loaded models
+        self.translators = {pair.name: load(pair) for pair in self.pairs.values()}
+        self._renewals: dict[str, asyncio.Task[None]] = {}
+        self._to_compare: dict[str, tuple[Stamp, Translator]] = {}  # runs that are watched but do not translate
+        self._explainers: dict[str, Explainer] = {}
+        self._parser: Parser | None = None
+        self._expects_explanations = False
+        # torch shares the cores with the translation of everyone else: one explanation at a time.
+        self.torch_thread = ThreadPoolExecutor(1, thread_name_prefix="explain")
+
+    def pair(self, source: str, target: str) -> ServedPair | None:
+        return self.pairs.get(f"{source}-{target}")
+
+    @property
+    def waiting(self) -> list[str]:
+        """The language pairs whose run has no model yet."""
+        return list(self._waiting)
+
+    @property
+    def is_renewing(self) -> bool:
+        """Whether a newer model is being loaded."""
+        return bool(self._renewals)
+
+    def stamp(self, pair_name: str) -> Stamp:
+        """The stamp of the model that is loaded for a language pair."""
+        return self._stamps[pair_name]
+
+    def warm_up(self) -> None:
+        """Translates something with each model: an engine loads its code for one sentence and for several on first
+        use, and no client should wait for that."""
+        for translator in self.translators.values():
+            _warm(translator)
+
+    async def refresh(self) -> None:
+        """Loads the runs that have their first model now, and begins to load newer models in the background."""
+        for name, pair in list(self._waiting.items()):
+            if RunDirectory(pair.run).has_model():
+                stamp = model_stamp(pair.run)
+                translator = await asyncio.to_thread(self._load, pair)
+                if self._waiting.pop(name, None) is not None:  # no other request did it meanwhile
+                    self.translators[name] = translator
+                    self._stamps[name] = stamp
+                    self.pairs[name] = pair
+        for name, pair in self.pairs.items():
+            if name not in self._renewals and (stamp := model_stamp(pair.run)) not in (None, self._stamps[name]):
+                self._renewals[name] = asyncio.create_task(self._renew(pair, stamp))
+
+    async def _renew(self, pair: ServedPair, stamp: Stamp) -> None:
+        def load() -> Translator:
+            translator = self._load(pair)
+            _warm(translator)
+            return translator
+
+        def replace() -> None:
+            self.translators[pair.name] = translator
+            self._explainers.pop(pair.name, None)
+            self._stamps[pair.name] = stamp
+
+        try:
+            translator = await asyncio.to_thread(load)
+            # In the thread of explanations, so that none is begun with one model and kept for the other.
+            await asyncio.get_running_loop().run_in_executor(self.torch_thread, replace)
+        except DragomanError as error:  # the loaded model goes on translating
+            print(f"dragoman: {error}", file=sys.stderr)
+            self._stamps[pair.name] = stamp  # so that this one is not tried again
+        finally:
+            del self._renewals[pair.name]
+
+    def translator_of(self, watched: "WatchedRun") -> Translator:
+        """The translator of any watched run, whether it serves its language pair or not."""
+        if self.pairs.get(watched.pair.name) == watched.pair:
+            return self.translators[watched.pair.name]
+        stamp = model_stamp(watched.pair.run)
+        if watched.name not in self._to_compare or self._to_compare[watched.name][0] != stamp:
+            self._to_compare[watched.name] = stamp, self._load(watched.pair)
+        return self._to_compare[watched.name][1]
+
+    def expect_explanations(self) -> None:
+        """Loads torch and the models for it in the background: who opens the page will soon look inside."""
+        if not self._expects_explanations:
+            self._expects_explanations = True
+            for pair in self.pairs.values():
+                self.torch_thread.submit(lambda pair: self.explainer(pair).alignment_heads, pair)
+            if self.has_parser:
+                self.torch_thread.submit(self.parser)
+
+    def explainer(self, pair: ServedPair) -> "Explainer":
+        """The explainer of a language pair, loaded when first asked for. Only for the thread `torch_thread`."""
+        if pair.name not in self._explainers:
+            from dragoman.documents.sentence_translator import explainer_of
+
+            _use_one_thread()
+            explainer = explainer_of(self.translators[pair.name], pair.run)
+            if explainer is None:
+                raise UsageError(f"{pair.run}: no Transformer, or one of several languages; others can be looked into")
+            self._explainers[pair.name] = explainer
+        return self._explainers[pair.name]
+
+    @property
+    def has_parser(self) -> bool:
+        """Whether a parser is served, and has a model."""
+        return self._parser_run is not None and RunDirectory.open(self._parser_run).has_model()
+
+    def parser(self) -> "Parser":
+        """The parser, loaded when first asked for. Only for the thread `torch_thread`."""
+        if self._parser is None:
+            from dragoman.parsing.parser import Parser
+
+            assert self._parser_run is not None
+            _use_one_thread()
+            self._parser = Parser.load(self._parser_run)
+        return self._parser
+
+    async def stop_renewing(self) -> None:
+        """Gives up the models that are being loaded."""
+        tasks = list(self._renewals.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def close(self) -> None:
+        """Waits for the explanations that were asked for."""
+        self.torch_thread.shutdown()
+
+
+def model_stamp(run: Path) -> Stamp:
+    """What tells a run's model from an older one; None: the run translates with a checkpoint."""
+    try:
+        found = RunDirectory(run).model_path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _warm(translator: Translator) -> None:
+    for texts in (["a"], ["a", "b"]):
+        list(translator.translate_stream(texts, scores=False, repair=False, whole=True, protect=False))
+
+
+def _use_one_thread() -> None:
+    """Keeps torch to one thread. A sentence is little work: a second thread gains next to nothing, and when something
+    else takes its core the first one waits for it, a hundred times in a pass."""
+    import torch
+
+    torch.set_num_threads(1)
