@@ -28,7 +28,7 @@ from dragoman.data.corpus import read_lines
 from dragoman.inspection.alignment import by_word
 from dragoman.inspection.attention_trace import trace
 from dragoman.inspection.explain import Explainer
-from dragoman.model.transformer import Site
+from dragoman.model.probe import Site
 
 HELD_OUT = 200
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]

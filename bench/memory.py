@@ -44,7 +44,8 @@ def attention(length: int, path: str, threads: int) -> None:
     import torch
 
     from dragoman.config import ModelConfig
-    from dragoman.model.transformer import Probe, Transformer
+    from dragoman.model.probe import Probe
+    from dragoman.model.transformer import Transformer
 
     torch.set_num_threads(threads)
     config = ModelConfig(vocab_size=100, encoder_layers=1, decoder_layers=1, d_model=128, d_ff=256, num_heads=4)

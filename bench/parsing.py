@@ -34,7 +34,7 @@ def equal_width(run: Path) -> int:
     import torch
 
     from dragoman.config import ModelConfig
-    from dragoman.model.lstm import make_model
+    from dragoman.model.sequence_model import make_model
     from dragoman.model.transformer import count_parameters
     from dragoman.run_directory import RunDirectory
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from dragoman.inspection.heatmaps import shown as shown_piece
 from dragoman.inspection.html_page import page_of
 from dragoman.inspection.inspector import Inspection, Inspector
-from dragoman.model.transformer import Site
+from dragoman.model.probe import Site
 from dragoman.translation.translator import Translator
 from support.browsing import AXE, Visit, open_page, patient_context
 from support.serving import Running, running, service_of

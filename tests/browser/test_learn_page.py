@@ -14,7 +14,7 @@ import torch
 from playwright.sync_api import Browser, Locator, expect
 
 from dragoman.inspection.inspector import Inspection, Inspector
-from dragoman.model.transformer import Site
+from dragoman.model.probe import Site
 from dragoman.translation.translator import Translator
 from support.browsing import AXE, Visit, nothing_is_wider_than, open_page
 from support.serving import Running

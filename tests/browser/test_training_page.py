@@ -16,7 +16,7 @@ from dragoman.evaluation.charts import Figure
 from dragoman.evaluation.compare import shared_validation_set
 from dragoman.inspection.inspector import Inspector
 from dragoman.lab.result import ExperimentResult, Finding
-from dragoman.model.transformer import Site
+from dragoman.model.probe import Site
 from dragoman.run_directory import RunDirectory
 from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service

@@ -11,7 +11,9 @@ from dragoman.config import ModelConfig
 from dragoman.data.objectives import CHOSEN, EXCHANGED, HIDDEN, chosen_of, ends_of, hide
 from dragoman.errors import ConfigError, DataError, UsageError
 from dragoman.inspection.attention_trace import trace
-from dragoman.model.transformer import Intervention, Patches, Site, Transformer, grid_sinusoids, sinusoids
+from dragoman.model.probe import Intervention, Site
+from dragoman.model.transformer import Transformer, sinusoids
+from dragoman.model.variants import Patches, grid
 
 V, D, HEADS = 37, 16, 4
 SMALL = ModelConfig(vocab_size=V, encoder_layers=2, decoder_layers=2, d_model=D, d_ff=4 * D, num_heads=HEADS, dropout=0)
@@ -260,11 +262,11 @@ def test_patches_are_a_convolution_with_steps_of_its_own_size() -> None:
 
 
 def test_a_place_on_the_grid_is_its_row_and_its_column() -> None:
-    grid: Tensor = grid_sinusoids(4, 5, D).view(4, 5, D)
     table = sinusoids(5, D // 2)
+    cells = grid(table[:4], table).view(4, 5, D)
     for row in range(4):
         for column in range(5):
-            assert grid[row, column].equal(torch.cat((table[row], table[column])))
+            assert cells[row, column].equal(torch.cat((table[row], table[column])))
 
 
 def test_without_positions_the_order_of_patches_does_not_matter() -> None:

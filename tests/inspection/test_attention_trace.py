@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from dragoman.config import ModelConfig
 from dragoman.errors import UsageError
 from dragoman.inspection.attention_trace import Trace, trace
-from dragoman.model.transformer import Intervention, Override, Probe, Site, Transformer
+from dragoman.model.probe import Intervention, Override, Probe, Site
+from dragoman.model.transformer import Transformer
 
 SOURCE = [7, 11, 5, 9, 3]  # the end symbol last
 TARGET = [2, 6, 10, 4, 8, 3]  # the start symbol first, the end symbol last

@@ -22,7 +22,8 @@ from dragoman.inspection.heatmaps import Heatmap, as_text, heatmap_of
 from dragoman.inspection.inspector import Inspector
 from dragoman.inspection.interventions import Change
 from dragoman.inspection.uint16_codec import pack
-from dragoman.model.transformer import Probe, Site, Transformer, sinusoids
+from dragoman.model.probe import Probe, Site
+from dragoman.model.transformer import Transformer, sinusoids
 from support.uint16 import unpack
 
 SENTENCE = "the old dog sees the red house"

@@ -10,8 +10,10 @@ import torch
 from dragoman.config import ModelConfig
 from dragoman.decoding.engines.ct2_convert import refusal
 from dragoman.errors import ConfigError, UsageError
-from dragoman.model.lstm import AttentionalLSTM, make_model
-from dragoman.model.transformer import Probe, Transformer, count_parameters
+from dragoman.model.lstm import AttentionalLSTM
+from dragoman.model.probe import Probe
+from dragoman.model.sequence_model import make_model
+from dragoman.model.transformer import Transformer, count_parameters
 
 CONFIG = ModelConfig(architecture="lstm", vocab_size=30, encoder_layers=2, decoder_layers=3, d_model=16, dropout=0.3)
 

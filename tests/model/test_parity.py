@@ -11,18 +11,18 @@ from torch import Tensor, nn
 from dragoman.config import ModelConfig
 from dragoman.decoding.beam_search import beam_search, greedy_search
 from dragoman.decoding.hypothesis import Hypothesis
+from dragoman.model.incremental import DecodingState
+from dragoman.model.probe import Probe, Site
 from dragoman.model.transformer import (
     AddAndNorm,
     DecoderLayer,
-    DecodingState,
     EncoderLayer,
     FeedForward,
     MultiHeadAttention,
-    Probe,
-    Site,
     Transformer,
     sinusoids,
 )
+from dragoman.model.variants import RearrangedAddAndNorm
 
 if TYPE_CHECKING:
     from transformers import MarianMTModel
@@ -119,7 +119,7 @@ def test_attention_is_equation_1(probed: bool) -> None:
         for s in range(keys):
             for j in range(d_v):
                 expected[t, j] += scores[s] / sum(scores) * value[0, 0, s, j]
-    head = MultiHeadAttention(d_v, 1, d_k, d_v, "1/sqrt(d_k)").double()
+    head = MultiHeadAttention(d_v, 1, d_k, d_v).double()
     nn.init.eye_(head.w_o.weight)
     found = head.attend(query, key, value, SITE, allowed, probe=Probe() if probed else None)
     torch.testing.assert_close(found[0], expected, **EXACT)
@@ -135,7 +135,7 @@ def test_multi_head_attention_equals_torchs(masked: str, across: bool, probed: b
     batch, length, heads, d_model = 3, 5, 4, 24
     theirs = nn.MultiheadAttention(d_model, heads, bias=False, batch_first=True, dtype=torch.float64)
     randomise(theirs)
-    ours = MultiHeadAttention(d_model, heads, d_model // heads, d_model // heads, "1/sqrt(d_k)").double()
+    ours = MultiHeadAttention(d_model, heads, d_model // heads, d_model // heads).double()
     copy_attention(theirs, ours)
     x = torch.randn(batch, length, d_model, dtype=torch.float64)
     memory = torch.randn(batch, 7, d_model, dtype=torch.float64) if across else x
@@ -159,12 +159,15 @@ def test_multi_head_attention_equals_torchs(masked: str, across: bool, probed: b
         torch.testing.assert_close(probe.weights[SITE], expected_weights, **EXACT)
 
 
-def around(count: int, d_model: int, norm_order: Any) -> list[AddAndNorm]:
-    return [AddAndNorm(d_model, 0.0, "layer", norm_order, True) for _ in range(count)]
+def around(count: int, d_model: int, norm_order: str) -> list[AddAndNorm | RearrangedAddAndNorm]:
+    norms = [nn.LayerNorm(d_model) for _ in range(count)]
+    if norm_order == "post":
+        return [AddAndNorm(norm, 0.0) for norm in norms]
+    return [RearrangedAddAndNorm(norm, 0.0, pre_norm=True, residual=True) for norm in norms]
 
 
 def mha(d_model: int, heads: int) -> MultiHeadAttention:
-    return MultiHeadAttention(d_model, heads, d_model // heads, d_model // heads, "1/sqrt(d_k)")
+    return MultiHeadAttention(d_model, heads, d_model // heads, d_model // heads)
 
 
 @ORDERS

@@ -18,19 +18,9 @@ from dragoman.config import ModelConfig
 from dragoman.decoding.engines.torch_engine import Prefixes
 from dragoman.errors import ConfigError, DataError
 from dragoman.model.dropout import Dropout
-from dragoman.model.transformer import (
-    AddAndNorm,
-    BatchNorm,
-    Embedding,
-    Intervention,
-    Override,
-    Probe,
-    Site,
-    Transformer,
-    attention,
-    count_parameters,
-    sinusoids,
-)
+from dragoman.model.probe import Intervention, Override, Probe, Site
+from dragoman.model.transformer import AddAndNorm, Embedding, Transformer, attention, count_parameters, sinusoids
+from dragoman.model.variants import BatchNorm, RearrangedAddAndNorm
 
 VOCABULARY, LAYERS, HEADS, D_MODEL = 19, 2, 3, 12
 EXACT = {"rtol": 1e-9, "atol": 1e-11}  # everything here is float64
@@ -468,10 +458,13 @@ def test_each_side_learns_its_own_positions() -> None:
 @pytest.mark.parametrize("residual", [True, False])
 @pytest.mark.parametrize("norm_order", ["post", "pre"])
 def test_a_sub_layer_is_wrapped_as_the_paper_says(norm_order: Any, residual: bool) -> None:
-    around = AddAndNorm(6, 0.0, "layer", norm_order, residual).double()
+    """Found in a model, so that the paper's settings are seen to give the paper's wrapper."""
+    model = make(norm_order=norm_order, residual=residual)
+    around = model.encoder[0].around_self  # type: ignore[union-attr]
+    assert type(around) is (AddAndNorm if norm_order == "post" and residual else RearrangedAddAndNorm)
     nn.init.normal_(around.norm.weight)
     nn.init.normal_(around.norm.bias)
-    x, w = torch.randn(2, 3, 6).double(), torch.randn(6, 6).double()
+    x, w = torch.randn(2, 3, D_MODEL).double(), torch.randn(D_MODEL, D_MODEL).double()
 
     def layer_norm(y: Tensor) -> Tensor:
         centred = y - y.mean(dim=-1, keepdim=True)

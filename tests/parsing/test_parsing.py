@@ -19,7 +19,8 @@ from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import paper_length_penalty
 from dragoman.errors import DataError, UsageError
 from dragoman.inspection.attention_trace import trace
-from dragoman.model.transformer import Site, Transformer
+from dragoman.model.probe import Site
+from dragoman.model.transformer import Transformer
 from dragoman.parsing.bracket_attention import Node, ParseTrace, trace_parse
 from dragoman.parsing.constraint import TreeSymbols, well_formed
 from dragoman.parsing.draw import draw_svg, draw_text, place

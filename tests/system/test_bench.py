@@ -11,7 +11,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.config import ModelConfig
-from dragoman.model.transformer import Probe, Transformer
+from dragoman.model.probe import Probe
+from dragoman.model.transformer import Transformer
 from support.benches import BENCH, load, load_beside
 
 SHAPES = {

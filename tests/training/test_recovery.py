@@ -23,7 +23,7 @@ from dragoman.config import ModelConfig, Optimizer, RunConfig, TrainConfig
 from dragoman.errors import DragomanError
 from dragoman.model.checkpoint import TrainingProgress, optimizer_state_of, save_checkpoint, weights_of
 from dragoman.model.loss import smoothed_cross_entropy
-from dragoman.model.lstm import make_model
+from dragoman.model.sequence_model import make_model
 from dragoman.run_directory import RunDirectory
 from dragoman.training.loop import seed_of
 from dragoman.training.optimizer import make_optimizer

@@ -13,7 +13,7 @@ from dragoman.decoding.engines import batches_of_like_length
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.search_record import BeamStep
 from dragoman.errors import DataError, UsageError
-from dragoman.model.checkpoint import load_model
+from dragoman.model.checkpoint import load_transformer
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.translation.search_settings import with_changes
 
@@ -66,7 +66,7 @@ class LanguageModel:
             require_task(run, "continue")
         one = f"train the members of an ensemble with one: --tokenizer {directories[0].tokenizer_path}"
         tokenizer = shared_tokenizer([run.path for run in directories], one)
-        engine = ReferenceEngine([load_model(run, checkpoint) for run in directories], tokenizer)
+        engine = ReferenceEngine([load_transformer(run, checkpoint) for run in directories], tokenizer)
         return cls(engine, tokenizer, with_changes(directories[0].read_config().search, **search))
 
     def generate(

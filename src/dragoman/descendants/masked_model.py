@@ -13,7 +13,7 @@ from dragoman.data.objectives import ends_of
 from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.decoding.engines import batches_of_like_length
 from dragoman.errors import DataError
-from dragoman.model.checkpoint import load_model
+from dragoman.model.checkpoint import load_transformer
 from dragoman.model.transformer import Transformer
 from dragoman.run_directory import RunDirectory, require_task
 
@@ -49,7 +49,7 @@ class MaskedModel:
     def load(cls, run: str | Path, checkpoint: str | None = None) -> Self:
         directory = RunDirectory.open(run)
         require_task(directory, "restore")
-        return cls(load_model(directory, checkpoint), load_tokenizer(directory.path))
+        return cls(load_transformer(directory, checkpoint), load_tokenizer(directory.path))
 
     @torch.inference_mode()
     def fill(self, text: str, best: int = 5) -> FilledText:
@@ -109,7 +109,7 @@ class Classifier:
     def load(cls, run: str | Path, checkpoint: str | None = None) -> Self:
         directory = RunDirectory.open(run)
         require_task(directory, "classify")
-        return cls(load_model(directory, checkpoint), load_tokenizer(directory.path))
+        return cls(load_transformer(directory, checkpoint), load_tokenizer(directory.path))
 
     def classify(self, lines: Sequence[str], batch_tokens: int = 4096) -> list[Classification]:
         """The classes of each line, in the order of the lines."""

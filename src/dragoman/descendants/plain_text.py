@@ -11,7 +11,7 @@ from dragoman.data.corpus import read_pairs
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.errors import ConfigError, DataError
 from dragoman.model.checkpoint import begin_with, load_model, weights_of
-from dragoman.model.lstm import make_model
+from dragoman.model.sequence_model import make_model
 from dragoman.run_directory import RunDirectory, require_task
 
 

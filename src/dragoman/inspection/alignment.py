@@ -11,7 +11,8 @@ from torch import Tensor
 
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.data.words import Word
-from dragoman.model.transformer import Probe, Site, Transformer
+from dragoman.model.probe import Probe, Site
+from dragoman.model.transformer import Transformer
 
 # A target word is linked to the source word it looks at most, and to others that get at least this share of that.
 LINK_SHARE = 0.5

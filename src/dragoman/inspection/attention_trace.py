@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import UsageError
-from dragoman.model.transformer import Intervention, Probe, Site, Transformer
+from dragoman.model.probe import Intervention, Probe, Site
+from dragoman.model.transformer import Transformer
 
 
 @dataclass(frozen=True)

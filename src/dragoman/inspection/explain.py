@@ -31,7 +31,8 @@ from dragoman.inspection.alignment import (
     links_of,
 )
 from dragoman.inspection.attention_trace import trace
-from dragoman.model.transformer import Site, Transformer
+from dragoman.model.probe import Site
+from dragoman.model.transformer import Transformer
 from dragoman.translation.search_settings import with_changes
 from dragoman.translation.translator import Translator
 
@@ -120,15 +121,16 @@ class Explainer:
                 f"a model of {halves[0]} encoder and {halves[1]} decoder layers; only one that has both can be "
                 f"explained"
             )
-        if engine.models[0].config.architecture != "transformer":
+        model = engine.models[0]
+        if not isinstance(model, Transformer):
             raise UsageError(
-                f"model.architecture = {engine.models[0].config.architecture}; only a transformer can be explained: "
+                f"model.architecture = {model.config.architecture}; only a transformer can be explained: "
                 f"the others have no heads"
             )
         self.engine = engine
         self.search = search
         self.tokenizer: Tokenizer = engine.tokenizer
-        self.model: Transformer = engine.models[0]
+        self.model = model
         self._ids = {self.tokenizer.piece(index): index for index in range(self.tokenizer.vocab_size)}
         self._calibration = calibration
 

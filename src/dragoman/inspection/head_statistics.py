@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dragoman.model.transformer import Kind
+from dragoman.model.probe import AttentionKind
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class HeadStatistics:
     distance: float  # tokens between the row's position (as for the diagonal) and the attended ones
 
 
-def head_statistics(weights: Tensor, kind: Kind) -> tuple[HeadStatistics, ...]:
+def head_statistics(weights: Tensor, kind: AttentionKind) -> tuple[HeadStatistics, ...]:
     """The statistics of every head of a sub-layer, from its weights in a trace: (H, queries, keys)."""
     weights = weights.double()
     queries, keys = weights.shape[1:]
@@ -48,7 +48,7 @@ def head_statistics(weights: Tensor, kind: Kind) -> tuple[HeadStatistics, ...]:
     )
 
 
-def diagonal_of(queries: int, keys: int, kind: Kind) -> Tensor:
+def diagonal_of(queries: int, keys: int, kind: AttentionKind) -> Tensor:
     """The column of each row's own position; in cross-attention, the column at the same share of the sequence."""
     if kind != "cross" or queries == 1:
         return torch.arange(queries)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from dragoman.errors import UsageError
 from dragoman.inspection.inspector import Inspection, Inspector
-from dragoman.model.transformer import Kind, Site
+from dragoman.model.probe import AttentionKind, Site
 
 SHADES = " ░▒▓█"  # a fifth of the way from 0 to 1 each
 LONGEST_LABEL = 14
@@ -23,7 +23,11 @@ class Heatmap:
 
 
 def heatmap_of(
-    inspector: Inspector, seen: Inspection, kind: Kind = "cross", layer: int | None = None, head: int | None = None
+    inspector: Inspector,
+    seen: Inspection,
+    kind: AttentionKind = "cross",
+    layer: int | None = None,
+    head: int | None = None,
 ) -> Heatmap:
     """The heat map of a head, or of the mean of a layer's heads. For cross-attention without a layer and a head: of the
     heads that are shown as alignment."""

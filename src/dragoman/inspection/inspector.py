@@ -24,7 +24,7 @@ from dragoman.inspection.attention_trace import Trace, trace
 from dragoman.inspection.explain import Explainer
 from dragoman.inspection.head_statistics import HeadStatistics, head_statistics
 from dragoman.inspection.interventions import Change, interventions
-from dragoman.model.transformer import Intervention, Kind, Probe, Site
+from dragoman.model.probe import AttentionKind, Intervention, Probe, Site
 
 Side = Literal["source", "target"]
 # Passes are cached for callers that ask for one sub-layer after the other: so many numbers, 64 MB.
@@ -78,7 +78,7 @@ class InterventionOutcome:
 class HeadEffect:
     """What switching off one head does to a translation."""
 
-    kind: Kind
+    kind: AttentionKind
     layer: int
     head: int
     change: float  # in the log-probability of the translation, when the head is switched off
@@ -143,7 +143,7 @@ class Inspector:
         self,
         text: str,
         translation: str | Sequence[str] | None = None,
-        kind: Kind | None = None,
+        kind: AttentionKind | None = None,
         layer: int | None = None,
     ) -> tuple[HeadEffect, ...]:
         """Switches off one head after the other, of one kind or sub-layer if that is named; largest effects first."""
@@ -253,7 +253,7 @@ class Inspector:
         )
 
 
-_IN_A_DECODER: tuple[Kind, Kind] = ("decoder", "cross")
+_IN_A_DECODER: tuple[AttentionKind, AttentionKind] = ("decoder", "cross")
 
 
 def _parsed(changes: Sequence[Change | str]) -> tuple[Change, ...]:

@@ -14,7 +14,8 @@ from typing import Literal, Self, cast
 import torch
 
 from dragoman.errors import UsageError
-from dragoman.model.transformer import Intervention, Kind, Override, Site, Transformer
+from dragoman.model.probe import AttentionKind, Intervention, Override, Site
+from dragoman.model.transformer import Transformer
 
 Action = Literal["off", "pin", "unmask"]
 
@@ -28,7 +29,7 @@ _NOTATION = re.compile(
 class Change:
     """One change to one head, to all heads of a layer, or to all layers of a kind."""
 
-    kind: Kind
+    kind: AttentionKind
     layer: int | None  # None: every layer
     head: int | None  # None: every head
     action: Action
@@ -52,7 +53,7 @@ class Change:
         )
         if found["kind"] == "decoder" and token is not None and row is not None and row < token:
             raise UsageError(f"change {text!r}; row {row} of the decoder sees tokens 0 to {row}, not {token}")
-        return cls(cast(Kind, found["kind"]), layer, head, action, token, row)
+        return cls(cast(AttentionKind, found["kind"]), layer, head, action, token, row)
 
     def __str__(self) -> str:
         layer = "*" if self.layer is None else self.layer

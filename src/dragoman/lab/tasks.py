@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dragoman.model.transformer import Transformer
+from dragoman.model.sequence_model import SequenceModel, next_logits
 from dragoman.training.schedule import linear_rate
 
 # The ids that every task has; symbols come after them.
@@ -59,21 +59,21 @@ def with_ends(pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
     return torch.cat((source, end), 1), torch.cat((start, target), 1), torch.cat((target, end), 1)
 
 
-def sequence_loss(model: Transformer, pairs: Pairs) -> Tensor:
+def sequence_loss(model: SequenceModel, pairs: Pairs) -> Tensor:
     """Cross-entropy of the targets, end symbols included."""
     source, fed, labels = with_ends(pairs)
     return F.cross_entropy(model(source, fed).flatten(0, 1), labels.flatten())
 
 
 @torch.inference_mode()
-def token_accuracy(model: Transformer, pairs: Pairs) -> float:
+def token_accuracy(model: SequenceModel, pairs: Pairs) -> float:
     """The share of right tokens in greedy output, position by position; the end symbol counts as one."""
     source, _, labels = with_ends(pairs)
     model.eval()
     state, last = model.start(source), torch.full((len(labels), 1), START)
     right = 0
     for position in range(labels.shape[1]):
-        last = model.step(last, state).argmax(dim=-1)
+        last = next_logits(model, last, state).argmax(dim=-1)
         right += int((last[:, 0] == labels[:, position]).sum())
     return right / labels.numel()
 

@@ -31,7 +31,9 @@ from dragoman.evaluation import metrics
 from dragoman.lab.queue import Arm, LabSettings, LabSize, Measurements
 from dragoman.lab.tasks import one_thread
 from dragoman.model.loss import smoothed_cross_entropy
-from dragoman.model.transformer import Intervention, Probe, Site, Transformer, count_parameters
+from dragoman.model.probe import Intervention, Probe, Site
+from dragoman.model.sequence_model import SequenceModel
+from dragoman.model.transformer import count_parameters
 from dragoman.run_directory import CLEANING, TOKENIZER, RunDirectory
 
 BASE_SEEDS = 5  # of the base row: their spread is the noise band of all others
@@ -240,7 +242,7 @@ def translations(run: RunDirectory, sources: Sequence[str], beam: int = 4, alpha
         return Translator.load(run.path, beam=beam, alpha=alpha).translate(sources, whole=True, protect=False)
 
 
-def translate_greedily(model: Transformer, tokenizer: Tokenizer, sources: Sequence[str]) -> list[str]:
+def translate_greedily(model: SequenceModel, tokenizer: Tokenizer, sources: Sequence[str]) -> list[str]:
     """By the reference engine, for a model that is not a run's."""
     from dragoman.decoding.engines.torch_engine import ReferenceEngine
     from dragoman.translation.translator import Translator
@@ -250,7 +252,7 @@ def translate_greedily(model: Transformer, tokenizer: Tokenizer, sources: Sequen
 
 
 def mean_nll(
-    model: Transformer, batches: Iterable[Batch], interventions: Mapping[Site, Intervention] | None = None
+    model: SequenceModel, batches: Iterable[Batch], interventions: Mapping[Site, Intervention] | None = None
 ) -> float:
     """Negative log-likelihood a target token, over all of the batches."""
     total = tokens = 0.0
@@ -278,7 +280,7 @@ def bleu_by_length(sources: Sequence[str], outputs: Sequence[str], references: S
 
 
 def parameters_of(run: RunDirectory) -> int:
-    from dragoman.model.lstm import make_model
+    from dragoman.model.sequence_model import make_model
 
     return count_parameters(make_model(run.read_config().model))
 

@@ -13,7 +13,7 @@ from dragoman.lab.rules import higher, mean, pooled_spread, shown, spread
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, config_of, measure_translation, prepared_text, translation_arm
 from dragoman.model.loss import smoothed_cross_entropy
-from dragoman.model.lstm import make_model
+from dragoman.model.sequence_model import make_model
 
 COLUMNS = ("bleu", "perplexity", "length_ratio", "parameters", "skipped_steps")
 

@@ -25,7 +25,7 @@ from dragoman.files import (
     write_atomically,
     write_manifest,
 )
-from dragoman.model.lstm import make_model
+from dragoman.model.sequence_model import SequenceModel, make_model
 from dragoman.model.transformer import Transformer
 from dragoman.run_directory import WEIGHTS, RunDirectory
 
@@ -72,7 +72,7 @@ class TrainingProgress:
         self.skipped_in_a_row = 0
 
 
-def weights_of(model: Transformer) -> dict[str, Tensor]:
+def weights_of(model: SequenceModel) -> dict[str, Tensor]:
     """Each parameter once, under the first name of those that share it, and the running statistics of batch norms."""
     kept: dict[str, Tensor] = dict(model.named_parameters())
     in_state = model.state_dict()
@@ -86,7 +86,7 @@ def whole(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
-def optimizer_state_of(model: Transformer, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def optimizer_state_of(model: SequenceModel, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     return {
         f"{names[parameter]}:{key}": whole(value).contiguous()
@@ -107,7 +107,7 @@ def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
         raise OSError(str(error)) from None
 
 
-def load_weights(path: Path, model: Transformer) -> None:
+def load_weights(path: Path, model: SequenceModel) -> None:
     """Fill the model from the file; names and shapes must be exactly the model's."""
     found, wanted = read_tensors(path), weights_of(model)
     for name in sorted(wanted.keys() | found.keys()):
@@ -132,7 +132,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise DataError(f"{path}: not a readable safetensors file ({error}); use another checkpoint") from None
 
 
-def load_model(run: RunDirectory, checkpoint: str | None = None) -> Transformer:
+def load_model(run: RunDirectory, checkpoint: str | None = None) -> SequenceModel:
     """The run's model for translating: `model.safetensors`, or the weights of the checkpoint that is named."""
     path = run.model_path
     if checkpoint is not None:
@@ -145,6 +145,14 @@ def load_model(run: RunDirectory, checkpoint: str | None = None) -> Transformer:
     model = make_model(run.read_config().model)
     load_weights(path, model)
     return model.eval()
+
+
+def load_transformer(run: RunDirectory, checkpoint: str | None = None) -> Transformer:
+    """`load_model` for what needs attention heads or half a model; a UsageError if the run is an LSTM."""
+    model = load_model(run, checkpoint)
+    if not isinstance(model, Transformer):
+        raise UsageError(f"{run.path}: an LSTM; use a run with model.architecture = transformer")
+    return model
 
 
 def save_checkpoint(
@@ -220,7 +228,7 @@ def last_sound_checkpoint(run: RunDirectory, say: Callable[[str], None]) -> Path
     return None
 
 
-def load_training_state(checkpoint: Path, model: Transformer, optimizer: torch.optim.Optimizer) -> TrainingProgress:
+def load_training_state(checkpoint: Path, model: SequenceModel, optimizer: torch.optim.Optimizer) -> TrainingProgress:
     """Put the model and the optimiser back to where the checkpoint was written, on the device where the model is."""
     load_weights(checkpoint / WEIGHTS, model)
     state = read_tensors(checkpoint / OPTIMIZER)

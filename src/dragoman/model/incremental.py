@@ -1,9 +1,9 @@
 """Decoding: one target position at a time, for every beam of a batch. An engineering matter, not in the paper.
 
 It computes what transformer.py's decoder computes, to rounding, and tests hold the two equal. But a step is so little
-work that asking torch for an operation costs as much as most operations do. So weights and memory are arranged once a
-batch, results are added where they belong by the product that makes them, and nothing on the way is an nn.Module.
-Nothing is learned here: no gradients, no dropout.
+work that asking torch for an operation costs as much as most operations do. So the weights and the encoded source are
+arranged once a batch, results are added where they belong by the product that makes them, and nothing on the way is an
+nn.Module. Nothing is learned here: no gradients, no dropout.
 
 Letters in shape comments are transformer.py's: B sentences, K beams, R = B K rows, S source positions, H heads, D
 d_model.
@@ -12,11 +12,13 @@ d_model.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from dragoman.model.probe import Intervention, Probe, Site
 
 # Of numbers in a softmax: over fewer, torch takes them one by one, up to eight times as long as 16 together.
 SMALLEST_SOFTMAX = 16
@@ -25,6 +27,52 @@ SMALLEST_SOFTMAX = 16
 SMALLEST_PRODUCT = 400
 
 Normalise = Callable[[Tensor], Tensor]
+
+
+class Attention(Protocol):
+    """What is asked of transformer.py's MultiHeadAttention."""
+
+    num_heads: int
+    scale: float
+    w_q: nn.Linear
+    w_k: nn.Linear
+    w_v: nn.Linear
+    w_o: nn.Linear
+
+
+class Wrapper(Protocol):
+    """What is asked of AddAndNorm, and of its variants."""
+
+    @property
+    def norm(self) -> nn.Module: ...
+    @property
+    def pre_norm(self) -> bool: ...
+    @property
+    def residual(self) -> bool: ...
+
+
+class Inner(Protocol):
+    """What is asked of FeedForward."""
+
+    w_1: nn.Linear
+    w_2: nn.Linear
+
+
+class Layer(Protocol):
+    """What is asked of DecoderLayer."""
+
+    @property
+    def self_attention(self) -> Attention: ...
+    @property
+    def cross_attention(self) -> Attention | None: ...
+    @property
+    def feed_forward(self) -> Inner: ...
+    @property
+    def around_self(self) -> Wrapper: ...
+    @property
+    def around_cross(self) -> Wrapper | None: ...
+    @property
+    def around_feed_forward(self) -> Wrapper: ...
 
 
 class CrossWeights(NamedTuple):
@@ -51,7 +99,7 @@ class LayerWeights(NamedTuple):
 
 
 @dataclass
-class EncoderMemory:
+class EncodedSource:
     """The encoder's output as the decoder reads it: keys (layers, B, H, S, d_k) and values (layers, B, H, S, d_v)."""
 
     keys: Tensor
@@ -59,7 +107,7 @@ class EncoderMemory:
     bias: Tensor | None  # (B, 1, 1, S): 0 at tokens, -inf at padding
 
     @classmethod
-    def of(cls, keys_values: Sequence[tuple[Tensor, Tensor]], mask: Tensor | None) -> "EncoderMemory":
+    def of(cls, keys_values: Sequence[tuple[Tensor, Tensor]], mask: Tensor | None) -> "EncodedSource":
         """Keys and values (B, H, S, d) of each layer; mask (B, S): True at tokens. At least as many positions as a
         softmax takes together, those that are filled up being masked."""
         keys, values = (torch.stack(parts) for parts in zip(*keys_values, strict=True))
@@ -78,9 +126,9 @@ class EncoderMemory:
             for keys, values in zip(self.keys.unbind(0), self.values.unbind(0), strict=True)
         ]
 
-    def select(self, sentences: Tensor) -> "EncoderMemory":
+    def select(self, sentences: Tensor) -> "EncodedSource":
         bias = None if self.bias is None else self.bias.index_select(0, sentences)
-        return EncoderMemory(self.keys.index_select(1, sentences), self.values.index_select(1, sentences), bias)
+        return EncodedSource(self.keys.index_select(1, sentences), self.values.index_select(1, sentences), bias)
 
 
 class Past:
@@ -124,22 +172,22 @@ class Past:
 
 @dataclass
 class DecodingState:
-    """What decoding keeps between positions: self-attention's past a beam, cross-attention's memory a sentence."""
+    """What decoding keeps between positions: self-attention's past a beam, cross-attention's source a sentence."""
 
     num_sentences: int  # B
     weights: Sequence[LayerWeights]
-    memory: EncoderMemory | None  # None: there is no encoder
+    source: EncodedSource | None  # None: there is no encoder
     past: Past
 
     def select(self, sentences: Tensor, beams: Tensor) -> Self:
         """Keep these sentences (B',), and of each these beams (B', K') in this order."""
         rows_before = self.num_sentences if self.past.kept is None else self.past.kept.shape[2]
         past = self.past.select((sentences[:, None] * (rows_before // self.num_sentences) + beams).flatten())
-        memory = self.memory
+        source = self.source
         # Sentences only ever leave, so all of them means: as they were.
-        if memory is not None and sentences.shape[0] < self.num_sentences:
-            memory = memory.select(sentences)
-        return replace(self, num_sentences=sentences.shape[0], memory=memory, past=past)
+        if source is not None and sentences.shape[0] < self.num_sentences:
+            source = source.select(sentences)
+        return replace(self, num_sentences=sentences.shape[0], source=source, past=past)
 
 
 def advance(x: Tensor, beams: int, state: DecodingState) -> Tensor:
@@ -153,10 +201,10 @@ def advance(x: Tensor, beams: int, state: DecodingState) -> Tensor:
         y = weights.norm_self(x) if weights.pre_norm else x
         context = _look_back(y, layer, weights, past, scores)
         x = _wrapped(x, context, weights.out_self, weights, weights.norm_self)
-        if state.memory is not None and weights.cross is not None:
+        if state.source is not None and weights.cross is not None:
             norm, to_query, out = weights.cross
             y = norm(x) if weights.pre_norm else x
-            context = _look_across(torch.mm(y, to_query), beams, weights.heads, layer, state.memory)
+            context = _look_across(torch.mm(y, to_query), beams, weights.heads, layer, state.source)
             x = _wrapped(x, context, out, weights, norm)
         y = weights.norm_feed_forward(x) if weights.pre_norm else x
         hidden = torch.mm(y, weights.w_1).add_(weights.b_1).relu_()
@@ -183,14 +231,14 @@ def _look_back(y: Tensor, layer: int, weights: LayerWeights, past: Past, scores:
     return context.view(rows, heads * width)
 
 
-def _look_across(query: Tensor, beams: int, heads: int, layer: int, memory: EncoderMemory) -> Tensor:
-    """Cross-attention: (R, H d_v). A sentence's beams are so many queries to one memory, which is thus kept once."""
-    keys, values = memory.of_layers[layer]
+def _look_across(query: Tensor, beams: int, heads: int, layer: int, source: EncodedSource) -> Tensor:
+    """Cross-attention: (R, H d_v). A sentence's beams are so many queries to one source, which is thus kept once."""
+    keys, values = source.of_layers[layer]
     num_sentences = query.shape[0] // beams
     by_heads = query.view(num_sentences, beams, heads, -1).transpose(1, 2)
     scores = torch.bmm(by_heads.reshape(num_sentences * heads, beams, -1), keys)
-    if memory.bias is not None:
-        scores.view(num_sentences, heads, beams, -1).add_(memory.bias)
+    if source.bias is not None:
+        scores.view(num_sentences, heads, beams, -1).add_(source.bias)
     context = torch.bmm(scores.softmax(2), values).view(num_sentences, heads, beams, -1)
     return context.transpose(1, 2).reshape(query.shape[0], -1)
 
@@ -203,6 +251,36 @@ def _wrapped(
     if bias is not None:
         out.add_(bias)
     return out if weights.pre_norm else norm(out)
+
+
+def layer_weights(layer: Layer, number: int, probe: Probe | None) -> LayerWeights:
+    """A decoder layer's weights, arranged for one position at a time. Of interventions, heads that are off are off
+    here."""
+    changes = {} if probe is None else probe.interventions
+    own_off = changes.get(Site("decoder", number), Intervention()).heads_off
+    cross_off = changes.get(Site("cross", number), Intervention()).heads_off
+    own, cross, inner = layer.self_attention, layer.cross_attention, layer.feed_forward
+    heads, width = own.num_heads, max(own.w_q.out_features, own.w_v.out_features) // own.num_heads
+    joint = (own.w_q.weight * own.scale, own.w_k.weight, own.w_v.weight)
+    across = None
+    if cross is not None and layer.around_cross is not None:
+        queries = (cross.w_q.weight * cross.scale).t()
+        out = without_heads(cross.w_o.weight.t(), heads, cross_off)
+        across = CrossWeights(normalise(layer.around_cross.norm), queries, out)
+    return LayerWeights(
+        heads=heads,
+        pre_norm=layer.around_self.pre_norm,
+        residual=layer.around_self.residual,
+        norm_self=normalise(layer.around_self.norm),
+        query_key_value=torch.cat([filled_up(weight, heads, width) for weight in joint]).t(),
+        out_self=without_heads(filled_up(own.w_o.weight.t(), heads, width), heads, own_off),
+        cross=across,
+        norm_feed_forward=normalise(layer.around_feed_forward.norm),
+        w_1=inner.w_1.weight.t(),
+        b_1=inner.w_1.bias,
+        w_2=inner.w_2.weight.t(),
+        b_2=inner.w_2.bias,
+    )
 
 
 def filled_up(weight: Tensor, heads: int, width: int) -> Tensor:

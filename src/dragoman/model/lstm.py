@@ -1,14 +1,14 @@
-"""The models that the Transformer replaced, as baselines of equal size: an LSTM with attention (Wu et al. 2016), which
-may be multiplicative, additive (Bahdanau et al. 2015) or not there: then one vector, the encoder's two last states, is
-all that the decoder knows of the source (Cho et al. 2014).
+"""The LSTM that the Transformer replaced, as a baseline of equal size (Wu et al. 2016).
 
-A bidirectional encoder; a first decoder layer whose output asks the memory, and further layers that are given its
-answer: so all target positions go through a layer at once, in training. It has the Transformer's face (`states`,
-`start`, `step`, `output`), and the same loop trains it, the same search decodes with it, the same files keep it.
+Its attention is multiplicative, additive (Bahdanau et al. 2015), or left out: then one vector, the encoder's two last
+states, is all that the decoder knows of the source (Cho et al. 2014). A bidirectional encoder; a first decoder layer
+whose output attends to the encoder's output, and further layers that are given the result: so in training all target
+positions go through a layer at once. It has the Transformer's methods (`states`, `start`, `step`, `output`): the same
+loop trains it, the same search decodes with it, the same files hold its weights.
 """
 
 from dataclasses import dataclass
-from typing import Self, cast
+from typing import Self
 
 import torch
 import torch.nn.functional as F
@@ -18,18 +18,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from dragoman.config import ModelConfig
 from dragoman.errors import UsageError
 from dragoman.model.dropout import Dropout
-from dragoman.model.transformer import Probe, Transformer
+from dragoman.model.probe import Probe
 
 Recurrent = tuple[Tensor, Tensor]  # the hidden and the cell state of some layers, (layers, rows, D) each
-
-
-def make_model(config: ModelConfig) -> Transformer:
-    """The model that a configuration asks for. All that its users do with a Transformer, they can do with the other."""
-    match config.architecture:
-        case "transformer":
-            return Transformer(config)
-        case "lstm":
-            return cast(Transformer, AttentionalLSTM(config))
 
 
 class AttentionalLSTM(nn.Module):
@@ -70,47 +61,47 @@ class AttentionalLSTM(nn.Module):
         return self.dropout(tokens(ids) * scale)  # type: ignore[no-any-return]
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> Tensor:
-        """Source ids (B, S) to memory (B, S, D)."""
+        """Source ids (B, S) to the encoder's output (B, S, D)."""
         _refuse(probe)
         x = self.embed(self.source_tokens, source)
         if source_mask is None:
-            memory, _ = self.encoder(x)
+            encoded, _ = self.encoder(x)
         else:  # so that the way back begins at each sentence's own end
             lengths = source_mask.sum(dim=1).cpu()
             packed, _ = self.encoder(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
-            memory, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.shape[1])
-        return self.dropout(memory)  # type: ignore[no-any-return]
+            encoded, _ = pad_packed_sequence(packed, batch_first=True, total_length=source.shape[1])
+        return self.dropout(encoded)  # type: ignore[no-any-return]
 
-    def keys(self, memory: Tensor) -> Tensor:
-        return memory if self.kind == "none" else self.w_k(memory)
+    def keys(self, encoded: Tensor) -> Tensor:
+        return encoded if self.kind == "none" else self.w_k(encoded)
 
-    def look(self, query: Tensor, keys: Tensor, memory: Tensor, mask: Tensor | None) -> Tensor:
-        """What the memory (B, S, D) answers to each of (B, T, D)."""
+    def look(self, query: Tensor, keys: Tensor, encoded: Tensor, mask: Tensor | None) -> Tensor:
+        """What each of the queries (B, T, D) attends to in the encoder's output (B, S, D)."""
         allowed = None if mask is None else mask[:, None, :]  # (B, 1, S)
         match self.kind:
             case "multiplicative":
-                return F.scaled_dot_product_attention(self.w_q(query), keys, memory, attn_mask=allowed)
+                return F.scaled_dot_product_attention(self.w_q(query), keys, encoded, attn_mask=allowed)
             case "additive":
                 pairs = torch.tanh(self.w_q(query)[:, :, None] + keys[:, None])  # (B, T, S, D)
                 scores = self.w_score(pairs).squeeze(-1)  # (B, T, S)
                 if allowed is not None:
                     scores = scores.masked_fill(~allowed, -torch.inf)
-                return scores.softmax(dim=-1) @ memory  # type: ignore[no-any-return]
+                return scores.softmax(dim=-1) @ encoded  # type: ignore[no-any-return]
             case "none":
-                half = memory.shape[2] // 2
+                half = encoded.shape[2] // 2
                 # Each way ends where it has read all: forward at the last token, back at the first.
-                last = memory.shape[1] - 1 if mask is None else mask.sum(dim=1) - 1
-                rows = torch.arange(memory.shape[0], device=memory.device)
-                summary = torch.cat((memory[rows, last, :half], memory[:, 0, half:]), dim=-1)
+                last = encoded.shape[1] - 1 if mask is None else mask.sum(dim=1) - 1
+                rows = torch.arange(encoded.shape[0], device=encoded.device)
+                summary = torch.cat((encoded[rows, last, :half], encoded[:, 0, half:]), dim=-1)
                 return summary[:, None].expand(-1, query.shape[1], -1)
 
     def states(
         self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
         """Without the last projection: (B, T, D)."""
-        memory = self.encode(source, source_mask, probe)
+        encoded = self.encode(source, source_mask, probe)
         lower, _ = self.first(self.embed(self.target_tokens, target))
-        context = self.look(self.dropout(lower), self.keys(memory), memory, source_mask)
+        context = self.look(self.dropout(lower), self.keys(encoded), encoded, source_mask)
         upper = lower
         if self.further is not None:
             upper, _ = self.further(self.dropout(torch.cat([lower, context], dim=-1)))
@@ -126,14 +117,14 @@ class AttentionalLSTM(nn.Module):
         return self.output(self.states(source, target, source_mask, probe))  # type: ignore[no-any-return]
 
     def start(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> "RecurrentState":
-        memory = self.encode(source, source_mask, probe)
-        return RecurrentState([(self.keys(memory), memory)], source_mask, None, None)
+        encoded = self.encode(source, source_mask, probe)
+        return RecurrentState((self.keys(encoded), encoded), source_mask, None, None)
 
     def step(self, ids: Tensor, state: "RecurrentState") -> Tensor:
         """One more position for each of (B, K) beams, `state` growing by it: logits (B, K, V)."""
         rows = ids.flatten()[:, None]  # (B K, 1)
         lower, state.first = self.first(self.embed(self.target_tokens, rows), state.first)
-        context = self.look(lower.view(*ids.shape, -1), *state.memory[0], state.memory_mask)  # (B, K, D)
+        context = self.look(lower.view(*ids.shape, -1), *state.source, state.source_mask)  # (B, K, D)
         upper, row_context = lower, context.flatten(0, 1)[:, None]
         if self.further is not None:
             upper, state.further = self.further(torch.cat([lower, row_context], dim=-1), state.further)
@@ -142,16 +133,17 @@ class AttentionalLSTM(nn.Module):
 
 @dataclass
 class RecurrentState:
-    """What decoding keeps between positions: the memory a sentence, the layers' states a beam."""
+    """What decoding keeps between positions: the encoded source a sentence, the layers' states a beam."""
 
-    memory: list[tuple[Tensor, Tensor]]  # keys and values, (B, S, D)
-    memory_mask: Tensor | None  # (B, S)
+    source: tuple[Tensor, Tensor]  # keys and values, (B, S, D)
+    source_mask: Tensor | None  # (B, S)
     first: Recurrent | None  # None: before the first position
     further: Recurrent | None
 
     def select(self, sentences: Tensor, beams: Tensor) -> Self:
         """Keep these sentences (B',), and of each these beams (B', K') in this order."""
-        (keys, values), num_sentences = self.memory[0], self.memory[0][0].shape[0]
+        keys, values = self.source
+        num_sentences = keys.shape[0]
         rows_before = num_sentences if self.first is None else self.first[0].shape[1]
         rows = (sentences[:, None] * (rows_before // num_sentences) + beams).flatten()
 
@@ -159,8 +151,8 @@ class RecurrentState:
             return None if state is None else (state[0].index_select(1, rows), state[1].index_select(1, rows))
 
         return type(self)(
-            [(keys.index_select(0, sentences), values.index_select(0, sentences))],
-            None if self.memory_mask is None else self.memory_mask.index_select(0, sentences),
+            (keys.index_select(0, sentences), values.index_select(0, sentences)),
+            None if self.source_mask is None else self.source_mask.index_select(0, sentences),
             of_rows(self.first),
             of_rows(self.further),
         )

@@ -1,81 +1,41 @@
-"""The Transformer of "Attention Is All You Need", whole, in one file.
+"""The Transformer of "Attention Is All You Need", whole, in one file, to be read beside the paper.
 
 Letters in shape comments: B sentences, S source positions, T target positions, K beams, H heads, D d_model,
 V vocabulary. Every mask is boolean and True means "may attend".
 
     attention             3.2.1, equation 1, figure 2 left
+    causal_mask           3.2.3
     MultiHeadAttention    3.2.2, figure 2 right
     FeedForward           3.3, equation 2
-    Embedding             3.4 and 3.5: shared weights, scaling, positions
-    Patches               in place of words: Dosovitskiy et al. 2021
     AddAndNorm            3.1 and 5.4: residual connection, dropout and normalisation around each sub-layer
+    sinusoids             3.5
+    Embedding             3.4 and 3.5: shared weights, scaling, positions; learned ones are Table 3, row E
     EncoderLayer, DecoderLayer, Transformer    3.1, figure 1
 
-Either half stands alone too: the decoder without an encoder to look at continues text, as GPT does; the encoder without
-a decoder restores hidden tokens or classifies, as BERT and ViT do. A configuration of 0 layers leaves a half out.
+What the paper does not have stands in variants.py and comes in as a plain argument. Either half stands alone too, by a
+configuration of 0 layers of the other: the decoder continues text, as GPT does; the encoder restores hidden tokens or
+classifies, as BERT and ViT do.
 
-Three ways through it give the same numbers, and tests hold them equal: torch's fused attention (training), the
-explicit one (when weights are asked for or changed: `Probe`), and one position at a time with a cache (incremental.py).
+Three ways through it give the same numbers, and tests hold them equal: torch's fused attention (training), equation 1
+step by step (when weights are asked for or changed: probe.py), and one position at a time with a cache
+(incremental.py).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dragoman.config import AttentionScale, ModelConfig, Norm, NormOrder, Positions
+from dragoman.config import ModelConfig
 from dragoman.errors import ConfigError, DataError
+from dragoman.model import variants
 from dragoman.model.dropout import Dropout
-from dragoman.model.incremental import (
-    CrossWeights,
-    DecodingState,
-    EncoderMemory,
-    LayerWeights,
-    Past,
-    advance,
-    filled_up,
-    normalise,
-    without_heads,
-)
+from dragoman.model.incremental import DecodingState, EncodedSource, Past, advance, layer_weights
+from dragoman.model.probe import Intervention, Probe, Site
 
-Kind = Literal["encoder", "decoder", "cross"]
-
-
-class Site(NamedTuple):
-    """One attention sub-layer of the model."""
-
-    kind: Kind
-    layer: int
-
-
-class Override(NamedTuple):
-    """The attention weights that one head is made to use in place of its own."""
-
-    head: int
-    query: int | None  # the row, counted in positions of the sequence; None: every row
-    weights: Tensor  # (keys,); where decoding has fewer keys so far, the first of them
-
-
-@dataclass(frozen=True)
-class Intervention:
-    """What one attention sub-layer is made to do otherwise."""
-
-    heads_off: tuple[int, ...] = ()  # these heads contribute nothing
-    overrides: tuple[Override, ...] = ()
-    drop_mask: bool = False  # padding and the future become visible
-
-
-@dataclass
-class Probe:
-    """Passed to a forward pass by those who look inside: what to change, and where the weights are put."""
-
-    interventions: Mapping[Site, Intervention] = field(default_factory=dict)
-    weights: dict[Site, Tensor] = field(default_factory=dict)  # (B, H, queries, keys), filled by the pass
-    scores: dict[Site, Tensor] = field(default_factory=dict)  # likewise: what the softmax is given, before any mask
+KeysValues = tuple[Tensor, Tensor]  # (B, H, S, d_k) and (B, H, S, d_v)
 
 
 def attention(
@@ -86,23 +46,16 @@ def attention(
     mask: Tensor | None,  # broadcasts to (B, H, T, S); None: all may be attended to
     intervention: Intervention,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Equation 1, step by step, with the weights and the scores before the mask: softmax(Q K^T scale) V."""
+    """Equation 1, softmax(Q K^T scale) V, step by step: its result, the weights, and the scores before the mask."""
     # One dimension for sentences and heads, which is what a product of many small matrices takes without asking.
     rows = query.shape[:2]
     query, key, value = query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1)
     scores = torch.bmm(query * scale, key.mT).view(*rows, query.shape[1], key.shape[1])  # (B, H, T, S)
-    mask = None if intervention.drop_mask else mask
+    mask = intervention.mask(mask)
     weights = (scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(dim=-1)
-    if intervention.overrides:
-        weights = weights.clone()
-    for override in intervention.overrides:
-        queries = slice(None) if override.query is None else slice(override.query, override.query + 1)
-        weights[:, override.head, queries] = override.weights[: weights.shape[3]].to(weights)
+    weights = intervention.weights(weights)
     context = torch.bmm(weights.flatten(0, 1), value).view(*rows, query.shape[1], value.shape[2])  # (B, H, T, d_v)
-    if intervention.heads_off:
-        context = context.clone()
-        context[:, list(intervention.heads_off)] = 0
-    return context, weights, scores
+    return intervention.heads(context), weights, scores
 
 
 def causal_mask(size: int, device: torch.device) -> Tensor:
@@ -113,10 +66,11 @@ def causal_mask(size: int, device: torch.device) -> Tensor:
 class MultiHeadAttention(nn.Module):
     """3.2.2: h heads, each with its own projections of queries and keys to d_k and of values to d_v; no biases."""
 
-    def __init__(self, d_model: int, num_heads: int, d_k: int, d_v: int, scale: AttentionScale) -> None:
+    def __init__(self, d_model: int, num_heads: int, d_k: int, d_v: int, scale: float | None = None) -> None:
+        """scale: what equation 1 multiplies Q K^T by; None: the paper's 1/sqrt(d_k)."""
         super().__init__()
         self.num_heads = num_heads
-        self.scale = {"1/sqrt(d_k)": d_k**-0.5, "1/d_k": 1 / d_k, "1": 1.0}[scale]
+        self.scale = d_k**-0.5 if scale is None else scale
         self.w_q = nn.Linear(d_model, num_heads * d_k, bias=False)
         self.w_k = nn.Linear(d_model, num_heads * d_k, bias=False)
         self.w_v = nn.Linear(d_model, num_heads * d_v, bias=False)
@@ -140,14 +94,14 @@ class MultiHeadAttention(nn.Module):
         probe: Probe | None = None,
     ) -> Tensor:
         """Attention of all heads, concatenated and projected: (B, T, D)."""
-        if probe is not None:
+        if probe is None:
+            context = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=self.scale)
+        else:
             if causal:
                 mask = causal_mask(query.shape[2], query.device)
             intervention = probe.interventions.get(site, Intervention())
             context, weights, scores = attention(query, key, value, self.scale, mask, intervention)
             probe.weights[site], probe.scores[site] = weights, scores
-        else:
-            context = F.scaled_dot_product_attention(query, key, value, mask, is_causal=causal, scale=self.scale)
         return self.w_o(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
 
@@ -165,39 +119,21 @@ class FeedForward(nn.Module):
         return F.linear(F.relu(hidden, inplace=True), self.w_2.weight).add_(self.w_2.bias)
 
 
-class BatchNorm(nn.Module):
-    """Normalisation of each feature over the batch's positions, to compare with layer normalisation."""
-
-    def __init__(self, d_model: int) -> None:
-        super().__init__()
-        self.norm = nn.BatchNorm1d(d_model)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.norm(x.flatten(0, -2)).view(x.shape)  # type: ignore[no-any-return]
-
-
-def make_norm(norm: Norm, d_model: int) -> nn.Module:
-    if norm == "layer":
-        return nn.LayerNorm(d_model)
-    if norm == "batch":
-        return BatchNorm(d_model)
-    raise ConfigError(f"model.norm = {norm!r}; allowed: layer, batch")
-
-
 class AddAndNorm(nn.Module):
-    """LayerNorm(x + Dropout(Sublayer(x))) (3.1, 5.4); pre-norm is x + Dropout(Sublayer(LayerNorm(x)))."""
+    """LayerNorm(x + Dropout(Sublayer(x))) (3.1, 5.4)."""
 
-    def __init__(self, d_model: int, dropout: float, norm: Norm, norm_order: NormOrder, residual: bool) -> None:
+    pre_norm, residual = False, True  # what incremental.py asks this and its variants
+
+    def __init__(self, norm: nn.Module, dropout: float) -> None:
         super().__init__()
-        self.norm = make_norm(norm, d_model)
+        self.norm = norm
         self.dropout = Dropout(dropout)
-        self.norm_order = norm_order
-        self.residual = residual
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        out = sublayer(self.norm(x) if self.norm_order == "pre" else x)
-        out = self.dropout(out, onto=x if self.residual else None)
-        return self.norm(out) if self.norm_order == "post" else out  # type: ignore[no-any-return]
+        return self.norm(self.dropout(sublayer(x), onto=x))  # type: ignore[no-any-return]
+
+
+SubLayerWrapper = AddAndNorm | variants.RearrangedAddAndNorm
 
 
 def sinusoids(length: int, d_model: int) -> Tensor:
@@ -207,41 +143,6 @@ def sinusoids(length: int, d_model: int) -> Tensor:
     return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1).float()
 
 
-def grid_sinusoids(rows: int, columns: int, d_model: int) -> Tensor:
-    """The same in two dimensions: half of the features say the row, half the column. (rows columns, D)"""
-    down, across = sinusoids(rows, d_model // 2), sinusoids(columns, d_model // 2)
-    return torch.cat((down.repeat_interleave(columns, dim=0), across.repeat(rows, 1)), dim=1)
-
-
-class Patches(nn.Module):
-    """A square picture, row by row, as a sequence of patches and the end symbol.
-
-    A pixel is a token: after the four special symbols, ids rise with brightness.
-    """
-
-    FIRST_LEVEL = 4
-
-    def __init__(self, vocab_size: int, d_model: int, side: int) -> None:
-        super().__init__()
-        self.side = side
-        self.brightest = vocab_size - 1 - self.FIRST_LEVEL
-        self.project = nn.Linear(side * side, d_model, bias=False)
-        self.end = nn.Parameter(torch.empty(1, d_model))
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Ids (B, pixels + 1) to vectors (B, patches + 1, D)."""
-        count, width = ids.shape[0], math.isqrt(ids.shape[1] - 1)
-        if width * width != ids.shape[1] - 1 or width % self.side:
-            raise DataError(
-                f"a picture of {ids.shape[1] - 1} pixels; it must be a square whose side is a multiple of {self.side}"
-            )
-        light = (ids[:, :-1] - self.FIRST_LEVEL) / self.brightest  # (B, pixels), from 0 to 1
-        across = width // self.side
-        cut = light.view(count, across, self.side, across, self.side).transpose(2, 3)
-        patches = self.project(cut.reshape(count, across * across, -1))  # (B, patches, D)
-        return torch.cat((patches, self.end.expand(count, 1, -1)), dim=1)
-
-
 class Embedding(nn.Module):
     """3.4 and 3.5: token embedding times sqrt(d_model), plus position, then dropout."""
 
@@ -249,51 +150,39 @@ class Embedding(nn.Module):
 
     def __init__(
         self,
-        tokens: nn.Embedding | Patches,
+        tokens: nn.Embedding | variants.Patches,
         d_model: int,
-        scaled: bool,
-        positions: Positions,
-        max_positions: int,
-        norm: nn.Module,
         dropout: float,
+        learned_positions: int = 0,  # how many there are; 0: sinusoids, or what other_positions gives
+        other_positions: variants.PositionRows | None = None,
+        scaled: bool = True,
+        norm: nn.Module | None = None,  # of the sum, where an imported model has one
     ) -> None:
         super().__init__()
         self.d_model = d_model
         self.tokens = tokens
-        self.norm = norm
-        self.scale = math.sqrt(self.d_model) if scaled else 1.0
-        self.kind = positions
+        self.norm = nn.Identity() if norm is None else norm
+        self.scale = math.sqrt(d_model) if scaled else 1.0
         self.dropout = Dropout(dropout)
-        if positions == "learned":
-            self.positions = nn.Parameter(torch.empty(max_positions, self.d_model))
-        elif positions == "sinusoidal":
-            self.register_buffer("sinusoids", sinusoids(512, self.d_model), persistent=False)
+        self.other_positions = other_positions
+        self.positions = nn.Parameter(torch.empty(learned_positions, d_model)) if learned_positions else None
+        if not learned_positions and other_positions is None:
+            self.register_buffer("sinusoids", sinusoids(512, d_model), persistent=False)
 
     def position_rows(self, first: int, count: int) -> Tensor | None:
-        """The rows that are added at positions first ... first + count - 1: (count, D)."""
-        if self.kind == "sinusoidal":
-            if first + count > self.sinusoids.shape[0]:
-                longer = sinusoids(2 * (first + count), self.d_model)
-                self.sinusoids = longer.to(self.sinusoids)
-            return self.sinusoids[first : first + count]
-        if self.kind == "learned":
+        """The rows that are added at positions first ... first + count - 1: (count, D); None: nothing is."""
+        if self.other_positions is not None:
+            return self.other_positions(first, count, next(self.tokens.parameters()))
+        if self.positions is not None:
             if first + count > self.positions.shape[0]:
                 raise DataError(
                     f"a sequence of {first + count} tokens; the model has {self.positions.shape[0]} learned positions; "
                     f"split the text or train with a larger model.max_positions"
                 )
             return self.positions[first : first + count]
-        if self.kind == "index":
-            # One number in place of a vector: the position itself, on a scale that keeps it near the embeddings' size.
-            rows = torch.arange(first, first + count).to(next(self.tokens.parameters()))
-            return (rows / 100)[:, None].expand(count, self.d_model)
-        if self.kind == "sinusoidal-2d":
-            side = math.isqrt(count - 1)  # the last position, the end symbol's, is not on the grid
-            grid = grid_sinusoids(side, side, self.d_model)
-            return F.pad(grid, (0, 0, 0, 1)).to(next(self.tokens.parameters()))
-        if self.kind == "none":
-            return None
-        raise ConfigError(f"model.positions = {self.kind!r}; allowed: sinusoidal, sinusoidal-2d, learned, index, none")
+        if first + count > self.sinusoids.shape[0]:
+            self.sinusoids = sinusoids(2 * (first + count), self.d_model).to(self.sinusoids)
+        return self.sinusoids[first : first + count]
 
     def forward(self, ids: Tensor, first: int = 0) -> Tensor:
         x = self.tokens(ids)
@@ -306,7 +195,9 @@ class Embedding(nn.Module):
 class EncoderLayer(nn.Module):
     """Figure 1, left: self-attention, then feed-forward."""
 
-    def __init__(self, self_attention: MultiHeadAttention, feed_forward: FeedForward, around: Sequence[AddAndNorm]):
+    def __init__(
+        self, self_attention: MultiHeadAttention, feed_forward: FeedForward, around: Sequence[SubLayerWrapper]
+    ) -> None:
         super().__init__()
         self.self_attention = self_attention
         self.feed_forward = feed_forward
@@ -327,8 +218,8 @@ class DecoderLayer(nn.Module):
         self_attention: MultiHeadAttention,
         cross_attention: MultiHeadAttention | None,
         feed_forward: FeedForward,
-        around: Sequence[AddAndNorm],
-    ):
+        around: Sequence[SubLayerWrapper],
+    ) -> None:
         super().__init__()
         self.self_attention = self_attention
         self.cross_attention = cross_attention
@@ -340,8 +231,8 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Tensor,  # (B, T, D)
-        memory: "Memory",
-        memory_mask: Tensor | None,
+        source: KeysValues | None,  # of the encoder's output; None: there is no encoder
+        source_mask: Tensor | None,
         layer: int,
         probe: Probe | None,
     ) -> Tensor:
@@ -352,42 +243,14 @@ class DecoderLayer(nn.Module):
         def look_across(y: Tensor) -> Tensor:
             cross = self.cross_attention
             assert cross is not None
-            assert memory is not None
+            assert source is not None
             query = cross.split_heads(cross.w_q(y))
-            return cross.attend(query, *memory, Site("cross", layer), memory_mask, probe=probe)
+            return cross.attend(query, *source, Site("cross", layer), source_mask, probe=probe)
 
         x = self.around_self(x, look_back)
         if self.around_cross is not None:
             x = self.around_cross(x, look_across)
         return self.around_feed_forward(x, self.feed_forward)  # type: ignore[no-any-return]
-
-    def for_decoding(self, layer: int, probe: Probe | None) -> LayerWeights:
-        """The same weights, arranged for one position at a time. Of interventions, heads that are off are off here."""
-        changes = {} if probe is None else probe.interventions
-        own_off = changes.get(Site("decoder", layer), Intervention()).heads_off
-        cross_off = changes.get(Site("cross", layer), Intervention()).heads_off
-        own, cross, inner = self.self_attention, self.cross_attention, self.feed_forward
-        heads, width = own.num_heads, max(own.w_q.out_features, own.w_v.out_features) // own.num_heads
-        joint = (own.w_q.weight * own.scale, own.w_k.weight, own.w_v.weight)
-        across = None
-        if cross is not None and self.around_cross is not None:
-            queries = (cross.w_q.weight * cross.scale).t()
-            out = without_heads(cross.w_o.weight.t(), heads, cross_off)
-            across = CrossWeights(normalise(self.around_cross.norm), queries, out)
-        return LayerWeights(
-            heads=heads,
-            pre_norm=self.around_self.norm_order == "pre",
-            residual=self.around_self.residual,
-            norm_self=normalise(self.around_self.norm),
-            query_key_value=torch.cat([filled_up(weight, heads, width) for weight in joint]).t(),
-            out_self=without_heads(filled_up(own.w_o.weight.t(), heads, width), heads, own_off),
-            cross=across,
-            norm_feed_forward=normalise(self.around_feed_forward.norm),
-            w_1=inner.w_1.weight.t(),
-            b_1=inner.w_1.bias,
-            w_2=inner.w_2.weight.t(),
-            b_2=inner.w_2.bias,
-        )
 
 
 class Transformer(nn.Module):
@@ -398,47 +261,47 @@ class Transformer(nn.Module):
         if config.vocab_size < 1:
             raise ConfigError(f"model.vocab_size = {config.vocab_size}; a model needs its tokenizer's real size")
         self.config = config
-        d_model = config.d_model
+        d_model, dropout, pre_norm = config.d_model, config.dropout, config.norm_order == "pre"
+        has_encoder, has_decoder = config.encoder_layers > 0, config.decoder_layers > 0
 
         def attend() -> MultiHeadAttention:
-            return MultiHeadAttention(
-                d_model, config.num_heads, config.key_size, config.value_size, config.attention_scale
-            )
+            scale = variants.attention_scale(config.attention_scale, config.key_size)
+            return MultiHeadAttention(d_model, config.num_heads, config.key_size, config.value_size, scale)
 
-        def around(count: int) -> list[AddAndNorm]:
-            return [
-                AddAndNorm(d_model, config.dropout, config.norm, config.norm_order, config.residual)
-                for _ in range(count)
-            ]
+        def around(count: int) -> list[SubLayerWrapper]:
+            norms = [variants.make_norm(config.norm, d_model) for _ in range(count)]
+            if pre_norm or not config.residual:
+                return [variants.RearrangedAddAndNorm(norm, dropout, pre_norm, config.residual) for norm in norms]
+            return [AddAndNorm(norm, dropout) for norm in norms]
 
         def norm_if(there: bool) -> nn.Module:
-            return make_norm(config.norm, d_model) if there else nn.Identity()
+            return variants.make_norm(config.norm, d_model) if there else nn.Identity()
 
-        def embed(tokens: nn.Embedding | Patches) -> Embedding:
+        def embed(tokens: nn.Embedding | variants.Patches) -> Embedding:
+            learned = config.max_positions if config.positions == "learned" else 0
+            other = variants.positions_for(config.positions, d_model, sinusoids)
             norm = norm_if(config.embedding_norm)
-            positions, most = config.positions, config.max_positions
-            return Embedding(tokens, d_model, config.scale_embeddings, positions, most, norm, config.dropout)
+            return Embedding(tokens, d_model, dropout, learned, other, config.scale_embeddings, norm)
 
         source_tokens = nn.Embedding(config.vocab_size, d_model)
         target_tokens = source_tokens if config.tie_embeddings else nn.Embedding(config.vocab_size, d_model)
-        last_norm = config.norm_order == "pre"  # which leaves the last sum unnormalised
-        has_encoder, has_decoder = config.encoder_layers > 0, config.decoder_layers > 0
         if has_encoder:
-            patches = Patches(config.vocab_size, d_model, config.patch) if config.patch else None
+            patches = variants.Patches(config.vocab_size, d_model, config.patch) if config.patch else None
             self.source_embedding = embed(patches or source_tokens)
         if has_decoder:
             self.target_embedding = embed(target_tokens)
         self.encoder = nn.ModuleList(
             EncoderLayer(attend(), FeedForward(d_model, config.d_ff), around(2)) for _ in range(config.encoder_layers)
         )
-        self.encoder_norm = norm_if(last_norm and has_encoder)
+        # Pre-norm leaves the last sum of a stack unnormalised.
+        self.encoder_norm = norm_if(pre_norm and has_encoder)
         self.decoder = nn.ModuleList(
             DecoderLayer(attend(), attend(), FeedForward(d_model, config.d_ff), around(3))
             if has_encoder
             else DecoderLayer(attend(), None, FeedForward(d_model, config.d_ff), around(2))
             for _ in range(config.decoder_layers)
         )
-        self.decoder_norm = norm_if(last_norm and has_decoder)
+        self.decoder_norm = norm_if(pre_norm and has_decoder)
         self.output = nn.Linear(d_model, len(config.classes) or config.vocab_size, bias=False)
         if config.tie_embeddings and not config.classes:
             self.output.weight = target_tokens.weight
@@ -457,29 +320,29 @@ class Transformer(nn.Module):
                 nn.init.ones_(parameter)  # the gain of a normalisation
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> Tensor:
-        """Source ids (B, S) to memory (B, S, D). source_mask (B, S): True at tokens; None: no padding."""
+        """Source ids (B, S) to the encoder's output (B, S, D). source_mask (B, S): True at tokens; None: no padding."""
         mask = None if source_mask is None else source_mask[:, None, None, :]  # (B, 1, 1, S)
         x = self.source_embedding(source)
         for layer, block in enumerate(self.encoder):
             x = block(x, mask, layer, probe)
         return self.encoder_norm(x)  # type: ignore[no-any-return]
 
-    def memory_keys_values(self, memory: Tensor | None) -> "list[Memory]":
-        """Cross-attention's keys and values of every decoder layer."""
-        if memory is None:
+    def cross_keys_values(self, encoded: Tensor | None) -> list[KeysValues | None]:
+        """The encoder's output as the keys and values of every decoder layer's cross-attention."""
+        if encoded is None:
             return [None] * len(self.decoder)
         crosses: list[MultiHeadAttention] = [block.cross_attention for block in self.decoder]  # type: ignore[misc]
-        return [(cross.split_heads(cross.w_k(memory)), cross.split_heads(cross.w_v(memory))) for cross in crosses]
+        return [(cross.split_heads(cross.w_k(encoded)), cross.split_heads(cross.w_v(encoded))) for cross in crosses]
 
     def decode(
-        self, target: Tensor, memory: Tensor | None, source_mask: Tensor | None = None, probe: Probe | None = None
+        self, target: Tensor, encoded: Tensor | None, source_mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
         """Target ids (B, T), all positions at once, to states (B, T, D). Padding at the end of a target needs no
         mask: what comes after a position is hidden from it anyway."""
         mask = None if source_mask is None else source_mask[:, None, None, :]
         x = self.target_embedding(target)
-        for layer, (block, memory_kv) in enumerate(zip(self.decoder, self.memory_keys_values(memory), strict=True)):
-            x = block(x, memory_kv, mask, layer, probe)
+        for layer, (block, source) in enumerate(zip(self.decoder, self.cross_keys_values(encoded), strict=True)):
+            x = block(x, source, mask, layer, probe)
         return self.decoder_norm(x)  # type: ignore[no-any-return]
 
     def states(
@@ -489,8 +352,8 @@ class Transformer(nn.Module):
 
         The decoder alone never looks at the source, nor the encoder alone, whose states are (B, S, D), at the target.
         """
-        memory = self.encode(source, source_mask, probe) if self.encoder else None
-        return self.decode(target, memory, source_mask, probe) if memory is None or self.decoder else memory
+        encoded = self.encode(source, source_mask, probe) if self.encoder else None
+        return self.decode(target, encoded, source_mask, probe) if encoded is None or self.decoder else encoded
 
     def forward(
         self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
@@ -500,13 +363,12 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def start(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> DecodingState:
-        """The state before the first target position: the memory's keys and values, and an empty past."""
-        memory = self.encode(source, source_mask, probe) if self.encoder else None
-        keys_values = [kv for kv in self.memory_keys_values(memory) if kv is not None]
-        weights = [block.for_decoding(layer, probe) for layer, block in enumerate(self.decoder)]  # type: ignore[operator]
-        return DecodingState(
-            source.shape[0], weights, EncoderMemory.of(keys_values, source_mask) if keys_values else None, Past()
-        )
+        """The state before the first target position: the source's keys and values, and an empty past."""
+        encoded = self.encode(source, source_mask, probe) if self.encoder else None
+        keys_values = [pair for pair in self.cross_keys_values(encoded) if pair is not None]
+        weights = [layer_weights(block, layer, probe) for layer, block in enumerate(self.decoder)]  # type: ignore[arg-type]
+        attended = EncodedSource.of(keys_values, source_mask) if keys_values else None
+        return DecodingState(source.shape[0], weights, attended, Past())
 
     @torch.no_grad()
     def step(self, ids: Tensor, state: DecodingState) -> Tensor:
@@ -514,9 +376,6 @@ class Transformer(nn.Module):
         x = self.target_embedding(ids.reshape(-1, 1), state.past.length).squeeze(1)  # (B K, D)
         x = advance(x, ids.shape[1], state)
         return self.output(self.decoder_norm(x)).view(*ids.shape, -1)  # type: ignore[no-any-return]
-
-
-Memory = tuple[Tensor, Tensor] | None  # cross-attention's keys and values, (B, H, S, d); None: there is no encoder
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from dragoman.errors import UsageError
 from dragoman.inspection.attention_trace import trace
-from dragoman.model.transformer import Site
+from dragoman.model.probe import Site
+from dragoman.model.transformer import Transformer
 from dragoman.parsing.linearise import fault, read_symbol
 from dragoman.parsing.parser import Parse, Parser
 from dragoman.parsing.trees import TOP
@@ -62,7 +63,7 @@ def trace_parse(parser: Parser, words: Sequence[str], constrained: bool = True) 
     if len(parser.engine.models) != 1:
         raise UsageError(f"an ensemble of {len(parser.engine.models)} parsers; only a single run can be looked into")
     model, tokenizer = parser.engine.models[0], parser.vocabulary.tokenizer
-    if model.config.architecture != "transformer":
+    if not isinstance(model, Transformer):
         raise UsageError(f"model.architecture = {model.config.architecture}; only a transformer can be looked into")
     source = tokenizer.encode(parser.vocabulary.source_text(words))
     limit, length = parser.search.max_source_length, len(source) - len(words)  # marks do not count

@@ -6,7 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from dragoman.errors import ConfigError
 from dragoman.model.checkpoint import whole
+from dragoman.model.sequence_model import SequenceModel
 from dragoman.model.transformer import Transformer
 from dragoman.training.distributed import Ranks
 
@@ -97,7 +99,7 @@ class ShardedGradients:
             parameter.grad = None
 
 
-def divide(model: Transformer, optimizer: torch.optim.Optimizer, ranks: Ranks) -> None:
+def divide(model: SequenceModel, optimizer: torch.optim.Optimizer, ranks: Ranks) -> None:
     """Divides weights and optimiser state among the ranks (FSDP2). A unit is gathered when its turn comes: an encoder
     layer, a decoder layer's feed-forward. The rest stays together, as all decoder layers' keys and values are made at
     once."""
@@ -105,6 +107,8 @@ def divide(model: Transformer, optimizer: torch.optim.Optimizer, ranks: Ranks) -
     from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
     from torch.distributed.tensor import DTensor, distribute_tensor
 
+    if not isinstance(model, Transformer):
+        raise ConfigError("train.shard = true; an LSTM cannot be divided among processes: --set train.shard=false")
     mesh = init_device_mesh(ranks.device.type, (ranks.size,))
     states = [dict(optimizer.state[parameter]) for parameter in model.parameters()]
     for unit in (*model.encoder, *(layer.feed_forward for layer in model.decoder)):

@@ -17,7 +17,7 @@ from dragoman.data.dataset import Dataset, Prepared
 from dragoman.data.objectives import labels_in, make_batch_for
 from dragoman.model.checkpoint import TrainingProgress
 from dragoman.model.loss import smoothed_cross_entropy
-from dragoman.model.transformer import Transformer
+from dragoman.model.sequence_model import SequenceModel
 from dragoman.processes import keep_freed_memory
 from dragoman.progress import clock
 from dragoman.run_directory import RunDirectory
@@ -79,7 +79,7 @@ def train_as_rank(
     again: str,
     replay: Replay | None = None,
     now: Callable[[], float] = time.monotonic,
-) -> Transformer:
+) -> SequenceModel:
     """Does this process's part of a training, alone or among others, and returns the model as it leaves this process.
     `now`: seconds, of which only the first rank's are ever used."""
     keep_freed_memory()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.config import TrainConfig
-from dragoman.model.transformer import Transformer
+from dragoman.model.sequence_model import SequenceModel
 
 MOMENTUM = 0.95
 # The entries of a step have about this size times the rate, as Adam's have: one rate does for both (Liu et al. 2025).
@@ -19,7 +19,7 @@ TYPICAL_ENTRY = 0.2
 ROUNDS = ((8.0934, -23.6204, 17.4462), (3.6366, -2.7219, 0.5365), (2.6613, -1.9772, 0.4526))
 
 
-def make_optimizer(model: Transformer, settings: TrainConfig) -> torch.optim.Optimizer:
+def make_optimizer(model: SequenceModel, settings: TrainConfig) -> torch.optim.Optimizer:
     """The rate is set before every step."""
     betas = (settings.adam_beta1, settings.adam_beta2)
 
@@ -41,7 +41,7 @@ class Muon(torch.optim.Optimizer):
     CPUs can only emulate; here all matrices of a shape go through together, as they are (docs/decisions/019).
     """
 
-    def __init__(self, model: Transformer, adam: Callable[[Sequence[nn.Parameter]], torch.optim.Adam]) -> None:
+    def __init__(self, model: SequenceModel, adam: Callable[[Sequence[nn.Parameter]], torch.optim.Adam]) -> None:
         of_tokens = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
         of_tokens.add(model.output.weight)
         parameters = list(model.parameters())

@@ -15,8 +15,7 @@ from dragoman.model.checkpoint import (
     weights_of,
     write_card,
 )
-from dragoman.model.lstm import make_model
-from dragoman.model.transformer import Transformer
+from dragoman.model.sequence_model import SequenceModel, make_model
 from dragoman.progress import clock
 from dragoman.run_directory import step_of
 from dragoman.training.gradients import ShardedGradients
@@ -54,7 +53,7 @@ def validate_and_save(training: Training) -> None:
     log_checkpoint(training, training.run.checkpoints_path / f"step-{progress.step:08d}")
 
 
-def whole_model(training: Training) -> Transformer:
+def whole_model(training: Training) -> SequenceModel:
     """The model, or a copy of one that is divided among the ranks: searching takes it apart in other ways."""
     if not isinstance(training.gradients, ShardedGradients):
         return training.model
@@ -63,7 +62,7 @@ def whole_model(training: Training) -> Transformer:
     return model_with(weights, training)
 
 
-def model_with(weights: Mapping[str, Tensor], training: Training) -> Transformer:
+def model_with(weights: Mapping[str, Tensor], training: Training) -> SequenceModel:
     """A model of its own with these weights: the one that was trained stays as it is."""
     model = make_model(training.config.model).to(training.ranks.device)
     for name, tensor in weights_of(model).items():

@@ -20,8 +20,8 @@ from dragoman.model.checkpoint import (
     load_training_state,
     read_progress,
 )
-from dragoman.model.lstm import make_model
-from dragoman.model.transformer import Transformer, count_parameters
+from dragoman.model.sequence_model import SequenceModel, make_model
+from dragoman.model.transformer import count_parameters
 from dragoman.progress import to_stderr
 from dragoman.run_directory import RunDirectory
 from dragoman.training.distributed import Clock, Ranks, in_words, leads, threads_for
@@ -38,7 +38,7 @@ class Training:
     run: RunDirectory
     ranks: Ranks
     prepared: Prepared
-    model: Transformer
+    model: SequenceModel
     optimizer: torch.optim.Optimizer
     gradients: Gradients | ShardedGradients
     progress: TrainingProgress
@@ -72,7 +72,7 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
 
 
 def go_back(
-    config: RunConfig, model: Transformer, optimizer: torch.optim.Optimizer, checkpoint: Path | None
+    config: RunConfig, model: SequenceModel, optimizer: torch.optim.Optimizer, checkpoint: Path | None
 ) -> TrainingProgress:
     """Put the model and the optimiser back to a checkpoint, or to the very beginning, on the device where they are."""
     if checkpoint is not None:

@@ -14,7 +14,7 @@ from dragoman.data.objectives import make_batch_for
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.evaluation import metrics
 from dragoman.model.loss import smoothed_cross_entropy
-from dragoman.model.transformer import Transformer
+from dragoman.model.sequence_model import SequenceModel
 from dragoman.training.distributed import Ranks
 from dragoman.translation.translator import Translator
 
@@ -50,7 +50,7 @@ def rank(key: str, score: float, nll: float) -> tuple[float, float]:
 
 
 @torch.inference_mode()
-def validate(model: Transformer, prepared: Prepared, config: RunConfig, ranks: Ranks, sample: int) -> Validation:
+def validate(model: SequenceModel, prepared: Prepared, config: RunConfig, ranks: Ranks, sample: int) -> Validation:
     """The loss over the whole validation set; BLEU of greedy translations of its first `valid_sentences`, or, of a
     model that does not translate, the share of labels that it finds."""
     model.eval()
@@ -83,7 +83,7 @@ def validate(model: Transformer, prepared: Prepared, config: RunConfig, ranks: R
             return Validation(mean, accuracy, "accuracy (%)", "", example)
 
 
-def found_in(model: Transformer, prepared: Prepared, config: RunConfig, row: int) -> dict[str, str]:
+def found_in(model: SequenceModel, prepared: Prepared, config: RunConfig, row: int) -> dict[str, str]:
     """A sentence, and what the model makes of it."""
     tokenizer, (text, target) = prepared.tokenizer, prepared.valid_pairs[row]
     torch.manual_seed(row)
@@ -101,7 +101,7 @@ def found_in(model: Transformer, prepared: Prepared, config: RunConfig, row: int
 
 
 def translations(
-    model: Transformer, prepared: Prepared, config: RunConfig, ranks: Ranks, sample: int, nll: float, tokens: float
+    model: SequenceModel, prepared: Prepared, config: RunConfig, ranks: Ranks, sample: int, nll: float, tokens: float
 ) -> Validation:
     pairs = prepared.valid_pairs[: config.train.valid_sentences]
     search = replace(

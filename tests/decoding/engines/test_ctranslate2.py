@@ -29,7 +29,8 @@ from dragoman.decoding.engines.vocabulary_map import VocabularyMap, write
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
 from dragoman.errors import DataError, UsageError
 from dragoman.model.checkpoint import load_model, save_weights, weights_of
-from dragoman.model.transformer import DecodingState, Transformer, sinusoids
+from dragoman.model.incremental import DecodingState
+from dragoman.model.transformer import Transformer, sinusoids
 from dragoman.processes import threads_allowed
 from dragoman.run_directory import RunDirectory
 from dragoman.translation.translator import Translator

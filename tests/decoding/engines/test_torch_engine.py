@@ -18,7 +18,8 @@ from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
 from dragoman.decoding.search_record import BeamStep
 from dragoman.errors import ConfigError
-from dragoman.model.transformer import Intervention, Override, Probe, Site, Transformer
+from dragoman.model.probe import Intervention, Override, Probe, Site
+from dragoman.model.transformer import Transformer
 
 TEXT = [
     "Two dogs play in the snow.",

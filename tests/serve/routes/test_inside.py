@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 from dragoman.inspection.inspector import Inspector
-from dragoman.model.transformer import Site
+from dragoman.model.probe import Site
 from dragoman.translation.translator import Translator
 from support.serving import Running, running, service_of
 from support.uint16 import unpack

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.inspection.inspector import Inspector
-from dragoman.model.transformer import Site
+from dragoman.model.probe import Site
 from dragoman.run_directory import RunDirectory
 from dragoman.serve.pairs import ServedPair
 from dragoman.serve.results import read_results

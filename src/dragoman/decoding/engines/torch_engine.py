@@ -20,8 +20,9 @@ from dragoman.decoding.engines import batches_of_like_length
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
 from dragoman.decoding.search_record import Recorder
 from dragoman.errors import ConfigError, UsageError
-from dragoman.model.incremental import DecodingState
-from dragoman.model.transformer import Probe, Transformer
+from dragoman.model.probe import Probe
+from dragoman.model.sequence_model import SearchState, SequenceModel, next_logits
+from dragoman.model.transformer import Transformer
 from dragoman.processes import Crew
 
 # The largest beam of a sentence with required words: 8 take half the time and lose a point of chrF (bench/terms.py).
@@ -34,7 +35,7 @@ SCORED_TOKENS = 2048  # tokens of the longer side that are scored in one pass
 class _States(NamedTuple):
     """The decoding states of the models of an ensemble."""
 
-    members: tuple[DecodingState, ...]
+    members: tuple[SearchState, ...]
     device: torch.device
 
     def select(self, sentences: Tensor, beams: Tensor) -> "_States":
@@ -101,7 +102,7 @@ class ReferenceEngine:
 
     name = "reference"
 
-    def __init__(self, models: Sequence[Transformer], tokenizer: Tokenizer, on_all_cores: bool = False) -> None:
+    def __init__(self, models: Sequence[SequenceModel], tokenizer: Tokenizer, on_all_cores: bool = False) -> None:
         """on_all_cores: the weights will not change, so many sentences may be shared among processes of one thread
         each. Decoding is a chain of many small products, which gain little from several threads (bench/results.md)."""
         for model in models:
@@ -221,7 +222,9 @@ class ReferenceEngine:
         ids, mask = self._source_batch(sources)
         if probe is not None and any(change.overrides or change.drop_mask for change in probe.interventions.values()):
             encoded = tuple(model.encode(ids, mask, probe) for model in self.models)
-            return Prefixes(tuple(self.models), encoded, mask, ids.new_empty(len(sources), 1, 0), probe)
+            # An LSTM has refused the probe by now.
+            models = tuple(model for model in self.models if isinstance(model, Transformer))
+            return Prefixes(models, encoded, mask, ids.new_empty(len(sources), 1, 0), probe)
         return _States(tuple(model.start(ids, mask, probe) for model in self.models), self.device)
 
     def _step(self, last_ids: Tensor, states: _States | Prefixes) -> tuple[Tensor, _States | Prefixes]:
@@ -230,7 +233,7 @@ class ReferenceEngine:
         if isinstance(states, Prefixes):
             logits, states = states.step(last_ids)
             return _mean_log_probabilities(logits), states
-        logits = [model.step(last_ids, state) for model, state in zip(self.models, states.members, strict=True)]
+        logits = [next_logits(model, last_ids, state) for model, state in zip(self.models, states.members, strict=True)]
         return _mean_log_probabilities(logits), states
 
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
@@ -274,7 +277,7 @@ def _limits(batch: _Batch, require: Sequence[Requirement] | None) -> tuple[list[
     return max_lengths, min(MOST_SHARED, beam * (1 + max(missing)))
 
 
-def _search_elsewhere(models: Sequence[Transformer], tokenizer: Tokenizer, batch: _Batch) -> list[list[Hypothesis]]:
+def _search_elsewhere(models: Sequence[SequenceModel], tokenizer: Tokenizer, batch: _Batch) -> list[list[Hypothesis]]:
     """Searches in a process that was started for it, whose torch has one thread."""
     return ReferenceEngine(models, tokenizer).translate(*batch[:4], no_repeat=batch.no_repeat)
 

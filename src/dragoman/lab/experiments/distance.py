@@ -31,8 +31,8 @@ from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, valu
 from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import higher, mean, shown, spread, yes
 from dragoman.lab.tasks import END, FIRST, START, fit, generator, one_thread, thinned
-from dragoman.model.lstm import make_model
-from dragoman.model.transformer import Transformer, count_parameters
+from dragoman.model.sequence_model import SequenceModel, make_model, next_logits
+from dragoman.model.transformer import count_parameters
 
 SYMBOLS = 12
 NOISE_FROM = FIRST + SYMBOLS
@@ -65,7 +65,7 @@ def measure(arm: Arm) -> Measurements:
         return times(values["model"], values["lengths"])
 
 
-def model_of(name: str, d_model: int = 64) -> Transformer:
+def model_of(name: str, d_model: int = 64) -> SequenceModel:
     """Both have about 160,000 parameters, embeddings included."""
     shape: dict[str, Any] = {"vocab_size": ASK + 1, "encoder_layers": 1, "decoder_layers": 2, "dropout": 0.0}
     if name == "transformer":
@@ -120,7 +120,7 @@ def times(name: str, lengths: Sequence[int]) -> Measurements:
         with torch.inference_mode():
             state, last = model.start(source), torch.full((16, 1), START)
             for _ in range(target.shape[1]):
-                last = model.step(last, state).argmax(-1)
+                last = next_logits(model, last, state).argmax(-1)
 
     found: Measurements = {"lengths": list(lengths)}
     for label, work in (("train", train_pass), ("forward", forward), ("write", write)):

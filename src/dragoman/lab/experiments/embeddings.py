@@ -24,8 +24,8 @@ from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import higher, mean, shown
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, config_of, prepared_text, run_of
-from dragoman.model.checkpoint import load_model
-from dragoman.model.lstm import make_model
+from dragoman.model.checkpoint import load_transformer
+from dragoman.model.transformer import Transformer
 
 GROUPS = {
     "colours": "red blue green yellow black white brown pink orange purple gray",
@@ -52,8 +52,8 @@ def measure(arm: Arm, settings: LabSettings) -> Measurements:
     groups = [words[word] for word in known]
     with one_thread(), torch.inference_mode():
         torch.manual_seed(config_of(arm).train.seed)
-        before = make_model(config_of(arm).model)
-        after = load_model(run_of(arm, settings))
+        before = Transformer(config_of(arm).model)
+        after = load_transformer(run_of(arm, settings))
         found: Measurements = {"words": known, "groups": groups}
         for when, model in (("before", before), ("after", after)):
             table = next(model.source_embedding.tokens.parameters())

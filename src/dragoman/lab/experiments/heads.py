@@ -29,8 +29,9 @@ from dragoman.lab.rules import higher, mean, shown, spread
 from dragoman.lab.tasks import fit, generator, one_thread, thinned
 from dragoman.lab.translation import measure_translation, prepared_text, run_of, test_set, translation_arm
 from dragoman.lab.variants import of_variant, quality_figures
-from dragoman.model.checkpoint import load_model
-from dragoman.model.transformer import FeedForward, MultiHeadAttention, Site, sinusoids
+from dragoman.model.checkpoint import load_transformer
+from dragoman.model.probe import Site
+from dragoman.model.transformer import FeedForward, MultiHeadAttention, sinusoids
 
 OFFSETS, SYMBOLS, LENGTH = (-3, -1, 2, 5), 16, 24
 
@@ -71,7 +72,7 @@ class OffsetModel(nn.Module):
     def __init__(self, h: int, d_model: int = 64) -> None:
         super().__init__()
         self.symbols = nn.Embedding(SYMBOLS, d_model)
-        self.attention = MultiHeadAttention(d_model, h, d_model // h, d_model // h, "1/sqrt(d_k)")
+        self.attention = MultiHeadAttention(d_model, h, d_model // h, d_model // h)
         self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(2))
         self.feed_forward = FeedForward(d_model, 4 * d_model)
         self.output = nn.Linear(d_model, len(OFFSETS) * SYMBOLS)
@@ -108,7 +109,7 @@ def learn(h: int, seed: int, steps: int) -> Measurements:
 
 def sharpness(arm: Arm, settings: LabSettings) -> Measurements:
     """How concentrated attention is: means over heads, rows and sentences, of rows with more than one key."""
-    model, tokenizer = load_model(run_of(arm, settings)), prepared_text(settings).tokenizer
+    model, tokenizer = load_transformer(run_of(arm, settings)), prepared_text(settings).tokenizer
     sums: dict[str, list[float]] = {}
     for source, target in list(zip(*test_set(settings), strict=True))[:60]:
         ids = (

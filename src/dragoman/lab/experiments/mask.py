@@ -29,7 +29,8 @@ from dragoman.lab.rules import yes
 from dragoman.lab.tasks import fit, one_thread, thinned
 from dragoman.lab.translation import bleu, prepared_text, scaled, test_set, translate_greedily
 from dragoman.model.loss import smoothed_cross_entropy
-from dragoman.model.transformer import Intervention, Probe, Site, Transformer
+from dragoman.model.probe import Intervention, Probe, Site
+from dragoman.model.transformer import Transformer
 
 WAYS = ("masked and shifted", "no mask", "not shifted")
 

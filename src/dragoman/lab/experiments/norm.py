@@ -23,7 +23,7 @@ from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import mean_nll, prepared_text, run_of
 from dragoman.lab.variants import COLUMNS, better, measure_any, quality_figures, variant_arms, with_base
 from dragoman.model.checkpoint import load_model
-from dragoman.model.transformer import BatchNorm
+from dragoman.model.variants import BatchNorm
 
 VARIANTS = {"batch norm": {"model__norm": "batch"}}
 

@@ -33,8 +33,9 @@ from dragoman.lab.result import ExperimentResult, Finding
 from dragoman.lab.rules import graded, higher, mean
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, bleu, mean_nll, prepared_text, run_of, test_set
-from dragoman.model.checkpoint import load_model
-from dragoman.model.transformer import Intervention, Probe, Site, Transformer
+from dragoman.model.checkpoint import load_transformer
+from dragoman.model.probe import Intervention, Probe, Site
+from dragoman.model.transformer import Transformer
 
 Head = tuple[Site, int]
 SHARES = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
@@ -53,7 +54,7 @@ def off(heads: Iterable[Head]) -> dict[Site, Intervention]:
 
 
 def measure(arm: Arm, settings: LabSettings) -> Measurements:
-    model = load_model(run_of(arm, settings, "sentences"))
+    model = load_transformer(run_of(arm, settings, "sentences"))
     heads, text = heads_of(model), prepared_text(settings)
     with one_thread(), torch.inference_mode():
         importance = importance_of(model, heads, text)

@@ -40,7 +40,7 @@ from dragoman.lab.translation import (
 )
 from dragoman.lab.variants import COLUMNS, better, of_variant, quality_figures
 from dragoman.model.loss import smoothed_cross_entropy
-from dragoman.model.lstm import make_model
+from dragoman.model.sequence_model import make_model
 
 KINDS = {"none": "LSTM", "additive": "LSTM, additive", "multiplicative": "LSTM, multiplicative"}
 

@@ -31,7 +31,8 @@ from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
 from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
 from dragoman.lab.rules import graded, slope, yes
 from dragoman.lab.tasks import one_thread
-from dragoman.model.transformer import Intervention, MultiHeadAttention, Site, attention
+from dragoman.model.probe import Intervention, Site
+from dragoman.model.transformer import MultiHeadAttention, attention
 
 K, R, HEADS = 3, 64, 8
 # Predicted exponents of time in n and in d, of one layer.
@@ -102,7 +103,7 @@ def layer_of(kind: str, n: int, d: int) -> Callable[[Tensor], object]:
     if kind == "self-attention, fused":
         return lambda x: F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None])
     if kind == "multi-head layer":
-        heads = MultiHeadAttention(d, HEADS, d // HEADS, d // HEADS, "1/sqrt(d_k)")
+        heads = MultiHeadAttention(d, HEADS, d // HEADS, d // HEADS)
         return lambda x: heads.attend(*heads.project(x), Site("encoder", 0))
     if kind == "recurrent":
         return nn.LSTM(d, d, batch_first=True)

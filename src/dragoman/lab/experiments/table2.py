@@ -31,7 +31,8 @@ from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
 from dragoman.lab.rules import yes
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, measure_translation
-from dragoman.model.transformer import FeedForward, MultiHeadAttention, Site, Transformer
+from dragoman.model.probe import Site
+from dragoman.model.transformer import FeedForward, MultiHeadAttention, Transformer
 
 PAPER = {"base": 3.3e18, "big": 2.3e19}
 HOURS = {"base": 12.0, "big": 3.5 * 24}
@@ -89,7 +90,7 @@ def time_parts(rounds: int) -> Measurements:
     d_model = 512
     torch.manual_seed(1)
     x = torch.randn(16, LENGTH, d_model, requires_grad=True)
-    eight, one = (MultiHeadAttention(d_model, heads, d_model // heads, d_model // heads, "1/sqrt(d_k)")
+    eight, one = (MultiHeadAttention(d_model, heads, d_model // heads, d_model // heads)
                   for heads in (8, 1))  # fmt: skip
     feed_forward = FeedForward(d_model, 2048)
     parts: dict[str, Callable[[Tensor], Tensor]] = {

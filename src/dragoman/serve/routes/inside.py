@@ -208,7 +208,7 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
         def work(inspector: "Inspector") -> bytes:
             from dragoman.errors import UsageError
             from dragoman.inspection.uint16_codec import pack
-            from dragoman.model.transformer import Site
+            from dragoman.model.probe import Site
 
             seen = inspector.inspect(sentences[question.sentence], said, question.changes)
             site = Site(question.kind, question.layer)
