@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import pytest
@@ -42,7 +43,7 @@ class Rows:
     def select(self, sentences: Tensor, beams: Tensor) -> "Rows":
         assert sentences.dtype == beams.dtype == torch.long
         assert len(sentences) == len(beams)
-        self.selections.append(tuple(beams.shape))
+        self.selections.append((beams.shape[0], beams.shape[1]))
         kept = sentences.tolist()
         prefixes = [[self.prefixes[row][b] for b in new] for row, new in zip(kept, beams.tolist(), strict=True)]
         return Rows([self.sentences[row] for row in kept], prefixes, self.selections, self.steps)
@@ -149,7 +150,8 @@ def test_a_beam_of_two_finds_what_greedy_search_misses() -> None:
 
 def test_greedy_search_takes_the_most_probable_token_at_every_position() -> None:
     for seed in range(20):
-        model, ids = random_model(seed, 6), []
+        model = random_model(seed, 6)
+        ids: list[int] = []
         while len(ids) < 8:
             row = model(0, tuple(ids))
             token = max(range(6), key=row.__getitem__)
@@ -293,7 +295,7 @@ def test_a_batch_is_its_sentences_one_by_one(seed: int, lengths: list[int], beam
     model = random_model(seed, 8)
     together = search(model, lengths, beam=beam, n_best=2)
     for sentence, length in enumerate(lengths):
-        alone = search(lambda _, prefix, s=sentence: model(s, prefix), [length], beam=beam, n_best=2)
+        alone = search(partial(lambda s, _, prefix: model(s, prefix), sentence), [length], beam=beam, n_best=2)
         assert together[sentence] == alone[0]
 
 
@@ -329,6 +331,7 @@ def test_scores_add_up(alpha: float) -> None:
         for h in found:
             path = (*h.ids, END)
             expected = [model(sentence, path[:i])[token] for i, token in enumerate(path)]
+            assert h.token_log_probabilities is not None
             assert list(h.token_log_probabilities) == pytest.approx(expected)
             assert sum(h.token_log_probabilities) == pytest.approx(h.log_probability)
             assert h.score == pytest.approx(h.log_probability / ((5 + len(h.ids) + 1) / 6) ** alpha)

@@ -1,13 +1,13 @@
 """Half a model: the decoder alone, the encoder alone, pictures; each held against another way to compute the same."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from dragoman.config import ModelConfig
+from dragoman.config import ModelConfig, Positions
 from dragoman.data.objectives import CHOSEN, EXCHANGED, HIDDEN, chosen_of, ends_of, hide
 from dragoman.errors import ConfigError, DataError, UsageError
 from dragoman.inspection.attention_trace import trace
@@ -53,7 +53,7 @@ def openai_gpt() -> Any:
 
 def as_gpt(theirs: Any) -> Transformer:
     config = replace(DECODER, decoder_layers=3, positions="learned", max_positions=20, scale_embeddings=False)
-    ours = Transformer(config).double().eval()
+    ours: Any = Transformer(config).double().eval()
     transformer = theirs.transformer
     ours.target_embedding.tokens.weight.data.copy_(transformer.tokens_embed.weight)
     ours.target_embedding.positions.data.copy_(transformer.positions_embed.weight)
@@ -68,7 +68,7 @@ def as_gpt(theirs: Any) -> Transformer:
             w.bias.data.copy_(conv.bias)
         layer.around_self.norm.load_state_dict(block.ln_1.state_dict())
         layer.around_feed_forward.norm.load_state_dict(block.ln_2.state_dict())
-    return ours
+    return cast(Transformer, ours)
 
 
 @torch.no_grad()
@@ -91,7 +91,7 @@ def as_bert(theirs: Any, **changes: Any) -> Transformer:
     config = replace(
         ENCODER, encoder_layers=3, positions="learned", max_positions=20, scale_embeddings=False, embedding_norm=True
     )
-    ours = Transformer(replace(config, **changes)).double().eval()
+    ours: Any = Transformer(replace(config, **changes)).double().eval()
     embeddings = theirs.bert.embeddings
     ours.source_embedding.tokens.weight.data.copy_(embeddings.word_embeddings.weight)
     ours.source_embedding.positions.data.copy_(embeddings.position_embeddings.weight)
@@ -105,7 +105,7 @@ def as_bert(theirs: Any, **changes: Any) -> Transformer:
         layer.feed_forward.w_2.load_state_dict(block.output.dense.state_dict())
         layer.around_self.norm.load_state_dict(block.attention.output.LayerNorm.state_dict())
         layer.around_feed_forward.norm.load_state_dict(block.output.LayerNorm.state_dict())
-    return ours
+    return cast(Transformer, ours)
 
 
 def bert_with_labels(count: int) -> Any:
@@ -121,7 +121,7 @@ def bert_with_labels(count: int) -> Any:
         max_position_embeddings=20,
         type_vocab_size=1,
         layer_norm_eps=1e-5,
-        num_labels=count,
+        num_labels=count,  # type: ignore[call-arg]  # of every configuration, and undeclared
     )
     theirs = randomised(BertForTokenClassification(config))
     nn.init.zeros_(theirs.bert.embeddings.token_type_embeddings.weight)  # we have no kinds of sentences
@@ -277,7 +277,8 @@ def test_without_positions_the_order_of_patches_does_not_matter() -> None:
     def verdicts(model: Transformer) -> list[Tensor]:
         return [model(picture, NONE)[:, -1] for picture in (ids, turned)]
 
+    expected: dict[Positions, bool] = {"none": True, "sinusoidal": False, "sinusoidal-2d": False}
     with torch.no_grad():
-        for positions, alike in (("none", True), ("sinusoidal", False), ("sinusoidal-2d", False)):
-            model = Transformer(replace(config, positions=positions)).eval()
-            assert torch.allclose(*verdicts(model), atol=1e-5) is alike, positions
+        for positions, alike in expected.items():
+            one, other = verdicts(Transformer(replace(config, positions=positions)).eval())
+            assert torch.allclose(one, other, atol=1e-5) is alike, positions

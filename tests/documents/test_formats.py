@@ -59,7 +59,8 @@ Five &amp; six&nbsp;seven &lt;eight&gt;.<br>Nine</p>
 
 
 def test_html_is_the_same_page_in_capitals() -> None:
-    before, after = BeautifulSoup(PAGE, "html.parser"), BeautifulSoup(shouted(PAGE, "html"), "html.parser")
+    before: Any = BeautifulSoup(PAGE, "html.parser")
+    after: Any = BeautifulSoup(shouted(PAGE, "html"), "html.parser")
 
     def tags(page: BeautifulSoup) -> list[Any]:
         spoken = ("alt", "title", "content")
@@ -169,7 +170,7 @@ def tree(text: str) -> list[Any]:
                 found.append([node["type"], attributes, raw, shape(node.get("children", []))])
         return found
 
-    read = mistune.create_markdown(renderer="ast", plugins=["table", "task_lists", "footnotes"])
+    read: Any = mistune.create_markdown(renderer="ast", plugins=["table", "task_lists", "footnotes"])
     return shape(read(text))
 
 
@@ -292,8 +293,10 @@ def test_docx() -> None:
         "LEFT\tRIGHT\nBELOW",
         "ITEM",
     ]
-    assert read.paragraphs[0].style.name == "Heading 1"
-    assert read.paragraphs[4].style.name == "List Bullet"
+    assert [read.paragraphs[index].style for index in (0, 4)] == [
+        read.styles["Heading 1"],
+        read.styles["List Bullet"],
+    ]
     looks = [(run.text.strip(), run.bold, run.italic) for run in read.paragraphs[1].runs if run.text.strip()]
     assert ("BOLD WORDS", True, None) in looks
     assert ("SLANTED", None, True) in looks
@@ -478,7 +481,7 @@ second cue
 
 def test_vtt() -> None:
     said = shouted(VTT, "vtt")
-    before, after = webvtt.from_string(VTT), webvtt.from_string(said)
+    before, after = webvtt.from_string(VTT).captions, webvtt.from_string(said).captions
     assert [(cue.start, cue.end, cue.identifier) for cue in after] == [(c.start, c.end, c.identifier) for c in before]
     assert "<v Bob>HELLO &amp; <b>GOOD</b> <00:01.500>BYE" in said
     assert after[1].text == "SECOND CUE"

@@ -1,5 +1,7 @@
 """Markdown beyond CommonMark: notes, formulas and quotations keep their marks, and their text is translated."""
 
+from typing import Any
+
 import mistune
 import pytest
 
@@ -33,7 +35,7 @@ def test_the_text_of_a_note_is_translated_and_its_name_is_not_part_of_it(
 
 
 def test_a_note_stays_a_note_for_another_parser() -> None:
-    read = mistune.create_markdown(renderer="ast", plugins=["footnotes"])
+    read: Any = mistune.create_markdown(renderer="ast", plugins=["footnotes"])
     # A model leaves a colon out with which a sentence begins.
     said, _ = heard("A dog[^1] sleeps.\n\n[^1]: the note\n", Scripted(lambda text: text.upper().lstrip(": ")))
     paragraph, notes = [block for block in read(said) if block["type"] != "blank_line"]

@@ -4,6 +4,7 @@ import io
 import re
 import zipfile
 from collections.abc import Callable
+from typing import Any
 
 import docx
 import pytest
@@ -67,7 +68,8 @@ def in_font(document: Document) -> Run:
 def in_font_of_the_theme(document: Document) -> Run:
     run = document.add_paragraph().add_run("for the dog")
     run.font.name = "Arial"  # the theme counts more
-    run._element.rPr.rFonts.set(qn("w:asciiTheme"), "majorHAnsi")
+    element: Any = run._element
+    element.rPr.rFonts.set(qn("w:asciiTheme"), "majorHAnsi")
     (theme,) = [part for part in document.part.package.iter_parts() if "theme" in part.partname]
     theme._blob = re.sub(rb'(<a:majorFont>\s*<a:latin typeface=")[^"]*', rb"\1Consolas", theme.blob)
     return run

@@ -3,6 +3,7 @@
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -26,12 +27,19 @@ from dragoman.model.transformer import Transformer
 from dragoman.run_directory import RunDirectory
 from dragoman.training.optimizer import make_optimizer
 
-SHAPE = {"vocab_size": 20, "encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 16, "num_heads": 2}
+SHAPE: dict[str, Any] = {
+    "vocab_size": 20,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "d_model": 8,
+    "d_ff": 16,
+    "num_heads": 2,
+}
 
 
 def make(seed: int = 0, **changes: object) -> Transformer:
     torch.manual_seed(seed)
-    return Transformer(ModelConfig(**{**SHAPE, **changes}))  # type: ignore[arg-type]
+    return Transformer(ModelConfig(**{**SHAPE, **changes}))
 
 
 def adam(model: Transformer) -> torch.optim.Optimizer:
@@ -107,7 +115,7 @@ def test_running_statistics_of_batch_norm_are_kept(tmp_path: Path) -> None:
         ({"tie_embeddings": False}, r"is missing from the file"),
     ],
 )
-def test_weights_of_another_model_are_refused(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+def test_weights_of_another_model_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     save_weights(tmp_path / "w", weights_of(make()))
     other = make(**changes)
     before = {name: tensor.clone() for name, tensor in weights_of(other).items()}

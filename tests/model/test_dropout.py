@@ -12,7 +12,7 @@ COUNT = 200_003  # not a multiple of the eight elements that one draw decides
 
 def dropped_share(probability: float, seed: int = 0) -> float:
     torch.manual_seed(seed)
-    return (Dropout(probability)(torch.ones(COUNT)) == 0).double().mean().item()
+    return float((Dropout(probability)(torch.ones(COUNT)) == 0).double().mean())
 
 
 # The probability is rounded to 256ths; a small one becomes one of them, not none, and a large one all but one.

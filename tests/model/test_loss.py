@@ -12,14 +12,14 @@ from torch.utils._pytree import tree_leaves
 from dragoman.model import loss as loss_module
 from dragoman.model.loss import smoothed_cross_entropy
 
-EXACT = {"rtol": 1e-11, "atol": 1e-13}  # everything here is float64
+EXACT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-13}  # everything here is float64
 
 
 class Watch(TorchDispatchMode):
     """Writes down which operations run, and how many elements the largest tensor has that one of them returns."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.largest = 0
         self.operations: set[str] = set()
 

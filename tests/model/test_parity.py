@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from transformers import MarianMTModel
 
 SITE = Site("encoder", 0)
-EXACT = {"rtol": 1e-10, "atol": 1e-12}  # everything here is float64
+EXACT: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-12}  # everything here is float64
 PROBES = pytest.mark.parametrize("probed", [False, True], ids=["fused", "explicit"])
 ORDERS = pytest.mark.parametrize("norm_order", ["post", "pre"])
 
@@ -74,6 +74,8 @@ def copy_layer(
     copy_attention(source.self_attn, target.self_attention)
     if isinstance(source, nn.TransformerDecoderLayer):
         assert isinstance(target, DecoderLayer)
+        assert target.cross_attention is not None
+        assert target.around_cross is not None
         copy_attention(source.multihead_attn, target.cross_attention)
         norms.append(source.norm3)
         around.insert(1, target.around_cross)
@@ -201,6 +203,7 @@ def test_the_decoder_layer_equals_torchs(norm_order: str, probed: bool) -> None:
     future = ~torch.ones(5, 5).tril().bool()
     expected = theirs(x, memory, tgt_mask=future, memory_key_padding_mask=~real)
     cross = ours.cross_attention
+    assert cross is not None
     keys_values = cross.split_heads(cross.w_k(memory)), cross.split_heads(cross.w_v(memory))
     found = ours(x, keys_values, real[:, None, None], 0, Probe() if probed else None)
     torch.testing.assert_close(found, expected, **EXACT)
@@ -226,9 +229,9 @@ def test_the_whole_stack_equals_torchs(norm_order: Any, probed: bool) -> None:
     )
     randomise(theirs)
     zero_attention_biases(theirs)
-    ours = Transformer(config).double()
-    for source, target in ((theirs.encoder, ours.encoder), (theirs.decoder, ours.decoder)):
-        for their_layer, our_layer in zip(source.layers, target, strict=True):
+    ours: Any = Transformer(config).double()
+    for their_layers, our_layers in ((theirs.encoder.layers, ours.encoder), (theirs.decoder.layers, ours.decoder)):
+        for their_layer, our_layer in zip(their_layers, our_layers, strict=True):
             copy_layer(their_layer, our_layer)
     if norm_order == "pre":
         copy(theirs.encoder.norm, ours.encoder_norm)
@@ -269,7 +272,7 @@ class Pair(NamedTuple):
     real: Tensor  # (B, S)
 
 
-def copy_marian_layer(theirs: nn.Module, ours: EncoderLayer | DecoderLayer, order: Tensor) -> None:
+def copy_marian_layer(theirs: Any, ours: Any, order: Tensor) -> None:
     """`order` holds, for each of our model dimensions, Marian's: rows that write to them and columns that read them."""
     attentions = [(theirs.self_attn, ours.self_attention)]
     norms = [
@@ -278,6 +281,7 @@ def copy_marian_layer(theirs: nn.Module, ours: EncoderLayer | DecoderLayer, orde
     ]
     if isinstance(ours, DecoderLayer):
         attentions.append((theirs.encoder_attn, ours.cross_attention))
+        assert ours.around_cross is not None
         norms.append((theirs.encoder_attn_layer_norm, ours.around_cross.norm))
     for source, target in attentions:
         projections = ((source.q_proj, target.w_q), (source.k_proj, target.w_k), (source.v_proj, target.w_v))
@@ -331,7 +335,7 @@ def pair() -> Iterator[Pair]:
     config = ModelConfig(
         vocab_size=VOCABULARY, encoder_layers=2, decoder_layers=3, d_model=d_model, d_ff=d_ff, num_heads=heads
     )
-    ours = Transformer(config).double().eval()
+    ours: Any = Transformer(config).double().eval()
     # Marian keeps all sines before all cosines, we alternate them: its dimensions, in the order of ours.
     order = torch.arange(d_model).view(2, -1).T.flatten()
     ours.source_embedding.tokens.weight.data.copy_(theirs.model.shared.weight[:, order])
@@ -353,7 +357,8 @@ def test_logits_equal_marians(pair: Pair) -> None:
 
 
 def generated(pair: Pair, **options: Any) -> Any:
-    return pair.theirs.generate(
+    theirs: Any = pair.theirs
+    return theirs.generate(
         pair.source,
         attention_mask=pair.real.long(),
         do_sample=False,

@@ -23,7 +23,7 @@ from dragoman.model.transformer import AddAndNorm, Embedding, Transformer, atten
 from dragoman.model.variants import BatchNorm, RearrangedAddAndNorm
 
 VOCABULARY, LAYERS, HEADS, D_MODEL = 19, 2, 3, 12
-EXACT = {"rtol": 1e-9, "atol": 1e-11}  # everything here is float64
+EXACT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}  # everything here is float64
 SITES = [Site(kind, layer) for kind in ("encoder", "decoder", "cross") for layer in range(LAYERS)]
 
 VARIETIES: dict[str, dict[str, Any]] = {
@@ -283,7 +283,7 @@ def test_weights_are_distributions_over_what_may_be_seen(changes: dict[str, Any]
 def test_a_head_switched_off_is_one_whose_part_of_the_output_matrix_is_zero(site: Site, heads: tuple[int, ...]) -> None:
     model, source, target, mask = make(d_k=2, d_v=5), tokens(2, 6), tokens(2, 4), mask_of([6, 3])
     without = copy.deepcopy(model)
-    block = (without.encoder if site.kind == "encoder" else without.decoder)[site.layer]
+    block: Any = (without.encoder if site.kind == "encoder" else without.decoder)[site.layer]
     w_o = (block.cross_attention if site.kind == "cross" else block.self_attention).w_o.weight
     for head in heads:
         w_o.data[:, 5 * head : 5 * (head + 1)] = 0
@@ -296,7 +296,7 @@ def test_a_head_switched_off_is_one_whose_part_of_the_output_matrix_is_zero(site
 def test_a_head_overridden_with_equal_weights_is_one_whose_queries_are_zero(kind: Any) -> None:
     model, source, target = make(), tokens(2, 6), tokens(2, 4)
     without = copy.deepcopy(model)
-    block = (without.encoder if kind == "encoder" else without.decoder)[1]
+    block: Any = (without.encoder if kind == "encoder" else without.decoder)[1]
     d_k = D_MODEL // HEADS
     (block.cross_attention if kind == "cross" else block.self_attention).w_q.weight.data[d_k : 2 * d_k] = 0
     equal = Intervention(
@@ -402,7 +402,8 @@ def test_nothing_of_an_intervention_stays_behind() -> None:
 
 
 def test_tied_weights_are_one_tensor_and_untied_ones_three() -> None:
-    tied, untied = make(), make(tie_embeddings=False)
+    tied: Any = make()
+    untied: Any = make(tie_embeddings=False)
     for model, count in ((tied, 1), (untied, 3)):
         weights = (model.source_embedding.tokens.weight, model.target_embedding.tokens.weight, model.output.weight)
         assert len({weight.data_ptr() for weight in weights}) == count
@@ -412,7 +413,7 @@ def test_tied_weights_are_one_tensor_and_untied_ones_three() -> None:
 
 def test_the_three_uses_of_a_tied_weight_add_up_in_its_gradient() -> None:
     tied, source, target = make(), torch.tensor([[1, 2]]), torch.tensor([[3, 4]])
-    untied = make(tie_embeddings=False)
+    untied: Any = make(tie_embeddings=False)
     untied.load_state_dict(tied.state_dict())
     for model in (tied, untied):
         model(source, target).square().sum().backward()
@@ -437,7 +438,7 @@ def test_another_attention_scale_is_the_papers_with_other_queries(scale: str, fa
 @pytest.mark.parametrize("scaled", [True, False])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "index", "none"])
 def test_an_embedding_is_token_times_scale_plus_position(scaled: bool, positions: str) -> None:
-    model = make(scale_embeddings=scaled, positions=positions)
+    model: Any = make(scale_embeddings=scaled, positions=positions)
     for embedding in (model.source_embedding, model.target_embedding):
         ids, first = tokens(2, 5), 7
         expected = embedding.tokens.weight[ids] * (math.sqrt(D_MODEL) if scaled else 1)
@@ -459,8 +460,8 @@ def test_each_side_learns_its_own_positions() -> None:
 @pytest.mark.parametrize("norm_order", ["post", "pre"])
 def test_a_sub_layer_is_wrapped_as_the_paper_says(norm_order: Any, residual: bool) -> None:
     """Found in a model, so that the paper's settings are seen to give the paper's wrapper."""
-    model = make(norm_order=norm_order, residual=residual)
-    around = model.encoder[0].around_self  # type: ignore[union-attr]
+    model: Any = make(norm_order=norm_order, residual=residual)
+    around = model.encoder[0].around_self
     assert type(around) is (AddAndNorm if norm_order == "post" and residual else RearrangedAddAndNorm)
     nn.init.normal_(around.norm.weight)
     nn.init.normal_(around.norm.bias)
@@ -468,9 +469,9 @@ def test_a_sub_layer_is_wrapped_as_the_paper_says(norm_order: Any, residual: boo
 
     def layer_norm(y: Tensor) -> Tensor:
         centred = y - y.mean(dim=-1, keepdim=True)
-        return centred / (centred.square().mean(dim=-1, keepdim=True) + 1e-5).sqrt() * around.norm.weight + (
-            around.norm.bias
-        )
+        unit = centred / (centred.square().mean(dim=-1, keepdim=True) + 1e-5).sqrt()
+        shifted: Tensor = unit * around.norm.weight + around.norm.bias
+        return shifted
 
     kept = x if residual else torch.zeros_like(x)
     expected = layer_norm(kept + x @ w) if norm_order == "post" else kept + layer_norm(x) @ w
@@ -482,6 +483,7 @@ def test_batch_norm_takes_its_statistics_over_all_positions_of_the_batch() -> No
     trained = norm.train()(x)
     torch.testing.assert_close(trained.mean(dim=(0, 1)), torch.zeros(6).double(), rtol=0, atol=1e-12)
     torch.testing.assert_close(trained.var(dim=(0, 1), unbiased=False), torch.ones(6).double(), rtol=1e-4, atol=0)
+    assert norm.norm.running_mean is not None
     running = norm.norm.running_mean.clone()
     assert running.any()
     alone = norm.eval()(x[:1])  # a sentence by itself gives what it gives among others
@@ -580,12 +582,12 @@ def test_gradients_of_attention() -> None:
     mask = torch.rand(2, 1, 3, 5) < 0.6
     mask[..., 0] = True
 
-    def explicit(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        return attention(*inputs, 0.5, mask, Intervention())
+    def explicit(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
+        return attention(query, key, value, 0.5, mask, Intervention())
 
-    def intervened(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+    def intervened(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
         override = Override(0, 1, torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2]))
-        return attention(*inputs, 0.5, mask, Intervention((1,), (override,)))
+        return attention(query, key, value, 0.5, mask, Intervention((1,), (override,)))
 
     assert torch.autograd.gradcheck(explicit, (query, key, value))
     assert torch.autograd.gradcheck(intervened, (query, key, value))
@@ -621,7 +623,7 @@ def test_a_seed_decides_how_a_model_begins() -> None:
 
 
 def test_a_model_begins_with_embeddings_of_size_one_and_glorot_projections() -> None:
-    model = Transformer(ModelConfig(vocab_size=400, encoder_layers=1, decoder_layers=1, d_model=64, d_ff=96))
+    model: Any = Transformer(ModelConfig(vocab_size=400, encoder_layers=1, decoder_layers=1, d_model=64, d_ff=96))
     size = (model.source_embedding.tokens.weight * model.source_embedding.scale).std()
     assert size.item() == pytest.approx(1.0, abs=0.02)
     for name, parameter in model.named_parameters():

@@ -3,11 +3,15 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 from dragoman.data.glossary import Required
 from dragoman.translation.defects import Defect, far_too_long
 from dragoman.translation.fallbacks import translate_protected
 from dragoman.translation.result import Candidate, SourceSentence, Translation
+
+if TYPE_CHECKING:
+    from dragoman.inspection.alignment import Alignment as ModelAlignment
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Scripted:
         defects: tuple[Defect, ...] = ("runaway",) if far_too_long(text, found[0]) else ()
         return Translation(text, tuple(map(candidate, found)), defects)
 
-    def align(self, text: str, candidate: Candidate) -> Alignment | None:
+    def align(self, text: str, candidate: Candidate) -> "ModelAlignment | None":
         if not self.aligns:
             return None
         source, target = words(text), words(candidate.text)
@@ -65,7 +69,7 @@ class Scripted:
             tuple(0.9 if order[row % len(order)] == column else 0.1 / len(source) for column in range(len(source)))
             for row in range(len(target))
         )
-        return Alignment(tuple(source), tuple(target), weights)
+        return cast("ModelAlignment", Alignment(tuple(source), tuple(target), weights))
 
     def _said(self, text: str) -> str:
         parts = [text[word.start : word.end] for word in words(text)]

@@ -46,7 +46,7 @@ def test_calibration_error_ranking_and_risk_of_hand_made_judgements() -> None:
     assert calibration_error(boasting) == pytest.approx(0.4, abs=0.05)
     assert ranking([Judged(0.9, True), Judged(0.1, False), Judged(0.5, True)]) == 1.0
     assert ranking([Judged(0.5, True), Judged(0.5, False)]) == 0.5
-    assert risk_at(honest, 0.5) == (0.8, pytest.approx(0.2))
+    assert risk_at(honest, 0.5) == pytest.approx((0.8, 0.2))
     assert sum(one.count for one in bins(honest)) == 200
 
 
@@ -142,7 +142,7 @@ def test_both_engines_say_the_same_and_long_lines_have_words_too(calibrated: Pat
     lines = ["the old dog sees the red house", "the cat finds the tree. " * 12]
     ratings = []
     for engine in ("reference", "ctranslate2"):
-        translator = Translator.load(calibrated, engine=engine, max_source_length=40)  # type: ignore[arg-type]
+        translator = Translator.load(calibrated, engine=engine, max_source_length=40)
         ratings.append(list(translator.translate_stream(lines, rate=True, warn=lambda _: None)))
     for one, other in zip(*ratings, strict=True):
         if one.text == other.text:  # the two engines search by different rules

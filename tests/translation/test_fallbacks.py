@@ -7,8 +7,9 @@ import pytest
 from dragoman.data.glossary import Required
 from dragoman.data.protected_spans import difference, protected_spans
 from dragoman.data.segmentation import segments
+from dragoman.translation.defects import Defect
 from dragoman.translation.fallbacks import translate_protected
-from dragoman.translation.result import Candidate, Defect, SourceSentence, Translation
+from dragoman.translation.result import Candidate, SourceSentence, Translation
 
 
 class Model:

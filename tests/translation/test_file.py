@@ -119,9 +119,9 @@ def test_what_changed_begins_again(
 ) -> None:
     output = tmp_path / "out.txt"
     stopped(translator, source, output, 50)
-    options: dict[str, Any] = {"seed": {"seed": 1}, "window": {"window": 10}, "model": {"identity": ["another"]}}.get(
-        changed, {}
-    )
+    changes: dict[str, dict[str, Any]]
+    changes = {"seed": {"seed": 1}, "window": {"window": 10}, "model": {"identity": ["another"]}}
+    options = changes.get(changed, {})
     if changed == "input":
         source.write_text(source.read_text(encoding="utf-8") + "the dog\n", encoding="utf-8")
     if changed == "search":

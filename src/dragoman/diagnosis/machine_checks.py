@@ -73,7 +73,7 @@ def _pass() -> Line:
         began = time.perf_counter()
         states = model.states(ids, ids, None)
         loss, _ = smoothed_cross_entropy(states.flatten(0, 1), model.output.weight, ids.flatten(), 0.1)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         best = min(best, time.perf_counter() - began)
     finite = all(p.grad is not None and bool(p.grad.isfinite().all()) for p in model.parameters())
     fault = None if finite and math.isfinite(float(loss.detach())) else "gradients are not finite; install torch again"

@@ -46,7 +46,7 @@ def fit(
             group["lr"] = linear_rate(step, warmup_steps, peak_rate, (step - 1) / steps)
         loss = loss_at(step)
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         losses.append(loss.item())
     return losses

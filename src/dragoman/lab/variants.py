@@ -119,7 +119,7 @@ def measure_gradients(arm: Arm, settings: LabSettings) -> Measurements:
         batch = make_batch(prepared.train, rows, prepared.tokenizer)
         hidden = model.states(batch.source, batch.target, batch.source_mask)
         loss, _ = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.1)
-        (loss / batch.tokens).backward()  # type: ignore[no-untyped-call]
+        (loss / batch.tokens).backward()
 
     def norms(stack: Any) -> list[float]:
         return [float(layer.feed_forward.w_1.weight.grad.norm()) for layer in stack]

@@ -168,7 +168,7 @@ def compute_gradients(
                 states = batch.real_states(forward(batch)).float()
                 loss, nll = smoothed_cross_entropy(states, model.output.weight, batch.labels, smoothing)
                 # The mean over the tokens of the whole step, however it is split.
-                (loss * (weight * gradients.loss_factor / step.tokens)).backward()  # type: ignore[no-untyped-call]
+                (loss * (weight * gradients.loss_factor / step.tokens)).backward()
                 gradients.totals.add_loss(loss, nll, weight)
     except (RuntimeError, MemoryError) as error:
         require_about_memory(training, error)
@@ -257,7 +257,7 @@ def try_largest_batch(training: Training) -> None:
                 batch = make_batch_for(training.config.model, data, part, prepared.tokenizer).to(training.ranks.device)
                 hidden = model.states(batch.source, batch.target, batch.source_mask)
                 loss, _ = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.1)
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()
                 break  # the others are no larger
         except (RuntimeError, MemoryError) as error:
             require_about_memory(training, error)

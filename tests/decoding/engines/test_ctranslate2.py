@@ -84,7 +84,8 @@ def make(tokenizer: Tokenizer, seed: int = 0, ending: float = 1.5, std: float = 
         nn.init.normal_(parameter, std=std)
         if "norm" in name and name.endswith("weight"):
             parameter.data += 1
-    last = model.decoder_norm if model.config.norm_order == "pre" else model.decoder[-1].around_feed_forward.norm
+    decoder: Any = model.decoder
+    last: Any = model.decoder_norm if model.config.norm_order == "pre" else decoder[-1].around_feed_forward.norm
     getattr(last, "norm", last).bias.data += ending * model.output.weight[tokenizer.eos_id].detach()
     return model.eval()
 
@@ -177,8 +178,8 @@ def test_every_model_is_computed_as_it_is(
     engine = CTranslate2Engine(save(tmp_path / "run", tokenizer, model), tokenizer, SEARCH)
     reference = ReferenceEngine([model], tokenizer)
     some, targets = sources[:24], sources[24:48]
-    for found, expected in zip(engine.score(some, targets), reference.score(some, targets), strict=True):
-        assert found == pytest.approx(expected, abs=1e-4)
+    for scores, expected_scores in zip(engine.score(some, targets), reference.score(some, targets), strict=True):
+        assert scores == pytest.approx(expected_scores, abs=1e-4)
     greedy = replace(SEARCH, beam=1)
     for found, expected in zip(engine.translate(some, greedy), reference.translate(some, greedy), strict=True):
         assert found[0].ids == expected[0].ids
@@ -366,7 +367,7 @@ def test_what_the_engine_is_asked_later_it_may_still_refuse(run: RunDirectory, t
 
 def test_translator_gives_the_same_text_with_either_engine(run: RunDirectory) -> None:
     lines = [*TEXT, "", "  ", TEXT[0]]
-    fast, reference = (Translator.load(run.path, engine=e, beam=1) for e in ("ctranslate2", "reference"))  # type: ignore[arg-type]
+    fast, reference = (Translator.load(run.path, engine=e, beam=1) for e in ("ctranslate2", "reference"))
     assert fast.translate(lines) == reference.translate(lines)
     pairs = [(TEXT[0], TEXT[1]), ("", TEXT[2]), (TEXT[3], "")]
     for found, expected in zip(fast.score(pairs), reference.score(pairs), strict=True):

@@ -53,7 +53,8 @@ def make(tokenizer: Tokenizer, seed: int, **changes: Any) -> Transformer:
     model = Transformer(ModelConfig(vocab_size=tokenizer.vocab_size, **(shape | changes))).double()
     for name, parameter in model.named_parameters():
         nn.init.normal_(parameter, std=1.0 if name.endswith("norm.weight") else 0.2)
-    model.decoder[-1].around_feed_forward.norm.bias.data += 1.5 * model.output.weight[tokenizer.eos_id].detach()
+    last: Any = model.decoder[-1]
+    last.around_feed_forward.norm.bias.data += 1.5 * model.output.weight[tokenizer.eos_id].detach()
     return model
 
 
@@ -308,11 +309,16 @@ def test_other_processes_find_the_same(
     here = sharing.translate(sources * 3, search, 2, seed=5)
     assert sharing._crew is None
     monkeypatch.setattr(reference_module, "SECONDS_WORTH_SHARING", 0.0)
-    elsewhere: list[int] = []
-    monkeypatch.setattr(sharing, "_search", lambda batch: elsewhere.append(1) or ensemble.translate(*batch[:4]))
+    batches_here: list[Any] = []
+
+    def search_here(batch: Any) -> Any:
+        batches_here.append(batch)
+        return ensemble.translate(*batch[:4])
+
+    monkeypatch.setattr(sharing, "_search", search_here)
     there = sharing.translate(sources * 3, search, 2, seed=5)
     assert sharing._crew is not None
-    assert len(elsewhere) == 1, "the first batch is done here, to see how long one takes, and no other"
+    assert len(batches_here) == 1, "the first batch is done here, to see how long one takes, and no other"
     assert_same(there, here)
     assert_same(sharing.translate(sources, search, 2, seed=5), ensemble_alone(ensemble, sources, search))
 

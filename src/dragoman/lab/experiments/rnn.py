@@ -81,7 +81,7 @@ def step_time(arm: Arm, settings: LabSettings) -> Measurements:
                 batch = make_batch(prepared.train, rows, prepared.tokenizer)
                 hidden = model.states(batch.source, batch.target, batch.source_mask)
                 loss, _ = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.1)
-                (loss / batch.tokens).backward()  # type: ignore[no-untyped-call]
+                (loss / batch.tokens).backward()
             optimizer.step()
             optimizer.zero_grad()
             took.append(time.process_time() - began)

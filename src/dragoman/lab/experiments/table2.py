@@ -102,7 +102,7 @@ def time_parts(rounds: int) -> Measurements:
     for _ in range(rounds + 1):
         for name, part in parts.items():
             began = time.process_time()
-            part(x).sum().backward()  # type: ignore[no-untyped-call]
+            part(x).sum().backward()
             seconds[name].append(time.process_time() - began)
     found = {f"{name} ms": 1000 * statistics.median(several[1:]) for name, several in seconds.items()}
     pairs = zip(seconds["eight heads"][1:], seconds["one head"][1:], strict=True)
