@@ -1,7 +1,7 @@
 """The errors a user can meet. Every message is one line: what was found, what is allowed, what to do.
 
-Exit codes: 2 the command line was wrong, 3 data or configuration was wrong, 130 it was asked to stop, 1 anything else
-failed.
+Exit codes: 2 the command line was wrong, 3 data or configuration was wrong, 4 something was checked and did not pass,
+130 it was asked to stop, 1 anything else failed.
 """
 
 import re
@@ -33,6 +33,12 @@ class DataError(DragomanError):
     """A file of text, a tokenizer or a checkpoint is not what it should be."""
 
     exit_code = 3
+
+
+class CheckError(DragomanError):
+    """Something was checked, and it did not pass: nothing failed, but the answer is no."""
+
+    exit_code = 4
 
 
 class UnheardError(DragomanError):

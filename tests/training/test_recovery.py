@@ -393,7 +393,7 @@ def test_verify_names_what_was_changed(
     path = tmp_path / "run" / file
     path.write_bytes(change(path.read_bytes()))
     ran = cli("verify", tmp_path / "run")
-    assert ran.code == 3
+    assert ran.code == 4
     assert said in ran.stderr.splitlines()[-1]
 
 

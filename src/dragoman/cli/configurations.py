@@ -13,7 +13,7 @@ from dragoman.cli.terminal import show
 from dragoman.config import RunConfig
 from dragoman.errors import UsageError
 
-config = group("Look at configurations.")
+config = group("Show a recipe's or a run's configuration.")
 
 
 @command(config, "show")

@@ -11,19 +11,19 @@ import typer
 from dragoman.cli.options import AsJson, NewRun, OldText, TargetLanguage, TrainingOptions
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import say, show, this_command
-from dragoman.errors import DragomanError, UsageError
+from dragoman.errors import CheckError, UsageError
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="What `dragoman serve --corrections FILE` keeps.")]
 Source = Annotated[str, typer.Option("--source-language", metavar="CODE", help="Of corrections from this language,")]
 Target = Annotated[str, typer.Option("--target-language", metavar="CODE", help="and into this one.")]
 
 
-corrections = group("Corrections made on the page.")
+corrections = group("List corrections made on the page, and fine-tune a run on them.")
 
 
 @command(corrections, "list")
 def list_all(file: File, as_json: AsJson = False) -> None:
-    """All of them, oldest first: languages, source, correction, what was corrected."""
+    """List all corrections, oldest first: languages, source, correction, what was corrected."""
     from dragoman.translation.translation_memory import TranslationMemory
 
     for correction in TranslationMemory(file, must_exist=True):
@@ -32,13 +32,14 @@ def list_all(file: File, as_json: AsJson = False) -> None:
 
 
 @command(corrections)
-def export(file: File, source_language: Source, target_language: Target) -> None:
-    """As sentence pairs, tab-separated, for `dragoman train` or `finetune`."""
+def export(file: File, source_language: Source, target_language: Target, as_json: AsJson = False) -> None:
+    """Write the corrections as sentence pairs, tab-separated, for `dragoman train` or `finetune`."""
     from dragoman.training.promotion import of_pair
     from dragoman.translation.translation_memory import TranslationMemory
 
     for correction in of_pair(TranslationMemory(file, must_exist=True), f"{source_language}-{target_language}"):
-        show(f"{correction.source}\t{correction.target}")
+        pair = {"source": correction.source, "target": correction.target}
+        show(json.dumps(pair, ensure_ascii=False) if as_json else "\t".join(pair.values()))
 
 
 @command(corrections)
@@ -52,7 +53,7 @@ def train(
     old: OldText = 1.0,
     as_json: AsJson = False,
 ) -> None:
-    """Teach a copy of the run the corrections.
+    """Fine-tune a copy of the run on the corrections.
 
     Three in ten are held out to measure with. The same command goes on with a training that was stopped.
     """
@@ -88,7 +89,7 @@ def promote(
     """Let the new model take the run's place, if it is better.
 
     Significantly better on the corrections held out, and not significantly worse on what the run was validated
-    with, or on the test that is given. Else nothing changes, and the exit code is 1.
+    with, or on the test that is given. Else nothing changes, and the exit code is 4.
     """
     from dragoman.data.corpus import read_lines
     from dragoman.evaluation.metrics import read_references
@@ -102,7 +103,7 @@ def promote(
     verdict = put_in_place(run, new, test, target_language)
     show(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.reasons))
     if not verdict.promoted:
-        raise DragomanError(f"{new} is not promoted; {run} stays as it was")
+        raise CheckError(f"{new} is not promoted; {run} stays as it was")
     say(f"{run} now translates with the weights of {new}; the old ones are in {run / BEFORE}")
     if (run / CONFIDENCE).exists():
         say(f"its confidences were of the old weights: dragoman calibrate {run} --source FILE --reference FILE")

@@ -9,12 +9,12 @@ import typer
 
 from dragoman.cli.options import AsJson, out_option
 from dragoman.cli.terminal import say, show, write_file
-from dragoman.errors import UsageError
+from dragoman.errors import CheckError, UsageError
 
 
 def doctor(
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN|FILE...]", help="A run, a file of pairs, or two aligned files.")
+        list[Path] | None, typer.Argument(metavar="RUN|FILE", help="A run, a file of pairs, or two aligned files.")
     ] = None,
     test: Annotated[
         Path | None, typer.Option(help="With a file: the test pairs, to look for them in the training text.")
@@ -25,10 +25,10 @@ def doctor(
     out: Annotated[Path | None, out_option("With files: write their pairs there as TSV, as they were read.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Why are the translations bad? Ranked causes with evidence, estimated cost and remedy.
+    """Say why translations are bad: ranked causes with evidence, estimated cost and remedy.
 
     Of a run: its training, its vocabulary, its text and what it writes. Of a file: the text. Of neither: the machine.
-    Exit code 1 where something was found.
+    The exit code is 4 where something was found.
     """
     from dragoman.diagnosis.causes import Cause
     from dragoman.diagnosis.machine_checks import Line, examine_environment
@@ -77,4 +77,4 @@ def doctor(
         if paths and not causes:
             say("nothing found")
     if causes or any(line.fault for line in machine):
-        raise typer.Exit(1)
+        raise typer.Exit(CheckError.exit_code)

@@ -54,7 +54,7 @@ def translate_file(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Translate a document: txt, Markdown, HTML, DOCX, ODT, SRT, VTT, PO, JSON.
+    """Translate a document and keep its formatting: txt, Markdown, HTML, DOCX, ODT, SRT, VTT, PO, JSON.
 
     Tags, placeholders, numbers, URLs and e-mail addresses are the same in the translation. Where a sentence
     cannot be kept whole it is translated in another way, or left, and listed in the report.

@@ -24,14 +24,14 @@ from dragoman.cli.options import (
 )
 from dragoman.cli.terminal import lines_from, say, settle, show, write_file
 from dragoman.decoding.engines import ComputeType
-from dragoman.errors import DragomanError, UsageError
+from dragoman.errors import CheckError, UsageError
 
 
 def evaluate(
     search: SearchOptions,
     engine: EngineOptions,
     runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN...]", help="Run directory; several make an ensemble.")
+        list[Path] | None, typer.Argument(metavar="RUN", help="Run directory; several make an ensemble.")
     ] = None,
     reference: References = [],  # noqa: B006
     source: Annotated[Path | None, typer.Option(help="What to translate, one sentence a line.")] = None,
@@ -132,7 +132,7 @@ def score(
     target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
-    """Log-probability of given translations.
+    """Print the log-probability of given translations.
 
     Each line: the total, the mean a token, the source, the translation.
     """
@@ -164,12 +164,12 @@ def quantize(
     target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
-    """Translate with smaller numbers and a vocabulary map, if they are good enough.
+    """Let a run translate with smaller numbers and a vocabulary map, if they are good enough.
 
     Prints BLEU and speed before and after. If no more BLEU is lost than the limit, the run translates with the
-    smaller numbers from then on; else it stays as it was. A vocabulary map (likely target words of each source word,
-    learned from the training text) is kept with them if it costs less than 0.1 BLEU. Also finds and remembers the
-    quickest number of workers and threads for this machine.
+    smaller numbers from then on; else it stays as it was, and the exit code is 4. A vocabulary map (likely target
+    words of each source word, learned from the training text) is kept with them if it costs less than 0.1 BLEU. Also
+    finds and remembers the quickest number of workers and threads for this machine.
     """
     from dragoman.evaluation import metrics as evaluation
     from dragoman.evaluation.quantize import quantize as measure
@@ -188,7 +188,7 @@ def quantize(
     )
     show(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.lines()))
     if not verdict.kept:
-        raise DragomanError(
+        raise CheckError(
             f"{compute_type} loses {verdict.lost:.2f} BLEU, more than the limit of {limit:g}; {run} stays with float32"
         )
     with_map = " and its vocabulary map" if verdict.map_kept else ""
@@ -209,7 +209,7 @@ def calibrate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn how sure the run's translations are, from sentences with references.
+    """Learn how sure a run's translations are, from sentences with references.
 
     From then on `translate --json`, the page and the API say of each sentence how probably it is good, and of each
     word how probably it is right; `translate --min-confidence` leaves the source where that is too little. What is

@@ -17,7 +17,7 @@ from dragoman.cli.options import (
 )
 from dragoman.cli.terminal import say, show, this_command
 from dragoman.decoding.engines import ComputeType
-from dragoman.errors import DragomanError
+from dragoman.errors import CheckError
 
 
 def export(
@@ -31,8 +31,9 @@ def export(
     compute_type: Annotated[
         ComputeType, typer.Option("--compute-type", help="Numbers, of ctranslate2 and argos.")
     ] = "float32",
+    as_json: AsJson = False,
 ) -> None:
-    """Write a run in the form of another program.
+    """Write a run in the format of another program.
 
     ctranslate2: a directory for CTranslate2. argos: an .argosmodel for Argos Translate and LibreTranslate.
     marian-hf: a directory for transformers. onnx: an encoder and a decoder for onnxruntime.
@@ -40,7 +41,7 @@ def export(
     from dragoman.export.formats import export as write
 
     languages = both_languages("export", source_language, target_language)
-    show(str(write(run, form, out, languages=languages, compute_type=compute_type)))
+    _show_written(write(run, form, out, languages=languages, compute_type=compute_type), as_json, format=form)
 
 
 def import_(
@@ -48,11 +49,12 @@ def import_(
     out: NewRun,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make a run from a Hugging Face Marian directory."""
     from dragoman.export.formats import import_marian
 
-    show(str(import_marian(directory, out, both_languages("import", source_language, target_language))))
+    _show_written(import_marian(directory, out, both_languages("import", source_language, target_language)), as_json)
 
 
 def bundle(
@@ -64,25 +66,27 @@ def bundle(
     data_licence: Annotated[str, typer.Option(help="Of the text it was trained on.")] = "",
     notes: Annotated[str, typer.Option(help="What users should know.")] = "",
     with_text: Annotated[bool, typer.Option("--with-text", help="Pack the training text too.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Pack a run and its model card into one file, which every command takes in place of a run."""
     from dragoman.export.bundle import About
     from dragoman.export.bundle import bundle as pack
 
-    show(str(pack(run, out, About(title, author, licence, data_licence, notes), with_text)))
+    _show_written(pack(run, out, About(title, author, licence, data_licence, notes), with_text), as_json)
 
 
 def unbundle(
     file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What `bundle` made.")],
     out: NewRun,
+    as_json: AsJson = False,
 ) -> None:
-    """Unpack a bundle into a run's directory, every file held against its hash."""
+    """Unpack a bundle into a run's directory, with every file checked against its hash."""
     from dragoman.export.formats import require_new
     from dragoman.run_directory import unpack
 
     require_new(out)
     unpack(file, out)
-    show(str(out))
+    _show_written(out, as_json)
 
 
 def reproduce(
@@ -94,10 +98,18 @@ def reproduce(
     target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a bundle's run again from its text, and compare: to the bit where that can be, else by BLEU."""
+    """Train a bundle's run again from its text, and compare: to the bit where that can be, else by BLEU.
+
+    The exit code is 4 where the new run is not as good.
+    """
     from dragoman.export.reproduce import reproduce as train_again
 
     result = train_again(file, out, text or (), language=target_language, again=this_command(), say=say)
     show(json.dumps(result.to_dict(), ensure_ascii=False) if as_json else "\n".join(result.lines()))
     if not result.holds:
-        raise DragomanError(f"{file} was not reproduced; {out} has what came of it")
+        raise CheckError(f"{file} was not reproduced; {out} has what came of it")
+
+
+def _show_written(path: Path, as_json: bool, **more: str) -> None:
+    """Where the result is."""
+    show(json.dumps({"path": str(path), **more}, ensure_ascii=False) if as_json else str(path))

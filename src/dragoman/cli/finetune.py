@@ -36,7 +36,7 @@ def finetune(
     target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
-    """Teach a trained run new text.
+    """Fine-tune a trained run on new text.
 
     The vocabulary stays, text of the old training is mixed in, and both domains are scored before and after, with
     significance. The same command goes on with a run that was stopped.
@@ -86,7 +86,7 @@ def backtranslate(
     seed: SamplingSeed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Make pairs of target text alone: translate it back, sift it, mix it with the real pairs.
+    """Make pairs of text in the target language alone: translate it back, filter it, mix it with the real pairs.
 
     The same command goes on after a stop; `dragoman train OUT/recipe.toml` then learns from both.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from dragoman.cli.options import Checkpoint, Run, SearchOptions, out_option, whole
+from dragoman.cli.options import AsJson, Checkpoint, Run, SearchOptions, out_option, whole
 from dragoman.cli.terminal import say, show
 from dragoman.errors import UsageError
 
@@ -27,7 +27,7 @@ def inspect(
     run: Run,
     search: SearchOptions,
     sentence: Annotated[
-        str | None, typer.Argument(metavar="[SENTENCE]", help="Left out: lines of stdin, for json and pharaoh.")
+        str | None, typer.Argument(metavar="SENTENCE", help="Left out: lines of stdin, for json and pharaoh.")
     ] = None,
     translation: Annotated[
         str | None, typer.Option(help="Look into this translation [default: the run's own].")
@@ -54,13 +54,16 @@ def inspect(
         bool, typer.Option("--effects", help="Also switch every head off alone, and rank them.")
     ] = False,
     checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
 ) -> None:
     """Look inside a translation: every head's attention, and what happens without it.
 
     A heat map in the terminal; with --out page.html one file for a browser, which needs no network. pharaoh has
     word alignments (source-target, from 0), json everything. Lines of stdin may have a translation after a tab.
     """
-    chosen = form or (_form_of(out) if out else "text")
+    if as_json and form not in (None, "json"):
+        raise UsageError(f"inspect: --json and --format {form}; leave one out")
+    chosen = "json" if as_json else form or (_form_of(out) if out else "text")
     if sentence is None and chosen not in ("json", "pharaoh"):
         raise UsageError(f"inspect: SENTENCE is missing; only json and pharaoh read lines of stdin, not {chosen}")
     if chosen in ("html", "png") and out is None:

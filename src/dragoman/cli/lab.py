@@ -17,15 +17,15 @@ SMOKE = "smoke"  # where in --out smoke runs are kept
 MULTI30K = Path("../shared/data/multi30k")  # where the recipes look, too
 
 Out = Annotated[Path, out_option("Measured arms, results and the report.")]
-Names = Annotated[list[str], typer.Argument(metavar="EXPERIMENT...", help="Names from `lab list`, or all.")]
+Names = Annotated[list[str], typer.Argument(metavar="EXPERIMENT", help="Names from `lab list`, or all.")]
 
 
-lab = group("The paper's claims as experiments.")
+lab = group("Test the paper's claims by experiments.")
 
 
 @command(lab, "list")
 def list_(out: Out = Path("runs/lab"), as_json: AsJson = False) -> None:
-    """The experiments, and what was found."""
+    """List the experiments, and what was found."""
     from dragoman.lab.catalogue import NAMES, describe
 
     found: list[dict[str, Any]] = [
@@ -92,12 +92,12 @@ def run(
 
 
 @command(lab)
-def report(out: Out = Path("runs/lab")) -> None:
+def report(out: Out = Path("runs/lab"), as_json: AsJson = False) -> None:
     """Write report.html and report.md from the results that are there."""
     from dragoman.lab.report import write_report
 
-    for path in write_report(out):
-        show(str(path))
+    written = list(map(str, write_report(out)))
+    show(json.dumps(written) if as_json else "\n".join(written))
 
 
 def parse_duration(text: str) -> float:

@@ -25,6 +25,7 @@ from dragoman.cli.options import (
 )
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import lines_from, say, show, this_command
+from dragoman.cli.training import show_trained
 from dragoman.config import RunConfig
 from dragoman.errors import UsageError
 
@@ -33,7 +34,7 @@ ValidText = Annotated[Path | None, typer.Option(help="Text to validate with [def
 Tokenizer = Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")]
 
 
-lm = group("Language models: the decoder alone.")
+lm = group("Train and use language models: the decoder alone.")
 
 
 @command(lm, "train")
@@ -44,13 +45,17 @@ def train_lm(
     recipe: Recipe = "lm",
     tokenizer: Tokenizer = None,
     out: RunOut = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Train a language model. The same command goes on with a run that was stopped."""
+    """Train a language model.
+
+    The same command goes on with a run that was stopped.
+    """
     from dragoman.descendants.plain_text import require_half, with_text
 
     config = _config(recipe, training, tokenizer)
     require_half(config, recipe, "continue")
-    name = run_training(with_text(config, text, valid_text), recipe, out)
+    name = run_training(with_text(config, text, valid_text), recipe, out, as_json)
     say(f'try it: dragoman lm generate {name} --prompt "I have"')
 
 
@@ -93,7 +98,7 @@ def evaluate(
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
-    """Perplexity a token and bits per byte. Each line's end counts, as one token and one byte."""
+    """Measure perplexity a token and bits per byte. Each line's end counts, as one token and one byte."""
     from dragoman.data.corpus import read_lines
     from dragoman.descendants.language_model import LanguageModel
 
@@ -107,7 +112,7 @@ def evaluate(
               f"({scored.lines:,} lines, {scored.tokens:,} tokens, {scored.bytes:,} bytes)", "\n")  # fmt: skip
 
 
-mlm = group("Masked models and classifiers: the encoder alone.")
+mlm = group("Train and use masked models and classifiers: the encoder alone.")
 
 
 @command(mlm, "train")
@@ -121,12 +126,16 @@ def train_mlm(
     valid_text: ValidText = None,
     valid_labelled: Annotated[Path | None, typer.Option(help="As --labelled, to validate with.")] = None,
     recipe: Annotated[
-        str | None, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name [mlm, or classify].")
+        str | None, typer.Argument(metavar="RECIPE", help="A TOML file or a known name [mlm, or classify].")
     ] = None,
     tokenizer: Tokenizer = None,
     out: RunOut = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Train a masked model, or a classifier. The same command goes on with a run that was stopped."""
+    """Train a masked model, or a classifier.
+
+    The same command goes on with a run that was stopped.
+    """
     from dragoman.descendants.plain_text import continuing_from, require_half, with_labels, with_text
 
     if bool(text) == (labelled is not None):
@@ -137,13 +146,13 @@ def train_mlm(
     config = _config(recipe, training, tokenizer)
     require_half(config, recipe, "restore")
     if labelled is None:
-        name = run_training(with_text(config, text or (), valid_text), recipe, out)
+        name = run_training(with_text(config, text or (), valid_text), recipe, out, as_json)
         say(f'try it: echo "I ___ tea." | dragoman mlm fill {name}')
     else:
         out, config = out or Path("runs") / Path(recipe).stem, with_labels(config, labelled, valid_labelled)
         if start_from is not None:
             config = continuing_from(start_from, config, out)
-        name = run_training(config, recipe, out)
+        name = run_training(config, recipe, out, as_json)
         say(f'try it: echo "..." | dragoman mlm classify {name}')
 
 
@@ -177,7 +186,7 @@ def classify(
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
-    """The class of each sentence, its probability and the sentence; or the accuracy on labelled ones."""
+    """Print the class of each sentence, its probability and the sentence; or the accuracy on labelled ones."""
     from dragoman.data.corpus import read_pairs
     from dragoman.descendants.masked_model import Classifier
 
@@ -205,8 +214,9 @@ def tasks(
         list[str] | None, typer.Option(help="forward, backward, spelling; several times for several [all three].")
     ] = None,
     seed: SamplingSeed = 0,
+    as_json: AsJson = False,
 ) -> None:
-    """Pairs for one model of several tasks.
+    """Make pairs for one model of several tasks.
 
     From sentence pairs to pairs that begin with what is to be done: translate to one language, to the other,
     restore the spelling. Train on them with `dragoman train --pairs`, and begin a line to translate likewise.
@@ -220,7 +230,8 @@ def tasks(
         raise UsageError(f"tasks: --task {sorted(unknown)[0]}; known: {', '.join(TASKS)}")
     names = language_name(source_language), language_name(target_language)
     for source, target in task_pairs(read_pairs(pairs), chosen, *names, seed):
-        show(f"{source}\t{target}")
+        pair = {"source": source, "target": target}
+        show(json.dumps(pair, ensure_ascii=False) if as_json else f"{source}\t{target}")
 
 
 def _config(recipe: str, training: TrainingOptions, tokenizer: Path | None) -> RunConfig:
@@ -228,11 +239,13 @@ def _config(recipe: str, training: TrainingOptions, tokenizer: Path | None) -> R
     return configuration.load(recipe, training.overrides(data__tokenizer=given)).config
 
 
-def run_training(config: RunConfig, recipe: str, out: Path | None) -> str:
+def run_training(config: RunConfig, recipe: str, out: Path | None, as_json: bool) -> str:
     """Train; the run's directory as a shell reads it."""
     from dragoman.run_directory import RunDirectory
     from dragoman.training.loop import train
 
     out = out or Path("runs") / Path(recipe).stem
     train(config, RunDirectory(out), this_command())
+    if as_json:
+        show_trained(out)
     return shlex.quote(str(out))

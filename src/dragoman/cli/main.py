@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, NoReturn
 
@@ -39,7 +40,6 @@ app = typer.Typer(
     name="dragoman",
     cls=Group,
     help='The Transformer of "Attention Is All You Need": from sentence pairs to a translator.',
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -57,18 +57,42 @@ def options(
         raise typer.Exit
 
 
-for function in (
-    train, translate, verify, average, demo, evaluate, compare, score, quantize, calibrate, quickstart, serve, inspect,
-    doctor, stress, finetune, backtranslate, export, bundle, unbundle, reproduce, tasks,
-):  # fmt: skip
-    command(app)(function)
-command(app, "import")(import_)
-command(app, "translate-file")(translate_file)
-for name, commands in (
-    ("config", config), ("parse", parse), ("lm", lm), ("mlm", mlm), ("vit", vit), ("corrections", corrections),
-    ("lab", lab),
-):  # fmt: skip
-    app.add_typer(commands, name=name)
+# What `dragoman --help` shows, under these headings and in this order.
+COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+    "Start here": {"demo": demo, "quickstart": quickstart},
+    "Train": {"train": train, "finetune": finetune, "average": average, "verify": verify, "config": config},
+    "Translate and serve": {
+        "translate": translate,
+        "translate-file": translate_file,
+        "serve": serve,
+        "corrections": corrections,
+        "calibrate": calibrate,
+        "quantize": quantize,
+    },
+    "Look inside and measure": {
+        "inspect": inspect,
+        "evaluate": evaluate,
+        "compare": compare,
+        "score": score,
+        "stress": stress,
+        "lab": lab,
+    },
+    "Data": {"doctor": doctor, "backtranslate": backtranslate, "tasks": tasks},
+    "Exchange": {
+        "export": export,
+        "import": import_,
+        "bundle": bundle,
+        "unbundle": unbundle,
+        "reproduce": reproduce,
+    },
+    "Elsewhere": {"parse": parse, "lm": lm, "mlm": mlm, "vit": vit},
+}
+for heading, commands in COMMANDS.items():
+    for name, found in commands.items():
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name, rich_help_panel=heading)
+        else:
+            command(app, name, heading)(found)
 
 
 def main() -> NoReturn:
@@ -91,7 +115,7 @@ def main() -> NoReturn:
         _fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     except Exception as error:
         complaint = " ".join(str(error).split())
-        _fail(f"{type(error).__name__}: {complaint}; to see where, set DRAGOMAN_TRACEBACK=1", 1)
+        _fail(f"{type(error).__name__}: {complaint}; to see where, add --verbose", 1)
 
 
 def _speak_utf8() -> None:

@@ -52,10 +52,12 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")]
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directory; several make an ensemble.")]
-Recipe = Annotated[str, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="Run directory; several make an ensemble.")]
+Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A TOML file or a known name.")]
 Input = Annotated[Path | None, typer.Option("--input", "-i", help="Text, one sentence a line [default: stdin].")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but what went wrong.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also the version, the time, and where a failure was.")]
 Checkpoint = Annotated[str | None, typer.Option("--checkpoint", help="A kept checkpoint, for example step-00001000.")]
 SamplingSeed = Annotated[int, typer.Option("--seed", parser=whole(0, MOST_SEED), help="Of what is drawn at random.")]
 

@@ -26,6 +26,7 @@ from dragoman.cli.options import (
 )
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import lines_from, named_file, say, show, this_command, write_file
+from dragoman.cli.training import show_trained
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ Unconstrained = Annotated[
 ]
 
 
-parse = group("Constituency parsing (section 6.3).")
+parse = group("Train and use constituency parsers (section 6.3 of the paper).")
 
 
 @command(parse)
@@ -59,8 +60,12 @@ def train(
         Literal["words", "subwords"], typer.Option(help="A token is a word, rare ones by class, or a part of it.")
     ] = "words",
     out: RunOut = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Train a parser. The same command goes on with a run that was stopped."""
+    """Train a parser.
+
+    The same command goes on with a run that was stopped.
+    """
     config = configuration.load(recipe, training.overrides()).config
     out = out or Path("runs") / Path(recipe).stem
     from dragoman.parsing.training import Treebanks, prepare_run
@@ -70,6 +75,8 @@ def train(
     banks = Treebanks(trees, valid_trees, silver or (), silver_weight, sentences)
     config = prepare_run(banks, config, out, units)
     run_training(config, RunDirectory(out), this_command())
+    if as_json:
+        show_trained(out)
     named = shlex.quote(str(out))
     say(f'try it: echo "..." | dragoman parse run {named} --raw')
     say(f"its bracket F1: dragoman parse evaluate {named} --trees {shlex.quote(str(valid_trees))}")
@@ -83,10 +90,11 @@ def run(
     raw: Annotated[
         bool, typer.Option("--raw", help="Split the text into words first; else they stand apart already.")
     ] = False,
-    form: Annotated[Form, typer.Option("--format", help="How trees are written.")] = "line",
-    drawings: Annotated[Path | None, typer.Option(help="A directory to draw each tree into: 1.svg, 2.svg ...")] = None,
+    form: Annotated[Form | None, typer.Option("--format", help="How trees are written [default: line].")] = None,
+    drawings: Annotated[Path | None, typer.Option(help="A directory to draw each tree into, as SVG.")] = None,
     unconstrained: Unconstrained = False,
     checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
 ) -> None:
     """Parse sentences.
 
@@ -97,6 +105,9 @@ def run(
     from dragoman.parsing.parser import Parser
     from dragoman.parsing.words import split_words
 
+    if as_json and form not in (None, "json"):
+        raise UsageError(f"parse run: --json and --format {form}; leave one out")
+    form = "json" if as_json else form or "line"
     parser = Parser.load(*runs, checkpoint=checkpoint, **search.given())
     lines = lines_from(input_, "parse run")
     words = (split_words(line) if raw else line.split() for line in lines)
@@ -112,7 +123,7 @@ def run(
 def evaluate(
     trees: Annotated[Path, typer.Option("--trees", help="The right trees.")],
     search: SearchOptions,
-    runs: Annotated[list[Path] | None, typer.Argument(metavar="[RUN...]", help="As for `parse run`.")] = None,
+    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="As for `parse run`.")] = None,
     hypotheses: Annotated[Path | None, typer.Option(help="Trees to score, one a line, in place of a run.")] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Also without the constraint, and the right-branching baseline.")
@@ -126,7 +137,7 @@ def evaluate(
     table: Annotated[bool, typer.Option("--table", help="Every sentence, as EVALB prints it.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Labelled bracket F1, as EVALB computes it with COLLINS.prm."""
+    """Measure labelled bracket F1, as EVALB computes it with COLLINS.prm."""
     from dragoman.data.corpus import read_lines
     from dragoman.parsing import evalb
     from dragoman.parsing.trees import read_stripped, right_branching

@@ -39,7 +39,7 @@ def quickstart(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="TSV, CSV, XLSX, JSONL, TMX, XLIFF, PO or MO; two aligned files; or a folder."
+            metavar="FILE", help="TSV, CSV, XLSX, JSONL, TMX, XLIFF, PO or MO; two aligned files; or a folder."
         ),
     ],
     out: Annotated[Path | None, out_option("The run's directory [default: runs/ and the file's name].")] = None,
@@ -54,7 +54,7 @@ def quickstart(
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for train.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """From your own sentence pairs to a translator, and what it is good for.
+    """Make a translator of your own sentence pairs, and learn what it is good for.
 
     The text is checked, the model sized to it and to the time, trained, scored, calibrated, quantised. The same command
     goes on with a quickstart that was stopped; with more --minutes it goes on with one that is finished.

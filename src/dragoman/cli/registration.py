@@ -9,7 +9,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dragoman.cli.old_names import with_new_names
-from dragoman.cli.terminal import say
+from dragoman.cli.options import Quiet, TextOptions, Verbose
+from dragoman.cli.terminal import say, speaking
 
 
 class Command(TyperCommand):
@@ -21,7 +22,21 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands. Called without any, it shows its help on stderr: nothing was done, so the exit code is 2."""
+    """A group of commands, whose help has what they do in whole sentences, by the headings that they stand under.
+
+    Called without a command, it shows its help on stderr: nothing was done, so the exit code is 2.
+    """
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            found: Any = self.get_command(ctx, name)
+            summary = " ".join((found.help or "").partition("\n\n")[0].split())
+            heading = found.rich_help_panel if isinstance(found.rich_help_panel, str) else "Commands"
+            rows.setdefault(heading, []).append((name, summary))
+        for heading, commands in rows.items():
+            with formatter.section(heading):
+                formatter.write_dl(commands)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args and not ctx.resilient_parsing:
@@ -35,36 +50,49 @@ def group(text: str) -> typer.Typer:
     return typer.Typer(cls=Group, help=text, rich_markup_mode=None)
 
 
-def command(app: typer.Typer, name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes a function a command of `app`. A parameter whose type is a dataclass of options stands for all of its
-    fields: the command has an option for each, and the function gets the dataclass."""
+def command(
+    app: typer.Typer, name: str | None = None, heading: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a function a command of `app`, under a heading of its help.
+
+    A parameter whose type is a dataclass of options stands for all of its fields: the command has an option for each,
+    and the function gets the dataclass.
+    """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        app.command(name, cls=Command)(_spelled_out(function))
+        app.command(name, cls=Command, rich_help_panel=heading)(_spelled_out(function))
         return function
 
     return register
 
 
 def _spelled_out(function: Callable[..., None]) -> Callable[..., None]:
-    parameters: list[inspect.Parameter] = []
+    """The function as typer reads it: every option a parameter, with --quiet and --verbose, which all commands have."""
+    first: list[inspect.Parameter] = []
+    own: list[inspect.Parameter] = []
+    last: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
     types = get_type_hints(function, include_extras=True)
     for parameter in inspect.signature(function).parameters.values():
         options = types[parameter.name]
         if not dataclasses.is_dataclass(options):
-            parameters.append(_named(parameter.name, options, parameter.default))
+            own.append(_named(parameter.name, options, parameter.default))
             continue
         groups[parameter.name] = options
         fields = get_type_hints(options, include_extras=True)
         for field in dataclasses.fields(options):
             default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
-            parameters.append(_named(field.name, fields[field.name], default))
+            (first if options is TextOptions else last).append(_named(field.name, fields[field.name], default))
+    as_json = [parameter for parameter in own if parameter.name == "as_json"]
+    own = [parameter for parameter in own if parameter.name != "as_json"]
+    spoken = [_named("quiet", Quiet, False), _named("verbose", Verbose, False)]
+    parameters = [*first, *own, *last, *as_json, *spoken]  # in the order of the help
 
-    def run(**values: Any) -> None:
+    def run(quiet: bool, verbose: bool, **values: Any) -> None:
         for name, options in groups.items():
             values[name] = options(**{field.name: values.pop(field.name) for field in dataclasses.fields(options)})
-        function(**values)
+        with speaking(quiet, verbose):
+            function(**values)
 
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ def serve(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RUN...]",
+            metavar="RUN",
             help="Run directories, a parser's too; of two for one language pair the first translates.",
         ),
     ] = None,

@@ -10,7 +10,7 @@ import typer
 from dragoman.cli.options import AsJson, EngineChoice, Run, SourceLanguage, TargetLanguage, language_asked_for, whole
 from dragoman.cli.terminal import say, show
 from dragoman.config_ranges import MOST_SEED
-from dragoman.errors import DataError, UsageError
+from dragoman.errors import CheckError, DataError, UsageError
 
 
 def stress(
@@ -28,9 +28,9 @@ def stress(
     engine: EngineChoice = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Capitals, typos, single words, long text, numbers, negation, emoji, nothing: what does the run make of them?
+    """Test a run with capitals, typos, single words, long text, numbers, negation, emoji and empty lines.
 
-    Prints a table beside BLEU. Exit code 1 where a test is below its limit, so that it can guard a release.
+    Prints a table beside BLEU. The exit code is 4 where a test is below its limit, so that it can guard a release.
     """
     from dragoman.data.dataset import validation_pairs
     from dragoman.data.language_codes import languages_of
@@ -69,7 +69,7 @@ def stress(
     failed = [row.name for row in report.rows if not row.passed]
     if failed:
         say(f"below the limit: {', '.join(failed)}")
-        raise typer.Exit(1)
+        raise typer.Exit(CheckError.exit_code)
 
 
 def _limit(text: str, known: list[str]) -> tuple[str, float]:

@@ -5,15 +5,16 @@ import shlex
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from dragoman.errors import DragomanError, UsageError
-from dragoman.progress import to_stderr
+from dragoman.progress import telling, to_stderr
 
 if TYPE_CHECKING:
     from dragoman.translation.translator import Translator
@@ -36,6 +37,31 @@ def show(line: str, end: str = "\n") -> None:
 def say(line: str) -> None:
     """Progress, hints, warnings. When whoever reads them leaves, that is a request to stop: exit code 130."""
     to_stderr(line)
+
+
+@contextmanager
+def speaking(quiet: bool, verbose: bool) -> Iterator[None]:
+    """A command with --quiet or --verbose: without its progress, or with more around it."""
+    if quiet and verbose:
+        raise UsageError("--quiet and --verbose; leave one out")
+    if quiet:
+        with telling(None):
+            yield
+        return
+    began = time.monotonic()
+    if verbose:
+        from importlib import metadata
+
+        say(f"dragoman {metadata.version('dragoman')}, Python {sys.version.split()[0]}")
+    try:
+        yield
+    except Exception as error:
+        if verbose and not isinstance(error, typer.Exit) and not os.environ.get("DRAGOMAN_TRACEBACK"):
+            say(traceback.format_exc().rstrip())
+        raise
+    finally:
+        if verbose:
+            say(f"after {time.monotonic() - began:.1f} s")
 
 
 class LongWork:

@@ -1,6 +1,7 @@
 """`dragoman train`, `average` and `verify`. Heavy imports inside, as in the whole command line."""
 
 import dataclasses
+import json
 import os
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ import typer
 
 from dragoman import config as configuration
 from dragoman.cli.options import (
+    AsJson,
     Run,
     RunOut,
     SourceLanguage,
@@ -21,13 +23,13 @@ from dragoman.cli.options import (
 )
 from dragoman.cli.terminal import say, show, this_command
 from dragoman.config import CorpusConfig
-from dragoman.errors import UsageError
+from dragoman.errors import CheckError, UsageError
 
 
 def train(
     text: TextOptions,
     training: TrainingOptions,
-    recipe: Annotated[str | None, typer.Argument(metavar="[RECIPE]", help="A TOML file or a known name.")] = None,
+    recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A TOML file or a known name.")] = None,
     tokenizer: Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")] = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
@@ -35,8 +37,12 @@ def train(
         bool, typer.Option("--both-directions", help="Learn both directions in one model; needs the two languages.")
     ] = False,
     out: RunOut = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Train a translator. The same command goes on with a run that was stopped."""
+    """Train a translator.
+
+    The same command goes on with a run that was stopped.
+    """
     languages = both_languages("train", source_language, target_language)
     if both_directions and languages is None:
         raise UsageError("train: --both-directions needs --source-language and --target-language; give them")
@@ -60,12 +66,23 @@ def train(
     if os.environ.get("RANK", "0") == "0":  # under torchrun, one of them says it
         if languages is not None:
             write_languages(run, *languages)
+        if as_json:
+            show_trained(out)
         say(f'try it: echo "..." | dragoman translate {shlex.quote(str(out))}')
+
+
+def show_trained(out: Path) -> None:
+    """What came of a training, as JSON: its directory, and the last line of its log."""
+    from dragoman.run_directory import RunDirectory
+
+    ends = [event for event in RunDirectory(out).events() if event["event"] == "end"]
+    show(json.dumps({"run": str(out), **{key: value for key, value in ends[-1].items() if key != "event"}}))
 
 
 def average(
     run: Run,
     last: Annotated[int, typer.Option(parser=whole(1, 1_000_000), help="So many of the newest checkpoints.")] = 5,
+    as_json: AsJson = False,
 ) -> None:
     """Average a run's newest checkpoints.
 
@@ -81,19 +98,38 @@ def average(
         raise UsageError(f"average: --last {last}, but {run} keeps {len(kept)} checkpoints; ask for as many at most")
     chosen = kept[-last:]
     promote(directory, mean_of(chosen), "average", [step_of(checkpoint) for checkpoint in chosen])
+    if as_json:
+        values = {"run": str(run), "model": str(directory.model_path), "steps": [step_of(path) for path in chosen]}
+        show(json.dumps(values))
     say(f"{directory.model_path} is now the average of {', '.join(c.name for c in chosen)}")
 
 
 def verify(
     run: Run,
     steps: Annotated[int, typer.Option(parser=whole(0, 10**9), help="Do at most so many steps again; 0: none.")] = 100,
+    as_json: AsJson = False,
 ) -> None:
-    """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again."""
+    """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again.
+
+    The exit code is 4 where it is not.
+    """
     from dragoman.run_directory import RunDirectory
     from dragoman.training.verify import verify as verify_run
 
-    for finding in verify_run(RunDirectory.open(run), steps, say):
-        show(finding)
+    findings: list[str] = []
+    fault: CheckError | None = None
+    try:
+        for finding in verify_run(RunDirectory.open(run), steps, say):
+            findings.append(finding)
+            if not as_json:
+                show(finding)
+    except CheckError as error:
+        fault = error
+    if as_json:
+        passed = {"passed": fault is None, "fault": None if fault is None else str(fault)}
+        show(json.dumps({"run": str(run), **passed, "findings": findings}, ensure_ascii=False))
+    if fault is not None:
+        raise fault
 
 
 def _corpora(corpus: CorpusConfig | None, both_ways: tuple[str, str] | None) -> list[dict[str, str]] | None:

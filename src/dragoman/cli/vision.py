@@ -12,7 +12,7 @@ from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import say, show, write_file
 from dragoman.errors import UsageError
 
-vit = group("Pictures: patches in place of words, on scikit-learn's digits.")
+vit = group("Classify pictures of digits (scikit-learn's): patches in place of words.")
 
 
 @command(vit)
@@ -24,14 +24,18 @@ def train(
         typer.Option(help="How a patch knows its place: in a row, on a grid, learned, not at all."),
     ] = None,
     out: RunOut = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Train on four fifths of the digits. The same command goes on with a run that was stopped."""
+    """Train on four fifths of the digits.
+
+    The same command goes on with a run that was stopped.
+    """
     from dragoman.cli.language_models import run_training
     from dragoman.descendants.digits import load_digits, prepare_run
 
     config = configuration.load(recipe, training.overrides(model__positions=positions)).config
     out = out or Path("runs") / Path(recipe).stem
-    name = run_training(prepare_run(config, load_digits(), out), recipe, out)
+    name = run_training(prepare_run(config, load_digits(), out), recipe, out, as_json)
     say(f"try it: dragoman vit evaluate {name}; dragoman vit show {name} --number 0")
 
 
@@ -41,7 +45,7 @@ def evaluate(
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
-    """Accuracy on the fifth that was held out, and which digits are taken for which."""
+    """Measure accuracy on the fifth that was held out, and which digits are taken for which."""
     from dragoman.descendants.digits import load_digits
     from dragoman.descendants.masked_model import Classifier
 
@@ -67,8 +71,9 @@ def show_one(
     number: Annotated[int, typer.Option(parser=whole(0, 10**9), help="Which of the held-out pictures.")] = 0,
     out: Annotated[Path | None, out_option("Draw every head's attention into this file, as SVG.")] = None,
     checkpoint: Checkpoint = None,
+    as_json: AsJson = False,
 ) -> None:
-    """A picture, what it is taken for, and where each layer looks to say so."""
+    """Show a picture, what it is taken for, and where each layer looks to say so."""
     from dragoman.descendants.digits import load_digits
     from dragoman.descendants.masked_model import Classifier
     from dragoman.descendants.patch_attention import draw_svg, draw_text, patch_attention
@@ -79,7 +84,11 @@ def show_one(
     picture, label = test[number]
     seen = patch_attention(Classifier.load(run, checkpoint), picture)
     likely = zip(seen.classification.classes[:3], seen.classification.probabilities, strict=False)
-    show(draw_text(seen))
-    show(f"a {label}; taken for " + ", ".join(f"{name} ({share:.1%})" for name, share in likely))
+    if as_json:
+        classes = dict(zip(seen.classification.classes, seen.classification.probabilities, strict=True))
+        show(json.dumps({"number": number, "is": label, "classes": classes}))
+    else:
+        show(draw_text(seen))
+        show(f"a {label}; taken for " + ", ".join(f"{name} ({share:.1%})" for name, share in likely))
     if out is not None:
         write_file(out, draw_svg(seen, f"digit {label}, number {number}").encode())

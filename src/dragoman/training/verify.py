@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.errors import DataError
+from dragoman.errors import CheckError, DataError
 from dragoman.files import damage, read_json, read_manifest, sha256
 from dragoman.model.checkpoint import OPTIMIZER, average, chained, link_of, read_progress, read_tensors
 from dragoman.run_directory import WEIGHTS, RunDirectory, scratch_of, step_of
@@ -22,7 +22,7 @@ CLOCK = ("seconds", "tokens_per_second")  # what may differ when a run is done a
 
 
 def verify(run: RunDirectory, steps: int, say: Callable[[str], None]) -> Iterator[str]:
-    """What was found to be right, line by line; a DataError at the first thing that is not."""
+    """What was found to be right, line by line; a CheckError at the first thing that is not."""
     events = read_log(run)
     checkpoints = run.checkpoints()
     if not checkpoints:
@@ -49,10 +49,10 @@ def read_log(run: RunDirectory) -> list[dict[str, Any]]:
 def check_files(run: RunDirectory, checkpoints: list[Path]) -> Iterator[str]:
     for checkpoint in checkpoints:
         if wrong := damage(checkpoint):
-            raise DataError(f"{checkpoint}: {wrong}; `dragoman train` goes on from the one before")
+            raise CheckError(f"{checkpoint}: {wrong}; `dragoman train` goes on from the one before")
     trained_with = read_manifest(checkpoints[-1]).get("made_by", {}).get("tokenizer")
     if trained_with != sha256(run.tokenizer_path):
-        raise DataError(f"{run.tokenizer_path}: not the tokenizer that this run was trained with; restore it")
+        raise CheckError(f"{run.tokenizer_path}: not the tokenizer that this run was trained with; restore it")
     yield f"files       {len(checkpoints)} checkpoints and the tokenizer are as they were written"
 
 
@@ -66,7 +66,7 @@ def check_chain(run: RunDirectory, checkpoints: list[Path], events: list[dict[st
         chain = before.setdefault(step, chain)  # a run that was set back writes its last link again
         chain = chained(chain, link["model"], link["optimizer"])
         if chain != link["chain"]:
-            raise DataError(
+            raise CheckError(
                 f"{run.metrics_path}: the chain breaks at step {step}: a line was changed, added or removed"
             )
         links[step] = link
@@ -75,9 +75,9 @@ def check_chain(run: RunDirectory, checkpoints: list[Path], events: list[dict[st
             continue  # written because the run was interrupted
         step = step_of(checkpoint)
         if step not in links:
-            raise DataError(f"{checkpoint}: the log does not know it; it was put there from elsewhere")
+            raise CheckError(f"{checkpoint}: the log does not know it; it was put there from elsewhere")
         if link_of(checkpoint, before[step])["chain"] != links[step]["chain"]:
-            raise DataError(f"{checkpoint}: not the checkpoint that the log has for this step")
+            raise CheckError(f"{checkpoint}: not the checkpoint that the log has for this step")
     yield f"chain       {len(links)} checkpoints in the log, each the hash of all before it"
 
 
@@ -91,7 +91,7 @@ def check_weights(run: RunDirectory, checkpoints: list[Path]) -> Iterator[str]:
     expected = average([kept[step] for step in card["steps"]])
     found = read_tensors(run.model_path)
     if found.keys() != expected.keys() or any(not found[name].equal(expected[name]) for name in found):
-        raise DataError(
+        raise CheckError(
             f"{run.model_path}: not the {card['kind']} of step {card['steps']}, as {run.model_card_path.name} says"
         )
     yield f"weights     model.safetensors is the {card['kind']} of step {', '.join(map(str, card['steps']))}"
@@ -140,7 +140,7 @@ def compare(run: RunDirectory, again: RunDirectory, first: int, until: int) -> N
     before, now = losses(run), losses(again)
     for step in sorted(before.keys() & now.keys()):
         if before[step] != now[step]:
-            raise DataError(
+            raise CheckError(
                 f"{run.path}: step {step} trained again has loss {now[step]['loss']}, the log says "
                 f"{before[step]['loss']}; another machine, torch or number of threads, or other data"
             )
@@ -149,4 +149,6 @@ def compare(run: RunDirectory, again: RunDirectory, first: int, until: int) -> N
         old, new = (read_manifest(which.checkpoints_path / name)["files"] for which in (run, again))
         for file in (WEIGHTS, OPTIMIZER):
             if old[file] != new[file]:
-                raise DataError(f"{run.path}: {name}/{file} trained again is not the same; see the log for the machine")
+                raise CheckError(
+                    f"{run.path}: {name}/{file} trained again is not the same; see the log for the machine"
+                )
