@@ -11,7 +11,12 @@ import typer.main
 from dragoman.cli.main import app
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "bench").rglob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "SECURITY.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "bench").rglob("*.md")),
+]
 
 
 def shown_commands(document: Path) -> list[list[str]]:
@@ -42,3 +47,37 @@ def test_every_command_that_is_shown_exists(document: Path) -> None:
         for word in words:
             option = word.split("=")[0]
             assert not option.startswith("--") or option in known, f"{document.name}: {command.name} {option}"
+
+
+FILES = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.parts[len(ROOT.parts)]}
+SOURCE = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in sorted(FILES) if name.startswith("src/"))
+DEFINED = set(re.findall(r"^\s*(?:async )?(?:def|class) (\w+)", SOURCE, re.MULTILINE))
+
+
+def prose(document: Path) -> str:
+    """The document without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_file_that_is_named_exists(document: Path) -> None:
+    named = set(re.findall(r"(?<![\w/.-])(?:[\w-]+/)*[a-z_0-9]+\.py\b", prose(document)))
+    assert [name for name in sorted(named) if not any(f"/{path}".endswith(f"/{name}") for path in FILES)] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_and_public_name_that_is_named_exists(document: Path) -> None:
+    for dotted in re.findall(r"\bdragoman\.((?:[a-z_]\w*\.)*\w+)", document.read_text(encoding="utf-8")):
+        parts = [part for part in dotted.split(".") if part not in ("zip", "json")]
+        modules = [f"src/dragoman/{'/'.join(parts[:n])}" for n in range(len(parts), 0, -1)]
+        found = next((name for name in modules if f"{name}.py" in FILES or (ROOT / name).is_dir()), None)
+        assert found or set(parts) <= DEFINED, f"{document.name}: dragoman.{dotted}"
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "paper-map.md"])
+def test_every_function_and_class_that_the_house_speaks_of_exists(name: str) -> None:
+    text = prose(ROOT / "docs" / name)
+    functions = set(re.findall(r"`(?:\w+\.)*(\w+)\(\)`", text))
+    classes = set(re.findall(r"`(?:\w+\.)*([A-Z][a-z]+(?:[A-Z]\w*)?)`", text))
+    assert functions | classes
+    assert (functions | classes) - DEFINED == set()
