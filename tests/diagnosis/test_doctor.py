@@ -298,7 +298,7 @@ def test_remedies_fit_the_format(cli: Callable[..., Any], tmp_path: Path, monkey
     assert (first, then) == (f"dragoman doctor {memory} --out pairs.tsv", "sort -u pairs.tsv > once.tsv")
     monkeypatch.chdir(tmp_path)
     cli(*first.split()[1:])
-    subprocess.run(then, shell=True, check=True)
+    subprocess.run(then, shell=True, check=True, timeout=60)
     assert len((tmp_path / "once.tsv").read_text(encoding="utf-8").splitlines()) == len(GOOD)
     with_heading = tmp_path / "a.tsv"  # its line numbers are not those of the pairs
     with_heading.write_text("".join(f"{s}\t{t}\n" for s, t in [("en", "de"), *GOOD, *GOOD]), encoding="utf-8")

@@ -20,6 +20,7 @@ from pathlib import Path
 
 WORDS = ["ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va"]
 CLOCK = ("seconds", "tokens_per_second")
+SECONDS = 120.0  # that a training may take to come further: more is no training but a hang
 FAR = 1_000_000  # steps: a training that is to be killed must not end before, however late the killer comes
 
 
@@ -65,8 +66,11 @@ def reached(out: Path) -> int:
 def wait_for_a_moment(training: subprocess.Popen[bytes], out: Path, draw: random.Random, step: int) -> str:
     """Until the training did something new since it was started, and then a random while; or it is writing."""
     writing = draw.random() < 0.5
-    checkpoints = out / "checkpoints"
+    checkpoints, until = out / "checkpoints", time.monotonic() + SECONDS
     while training.poll() is None:
+        if time.monotonic() > until:
+            kill_all(training)
+            return "after it hung"
         if writing and checkpoints.is_dir():
             names = [path.name for path in checkpoints.iterdir()]
             if any(name.endswith((".partial", ".outdated")) for name in names):
@@ -85,7 +89,7 @@ def kill_all(training: subprocess.Popen[bytes]) -> None:
     for pid in (training.pid, *map(int, children.stdout.split())):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    training.wait()
+    training.wait(SECONDS)
 
 
 def main() -> int:
@@ -107,16 +111,19 @@ def main() -> int:
                 subprocess.Popen(command(pairs, base / "killed", FAR, asked.processes), stderr=said) as training,
             ):
                 moment = wait_for_a_moment(training, base / "killed", draw, target)
-                if moment == "after the end":
+                if moment in ("after the end", "after it hung"):
                     break
                 kill_all(training)
             moments[moment] += 1
         if moments.total() < asked.kills:
-            print(f"the training ended after {moments.total()} kills\n{(base / 'said').read_text(encoding='utf-8')}")
+            print(f"the training ended or hung after {moments.total()} kills")
+            print((base / "said").read_text(encoding="utf-8"))
             return 1
         steps = reached(base / "killed") + 10
         for name in ("killed", "whole"):
-            end = subprocess.run(command(pairs, base / name, steps, asked.processes), stderr=subprocess.PIPE)
+            left = SECONDS + steps  # a step takes some hundredths of a second
+            arguments = command(pairs, base / name, steps, asked.processes)
+            end = subprocess.run(arguments, stderr=subprocess.PIPE, timeout=left)
             if end.returncode:
                 print(end.stderr.decode())
                 return 1

@@ -1,10 +1,14 @@
-"""Runs the command line inside the test's process."""
+"""Runs the command line inside the test's process, and programs beside it for a while that has an end."""
 
 import io
+import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,3 +39,28 @@ def run_in_process(arguments: Sequence[str | Path], stdin: bytes = b"") -> Ran:
     out, err = (stream.buffer.getvalue().decode() for stream in (stdout, stderr))  # type: ignore[attr-defined]
     assert isinstance(left.value.code, int)
     return Ran(left.value.code, out, err)
+
+
+@contextmanager
+def started(arguments: Sequence[str], seconds: float, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Starts Python with these arguments. Whatever becomes of it, it is over after so many seconds, and in the end."""
+    options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **options}
+    process = subprocess.Popen([sys.executable, *arguments], text=True, **options)
+    end = threading.Timer(seconds, _end, [process])  # who reads from it waits for as long as it is there
+    end.start()
+    try:
+        yield process
+    finally:
+        end.cancel()
+        _end(process)
+
+
+def _end(process: subprocess.Popen[str], seconds: float = 40.0) -> None:
+    """Asks it to stop first: a launcher takes its ranks along, for which torchrun has half a minute."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(seconds)

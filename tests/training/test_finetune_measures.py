@@ -91,9 +91,8 @@ def test_one_that_was_killed_while_it_prepared_its_text_goes_on(
 ) -> None:
     out = tmp_path / "out"
     command = ["finetune", tiny_run, "--pairs", new_pairs, "--out", out]
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED_WHEN_ITS_PAIRS_ARE_WRITTEN, *map(str, command)], capture_output=True, check=False
-    )
+    program = [sys.executable, "-c", KILLED_WHEN_ITS_PAIRS_ARE_WRITTEN, *map(str, command)]
+    killed = subprocess.run(program, capture_output=True, check=False, timeout=120)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert (out / ".finetune.partial" / "new.source").is_file()
     with RunDirectory(out).lock(), pytest.raises(DragomanError, match="is training in it"):

@@ -133,7 +133,7 @@ def test_a_process_that_is_gone_does_not_train_and_its_lock_is_not_touched(tmp_p
     run = RunDirectory(tmp_path)
     assert not run.is_training()
     child = subprocess.Popen(["true"])
-    child.wait()
+    child.wait(60)
     (tmp_path / ".lock").write_text(f"{child.pid}\n")
     with (tmp_path / ".lock").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # as a training that begins does before it writes its number

@@ -17,7 +17,7 @@ WORDS = ["ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe",
 
 def dragoman(*arguments: str | Path, text: str = "") -> str:
     command = [sys.executable, "-m", "dragoman", *map(str, arguments)]
-    done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8")
+    done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,10 @@ from dragoman.training.optimizer import make_optimizer
 from dragoman.training.schedule import rate_at
 from dragoman.training.setup import go_back
 from support.chaos import command, state, write_pairs
+from support.commands import started
 
 STEPS = 20
+SECONDS = 120.0  # for a program that takes a tenth of that on an idle machine
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,8 @@ def arguments(pairs: Path, out: Path, steps: int = STEPS, processes: int = 1, **
 
 
 def run_process(arguments: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "dragoman", *arguments], capture_output=True, text=True, **options)
+    command = [sys.executable, "-m", "dragoman", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, **options)
 
 
 def events(out: Path, kind: str) -> list[dict[str, Any]]:
@@ -174,19 +178,18 @@ def test_the_second_training_in_a_directory_is_refused_and_the_lock_dies_with_it
     pairs: Path, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
     out = tmp_path / "run"
-    first = subprocess.Popen(
-        [sys.executable, "-m", "dragoman", *arguments(pairs, out, steps=100_000)], stderr=subprocess.DEVNULL
-    )
-    while not RunDirectory(out).checkpoints():
-        assert first.poll() is None
-        time.sleep(0.05)
-    refused = cli(*arguments(pairs, out, steps=100_000))
-    assert refused.code == 1
-    assert refused.stderr == (
-        f"dragoman: {out}: process {first.pid} is training in it; wait for it, or give another --out\n"
-    )
-    first.kill()
-    first.wait()
+    forever = ["-m", "dragoman", *arguments(pairs, out, steps=100_000)]
+    with started(forever, SECONDS, stderr=subprocess.DEVNULL) as first:
+        while not RunDirectory(out).checkpoints():
+            assert first.poll() is None  # which it is after so many seconds
+            time.sleep(0.05)
+        refused = cli(*arguments(pairs, out, steps=100_000))
+        assert refused.code == 1
+        assert refused.stderr == (
+            f"dragoman: {out}: process {first.pid} is training in it; wait for it, or give another --out\n"
+        )
+        first.kill()
+        first.wait(SECONDS)
     reached = int(RunDirectory(out).checkpoints()[-1].name[5:])
     assert cli(*arguments(pairs, out, steps=reached)).code == 0
 
@@ -402,11 +405,10 @@ def test_verify_names_what_was_changed(
 
 def torchrun(
     pairs: Path, out: Path, *more: str, program: Sequence[str] = ("-m", "dragoman"), **changes: float | str
-) -> subprocess.Popen[str]:
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d",
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d",
                 "--rdzv-endpoint", "localhost:0", *more, *program]  # fmt: skip
-    command = [*launcher, *arguments(pairs, out, **changes)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    return started([*launcher, *arguments(pairs, out, **changes)], SECONDS)
 
 
 # By itself: whoever kills from outside may come when the training is over.
@@ -442,12 +444,12 @@ main.main()
 
 def test_torchrun_restarts_a_group_that_lost_a_rank(pairs: Path, tmp_path: Path) -> None:
     whole, killed, program = tmp_path / "whole", tmp_path / "killed", tmp_path / "killed.py"
-    launcher = torchrun(pairs, whole, steps=20)
-    said = launcher.communicate()[1]
+    with torchrun(pairs, whole, steps=20) as launcher:
+        said = launcher.communicate(timeout=SECONDS)[1]
     assert launcher.returncode == 0, said
     program.write_text(A_RANK_IS_KILLED_ONCE, encoding="utf-8")
-    launcher = torchrun(pairs, killed, "--max-restarts", "3", program=[str(program)], steps=20)
-    said = launcher.communicate()[1]
+    with torchrun(pairs, killed, "--max-restarts", "3", program=[str(program)], steps=20) as launcher:
+        said = launcher.communicate(timeout=SECONDS)[1]
     assert launcher.returncode == 0, said
     assert said.count("parameters") == 2, said  # it was started twice
     assert "going on from step" in said
@@ -498,17 +500,18 @@ def test_a_rank_that_hangs_is_named(
 ) -> None:
     program, pid = tmp_path / "hangs.py", tmp_path / "pid"
     program.write_text(A_RANK_HANGS.format(hangs=(rank, place, times), pid=str(pid)), encoding="utf-8")
-    launcher = torchrun(pairs, tmp_path / "run", program=[str(program)], steps=100_000, train__answer_seconds=3, **more)
-    assert launcher.stderr
-    said = ""
-    for line in launcher.stderr:
-        said += line
-        if f"rank {rank} of 2 did not answer within 3 s" in line:
-            break
-    else:
-        pytest.fail(said)
-    os.kill(int(pid.read_text()), signal.SIGKILL)  # or torchrun waits half a minute for it
-    launcher.communicate()
+    asked: dict[str, Any] = {"steps": 100_000, "train__answer_seconds": 3, **more}
+    with torchrun(pairs, tmp_path / "run", program=[str(program)], **asked) as launcher:
+        assert launcher.stderr
+        said = ""
+        for line in launcher.stderr:  # which ends when the launcher does
+            said += line
+            if f"rank {rank} of 2 did not answer within 3 s" in line:
+                break
+        else:
+            pytest.fail(said)
+        os.kill(int(pid.read_text()), signal.SIGKILL)  # or torchrun waits half a minute for it
+        launcher.communicate(timeout=SECONDS)
     assert launcher.returncode != 0
 
 
@@ -518,8 +521,8 @@ def test_a_split_on_any_rank_is_in_the_log_and_is_done_again(
     """Memory is short once, on the second rank, between the two checkpoints that verify compares."""
     program = tmp_path / "short.py"
     program.write_text(SHORT_OF_MEMORY_ONCE, encoding="utf-8")
-    launcher = torchrun(pairs, tmp_path / "run", program=[str(program)], steps=20)
-    said = launcher.communicate()[1]
+    with torchrun(pairs, tmp_path / "run", program=[str(program)], steps=20) as launcher:
+        said = launcher.communicate(timeout=SECONDS)[1]
     assert launcher.returncode == 0, said
     assert said.count("out of memory; from now on in passes of at most") == 1, said
     [split] = events(tmp_path / "run", "memory")

@@ -3,9 +3,7 @@
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 
 from dragoman.run_directory import RunDirectory, step_of
 from support.chaos import command, write_pairs
+from support.commands import started
 
 LONG = 100_000  # steps: none of these trainings is to come to its end
 SECONDS = 60.0  # for what takes two to five on an idle machine, and took ten minutes
@@ -23,22 +22,6 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stopping") / "pairs.tsv"
     write_pairs(path)
     return path
-
-
-@contextmanager
-def started(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """Whatever becomes of it, it is over in the end."""
-    process = subprocess.Popen(
-        [sys.executable, *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
-    end = threading.Timer(2 * SECONDS, process.kill)  # who reads from it waits for as long as it is there
-    end.start()
-    try:
-        yield process
-    finally:
-        end.cancel()
-        process.kill()
-        process.wait()
 
 
 def training(pairs: Path, out: Path, steps: int = LONG, processes: int = 1) -> list[str]:
@@ -67,7 +50,7 @@ def goes_on(pairs: Path, out: Path, cli: Callable[..., Any]) -> None:
 def test_a_reader_who_leaves_stops_a_training(
     processes: int, pairs: Path, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
-    with started(training(pairs, tmp_path / "run", processes=processes)) as process:
+    with started(training(pairs, tmp_path / "run", processes=processes), 2 * SECONDS) as process:
         read_until("step 10 ", process)
         assert process.stderr
         process.stderr.close()
@@ -76,7 +59,7 @@ def test_a_reader_who_leaves_stops_a_training(
 
 
 def test_a_reader_who_leaves_before_the_first_step(pairs: Path, tmp_path: Path) -> None:
-    with started(training(pairs, tmp_path / "run", processes=2)) as process:
+    with started(training(pairs, tmp_path / "run", processes=2), 2 * SECONDS) as process:
         read_until("reading and cleaning", process)
         assert process.stderr
         process.stderr.close()
@@ -86,7 +69,7 @@ def test_a_reader_who_leaves_before_the_first_step(pairs: Path, tmp_path: Path) 
 
 def test_a_reader_who_leaves_stops_a_quickstart(pairs: Path, tmp_path: Path) -> None:
     with started(
-        ["-m", "dragoman", "quickstart", str(pairs), "--out", str(tmp_path / "run"), "--minutes", "5"]
+        ["-m", "dragoman", "quickstart", str(pairs), "--out", str(tmp_path / "run"), "--minutes", "5"], 2 * SECONDS
     ) as process:
         assert process.stderr
         assert process.stderr.readline()
@@ -105,7 +88,7 @@ def test_two_signals_in_the_same_moment_are_one_request(pairs: Path, tmp_path: P
     """As `timeout` sends them. The second comes when the first was heard, in the middle of a step."""
     program = tmp_path / "twice.py"
     program.write_text(TWO_SIGNALS, encoding="utf-8")
-    with started([str(program), *training(pairs, tmp_path / "run")[2:]]) as process:
+    with started([str(program), *training(pairs, tmp_path / "run")[2:]], 2 * SECONDS) as process:
         _, said = process.communicate(timeout=SECONDS)
         assert process.returncode == 130, said
         assert "everything saved" in said
@@ -156,7 +139,7 @@ def test_whenever_the_launcher_alone_is_asked_all_stop(
 ) -> None:
     program = tmp_path / "stopped.py"
     program.write_text(THE_LAUNCHER_IS_STOPPED.format(module=module, name=name, signal=number), encoding="utf-8")
-    with started([str(program), *training(pairs, tmp_path / "run", steps=12, processes=2)[2:]]) as process:
+    with started([str(program), *training(pairs, tmp_path / "run", steps=12, processes=2)[2:]], 2 * SECONDS) as process:
         _, said = process.communicate(timeout=SECONDS)
         assert process.returncode == 130, said
         assert ("finished after 12 steps" in said) == finished, said
