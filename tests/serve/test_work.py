@@ -14,7 +14,7 @@ import pytest
 from dragoman.data.language_id import LanguageDetector
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.serve import documents, service
-from dragoman.serve.routes import libretranslate
+from dragoman.serve.routes import libretranslate, request_values
 from dragoman.translation.translation_memory import TranslationMemory
 from support.serving import Answer, Running, running, service_of
 
@@ -62,16 +62,16 @@ ASKED: dict[str, tuple[Any, str, Callable[[Running], Answer]]] = {
         "store",
         lambda s: s.post("/api/v1/corrections", {**QUESTION, "text": "a", "translation": "b"}),
     ),
-    "JSON": (libretranslate.json, "loads", lambda s: s.post("/translate", {**QUESTION, "q": "the dog"})),
+    "JSON": (request_values.json, "loads", lambda s: s.post("/translate", {**QUESTION, "q": "the dog"})),
     "a form": (
-        libretranslate,
+        request_values,
         "parse_qsl",
         lambda s: s.ask(
             "POST", "/detect", "q=the+dog", {"Content-Type": "application/x-www-form-urlencoded"}
         ),
     ),
     "an archive's size": (libretranslate, "uncompressed_size", lambda s: post_file(s, b"the dog")),
-    "a file's language": (libretranslate, "_beginning", lambda s: post_file(s, b"the dog", source="auto")),
+    "a file's language": (libretranslate, "beginning_of", lambda s: post_file(s, b"the dog", source="auto")),
     "a file": (documents, "translate_bytes", lambda s: post_file(s, b"the dog")),
     "HTML": (documents, "translate_bytes", lambda s: s.post("/translate", {**QUESTION, "q": "a", "format": "html"})),
 }  # fmt: skip

@@ -1,20 +1,23 @@
-"""/api/v1/inside: a sentence from inside. Attention goes out a sub-layer at a time, as inspection/uint16_codec.py has
-it."""
+"""/api/v1/inside: what the model computes for a sentence. Attention goes out one sub-layer at a time, packed by
+inspection/uint16_codec.py."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from pydantic import Field
 
+from dragoman.errors import UsageError
 from dragoman.serve.answers import ERRORS, key_check, while_connected
 from dragoman.serve.pairs import ServedPair
-from dragoman.serve.routes.translation import ApiModel, Language, Question, Text, Tokens, WordAnswer, pair_of
+from dragoman.serve.routes.translation import pair_of
+from dragoman.serve.routes.translation_models import ApiModel, Language, Question, Text, Tokens, WordAnswer
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service
 from dragoman.serve.texts import check_text
 
 if TYPE_CHECKING:
+    from dragoman.inspection.explain import Explainer
     from dragoman.inspection.inspector import Inspector
 
 T = TypeVar("T")
@@ -148,122 +151,105 @@ class NeighbourAnswer(ApiModel):
 
 
 def make_router(service: Service, keys: Keys) -> APIRouter:
-    inspectors: dict[str, Inspector] = {}
+    routes = _InsideRoutes(service)
     router = APIRouter(
         prefix="/api/v1/inside", tags=["Inside"], responses=ERRORS, dependencies=[Depends(key_check(keys))]
     )
+    router.post("")(routes.inside)
+    router.post("/attention", response_class=Response, responses=BINARY)(routes.attention)
+    router.post("/intervene")(routes.intervene)
+    router.post("/effects")(routes.effects)
+    router.post("/page", response_class=Response, responses=FILE)(routes.page)
+    router.post("/positions", response_class=Response, responses=BINARY)(routes.positions)
+    router.post("/neighbours")(routes.neighbours)
+    return router
 
-    async def look(request: Request, pair: ServedPair, work: "Callable[[Inspector], T]") -> T:
-        """One at a time, in the thread of explanations: whoever asks next finds the pass that was made before."""
-        from dragoman.inspection.inspector import Inspector
 
-        def looked(explainer: object) -> T:
-            known = inspectors.get(pair.name)
-            if known is None or known.explainer is not explainer:  # the run has a newer model
-                inspectors[pair.name] = Inspector(explainer)  # type: ignore[arg-type]
-            return work(inspectors[pair.name])
+class _AskedSentence(NamedTuple):
+    """The sentence that a question is about: which of the text's sentences, and its translation."""
 
-        return await while_connected(request, service.explain(pair, looked))
+    pair: ServedPair
+    sentences: list[str]
+    text: str
+    translation: list[str] | str
 
-    async def sentence_of(question: InsideQuestion, request: Request) -> tuple[ServedPair, list[str], list[str] | str]:
-        """The pair, the text's sentences, and the translation of the one that is asked for."""
-        question.check(service.settings)
-        pair = pair_of(service, question.source, question.target)
-        (parts,) = await service.segments(pair, [question.text])
-        sentences = [segment.text for segment in parts]
-        if question.sentence >= max(1, len(sentences)):
-            raise HTTPException(422, f"Invalid request: sentence: {question.sentence}; the text has {len(sentences)}")
-        if not sentences:
-            return pair, [question.text], []
-        if question.translation is not None:
-            if isinstance(question.translation, str):
-                check_text(question.translation)
-                if len(question.translation) > service.settings.character_limit:
-                    limit = service.settings.character_limit
-                    raise HTTPException(422, f"Invalid request: translation: more than {limit} characters")
-            return pair, sentences, question.translation
-        # The one that everyone else gets, from the quick engine.
-        done = await while_connected(request, service.translate(pair, [sentences[question.sentence]]))
-        return pair, sentences, [token for some in done[0].translations for token in some.candidates[0].tokens]
 
-    @router.post("")
-    async def inside(question: ChangedQuestion, request: Request) -> InsideAnswer:
+class _InsideRoutes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._inspectors: dict[str, Inspector] = {}
+
+    async def inside(self, question: ChangedQuestion, request: Request) -> InsideAnswer:
         """One sentence and its translation: tokens, probabilities, and what every head does in numbers."""
-        pair, sentences, said = await sentence_of(question, request)
+        asked = await self._asked_sentence(question, request)
 
         def work(inspector: "Inspector") -> InsideAnswer:
             from dragoman.inspection.to_json import describe
 
-            seen = inspector.inspect(sentences[question.sentence], said, question.changes)
-            where = {"sentences": sentences, "sentence": question.sentence}
-            return InsideAnswer.model_validate({**where, **describe(inspector, seen)})
+            inspection = inspector.inspect(asked.text, asked.translation, question.changes)
+            where = {"sentences": asked.sentences, "sentence": question.sentence}
+            return InsideAnswer.model_validate({**where, **describe(inspector, inspection)})
 
-        return await look(request, pair, work)
+        return await self._inspect(request, asked.pair, work)
 
-    @router.post("/attention", response_class=Response, responses=BINARY)
-    async def attention(question: AttentionQuestion, request: Request) -> Response:
+    async def attention(self, question: AttentionQuestion, request: Request) -> Response:
         """All heads of one sub-layer, (heads, rows, columns), in two bytes a number."""
-        pair, sentences, said = await sentence_of(question, request)
+        asked = await self._asked_sentence(question, request)
 
         def work(inspector: "Inspector") -> bytes:
-            from dragoman.errors import UsageError
             from dragoman.inspection.uint16_codec import pack
             from dragoman.model.probe import Site
 
-            seen = inspector.inspect(sentences[question.sentence], said, question.changes)
+            inspection = inspector.inspect(asked.text, asked.translation, question.changes)
             site = Site(question.kind, question.layer)
-            if site not in seen.weights:
+            if site not in inspection.weights:
                 raise UsageError(f"Invalid request: {site.kind} layer {site.layer}; the run has no such layer")
             if question.values == "scores":
-                return pack(seen.scores[site], kind=site.kind, layer=site.layer)
-            return pack(seen.weights[site], 0.0, 1.0, kind=site.kind, layer=site.layer)
+                return pack(inspection.scores[site], kind=site.kind, layer=site.layer)
+            return pack(inspection.weights[site], 0.0, 1.0, kind=site.kind, layer=site.layer)
 
-        return _binary(await look(request, pair, work))
+        return _binary(await self._inspect(request, asked.pair, work))
 
-    @router.post("/intervene")
-    async def intervene(question: InterveneQuestion, request: Request) -> OutcomeAnswer:
+    async def intervene(self, question: InterveneQuestion, request: Request) -> OutcomeAnswer:
         """Heads off or pinned, the mask dropped: the shown translation's log-probability, and the new translation."""
-        pair, sentences, said = await sentence_of(question, request)
+        asked = await self._asked_sentence(question, request)
 
         def work(inspector: "Inspector") -> OutcomeAnswer:
             from dragoman.inspection.to_json import describe_outcome
 
-            found = inspector.intervene(
-                sentences[question.sentence], question.changes, said, retranslate=question.retranslate
+            outcome = inspector.intervene(
+                asked.text, question.changes, asked.translation, retranslate=question.retranslate
             )
-            return OutcomeAnswer.model_validate(describe_outcome(found))
+            return OutcomeAnswer.model_validate(describe_outcome(outcome))
 
-        return await look(request, pair, work)
+        return await self._inspect(request, asked.pair, work)
 
-    @router.post("/effects")
-    async def effects(question: EffectsQuestion, request: Request) -> list[EffectAnswer]:
+    async def effects(self, question: EffectsQuestion, request: Request) -> list[EffectAnswer]:
         """Each head switched off alone: the change in the translation's log-probability, the largest first."""
-        pair, sentences, said = await sentence_of(question, request)
-        found = await look(
+        asked = await self._asked_sentence(question, request)
+        effects = await self._inspect(
             request,
-            pair,
+            asked.pair,
             lambda inspector: inspector.effects(
-                sentences[question.sentence], said, kind=question.kind, layer=question.layer
+                asked.text, asked.translation, kind=question.kind, layer=question.layer
             ),
         )
-        return [EffectAnswer.model_validate(effect) for effect in found]
+        return [EffectAnswer.model_validate(effect) for effect in effects]
 
-    @router.post("/page", response_class=Response, responses=FILE)
-    async def page(question: PageQuestion, request: Request) -> Response:
+    async def page(self, question: PageQuestion, request: Request) -> Response:
         """The sentence as one HTML file, to be kept: every head's attention and measured effect."""
-        pair, sentences, said = await sentence_of(question, request)
+        asked = await self._asked_sentence(question, request)
 
         def work(inspector: "Inspector") -> str:
             from dragoman.inspection.html_page import page_of
 
-            return page_of(inspector, sentences[question.sentence], said, question.changes, question.state)
+            return page_of(inspector, asked.text, asked.translation, question.changes, question.state)
 
-        content = await look(request, pair, work)
+        content = await self._inspect(request, asked.pair, work)
         named = {"content-disposition": 'attachment; filename="inside.html"'}
         return Response(content, media_type="text/html; charset=utf-8", headers=named)
 
-    @router.post("/positions", response_class=Response, responses=BINARY)
-    async def positions(question: PositionsQuestion, request: Request) -> Response:
+    async def positions(self, question: PositionsQuestion, request: Request) -> Response:
         """What is added to the embeddings at each position: (count, d_model), in two bytes a number."""
 
         def work(inspector: "Inspector") -> bytes:
@@ -271,21 +257,55 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
 
             return pack(inspector.positions(question.count), kind=inspector.model.config.positions)
 
-        return _binary(await look(request, pair_of(service, question.source, question.target), work))
+        pair = pair_of(self._service, question.source, question.target)
+        return _binary(await self._inspect(request, pair, work))
 
-    @router.post("/neighbours")
-    async def neighbours(question: NeighboursQuestion, request: Request) -> list[NeighbourAnswer]:
+    async def neighbours(self, question: NeighboursQuestion, request: Request) -> list[NeighbourAnswer]:
         """The pieces of the vocabulary whose embeddings are nearest to a word's."""
-        check_text(question.text)
-        if len(question.text) > service.settings.character_limit:
-            raise HTTPException(422, f"Invalid request: text: more than {service.settings.character_limit} characters")
-        pair = pair_of(service, question.source, question.target)
-        found = await look(
+        self._check_length("text", question.text)
+        pair = pair_of(self._service, question.source, question.target)
+        neighbours = await self._inspect(
             request, pair, lambda inspector: inspector.neighbours(question.text, question.count, question.side)
         )
-        return [NeighbourAnswer.model_validate(one) for one in found]
+        return [NeighbourAnswer.model_validate(neighbour) for neighbour in neighbours]
 
-    return router
+    async def _inspect(self, request: Request, pair: ServedPair, work: "Callable[[Inspector], T]") -> T:
+        """Runs work with a language pair's inspector, one at a time in the thread of explanations: the pass that was
+        made for one question is there for the next."""
+        from dragoman.inspection.inspector import Inspector
+
+        def inspect(explainer: "Explainer") -> T:
+            known = self._inspectors.get(pair.name)
+            if known is None or known.explainer is not explainer:  # the run has a newer model
+                self._inspectors[pair.name] = Inspector(explainer)
+            return work(self._inspectors[pair.name])
+
+        return await while_connected(request, self._service.explain(pair, inspect))
+
+    async def _asked_sentence(self, question: InsideQuestion, request: Request) -> _AskedSentence:
+        question.check(self._service.settings)
+        pair = pair_of(self._service, question.source, question.target)
+        (parts,) = await self._service.segments(pair, [question.text])
+        sentences = [segment.text for segment in parts]
+        if question.sentence >= max(1, len(sentences)):
+            raise HTTPException(422, f"Invalid request: sentence: {question.sentence}; the text has {len(sentences)}")
+        if not sentences:
+            return _AskedSentence(pair, [question.text], question.text, [])
+        text = sentences[question.sentence]
+        if question.translation is not None:
+            if isinstance(question.translation, str):
+                self._check_length("translation", question.translation)
+            return _AskedSentence(pair, sentences, text, question.translation)
+        # The translation that everyone else gets, from the fast engine.
+        (translated,) = await while_connected(request, self._service.translate(pair, [text]))
+        tokens = [token for translation in translated.translations for token in translation.candidates[0].tokens]
+        return _AskedSentence(pair, sentences, text, tokens)
+
+    def _check_length(self, name: str, text: str) -> None:
+        check_text(text)
+        limit = self._service.settings.character_limit
+        if len(text) > limit:
+            raise HTTPException(422, f"Invalid request: {name}: more than {limit} characters")
 
 
 def _binary(content: bytes) -> Response:

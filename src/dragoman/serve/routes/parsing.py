@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dragoman.errors import UsageError
 from dragoman.serve.answers import ERRORS, key_check, while_connected
-from dragoman.serve.routes.translation import ApiModel, Text
+from dragoman.serve.routes.translation_models import ApiModel, Text
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service
 from dragoman.serve.texts import check_text

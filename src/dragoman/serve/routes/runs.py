@@ -15,7 +15,7 @@ from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.results import read_results
 from dragoman.serve.routes.inside import BINARY
-from dragoman.serve.routes.translation import ApiModel
+from dragoman.serve.routes.translation_models import ApiModel
 from dragoman.serve.runs import NobodyWaitsError, WatchedRun
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service
@@ -66,24 +66,37 @@ class ResultInfo(ApiModel):
 
 
 def make_router(service: Service, keys: Keys) -> APIRouter:
+    runs, comparisons, results = _RunRoutes(service), _CompareRoutes(service), _ResultRoutes(service)
     router = APIRouter(prefix="/api/v1", tags=["Runs"], responses=ERRORS, dependencies=[Depends(key_check(keys))])
-    runs, settings = service.runs, service.settings
+    router.get("/runs")(runs.all_runs)
+    router.get("/runs/{name}/events", response_class=StreamingResponse, responses=STREAM)(runs.events)
+    router.post("/runs/{name}/replay", response_class=Response, responses=BINARY)(runs.replay)
+    router.get("/compare/{a}/{b}")(comparisons.configuration)
+    router.post("/compare", response_class=StreamingResponse, responses=STREAM)(comparisons.compare)
+    router.get("/results")(results.results)
+    router.get("/results/{name}")(results.result)
+    return router
 
-    def watched(name: str) -> WatchedRun:
-        if name not in runs.watched:
-            raise HTTPException(404, f"there is no run {name}; served: {', '.join(runs.watched)}")
-        return runs.watched[name]
 
-    def describe(one: WatchedRun) -> RunInfo:
-        history, progress = runs.progress(one)
-        config = one.run.read_config().train
+class _RunRoutes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def all_runs(self) -> list[RunInfo]:
+        """What is watched: the runs that translate, and those beside them."""
+        return [await asyncio.to_thread(self._describe, watched) for watched in self._service.runs.watched.values()]
+
+    def _describe(self, watched: WatchedRun) -> RunInfo:
+        history, progress = self._service.runs.progress(watched)
+        config = watched.run.read_config().train
         last = history.train[-1] if history.train else {}
+        serves = self._service.models.pairs.get(watched.pair.name) == watched.pair
         return RunInfo(
-            name=one.name,
-            source=one.pair.source,
-            target=one.pair.target,
-            serves=service.models.pairs.get(one.pair.name) == one.pair or one == service.parser_run,
-            has_model=one.run.has_model(),
+            name=watched.name,
+            source=watched.pair.source,
+            target=watched.pair.target,
+            serves=serves or watched == self._service.parser_run,
+            has_model=watched.run.has_model(),
             state=progress.state,
             step=last.get("step", 0),
             seconds=last.get("seconds", 0.0),
@@ -93,20 +106,14 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
             best_bleu=max((point["bleu"] for point in history.valid), default=None),
         )
 
-    @router.get("/runs")
-    async def all_runs() -> list[RunInfo]:
-        """What is watched: the runs that translate, and those beside them."""
-        return [await asyncio.to_thread(describe, one) for one in runs.watched.values()]
-
-    @router.get("/runs/{name}/events", response_class=StreamingResponse, responses=STREAM)
-    async def events(name: str) -> StreamingResponse:
+    async def events(self, name: str) -> StreamingResponse:
         """A run's log, from its beginning and then as it grows: `log` with points and alerts, `state` where it changes.
 
         Points from the first new step on replace those that were told before."""
-        one = watched(name)
+        watched = _watched(self._service, name)
 
         async def stream() -> AsyncIterator[str]:
-            async for update, progress in runs.follow(one):
+            async for update, progress in self._service.runs.follow(watched):
                 if progress is not None:
                     yield event("state", asdict(progress))
                 if update is not None:
@@ -114,90 +121,107 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
                 if update is None and progress is None:
                     yield ": still here\n\n"
 
-        return StreamingResponse(stream(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return _events(stream())
 
-    @router.post("/runs/{name}/replay", response_class=Response, responses=BINARY)
-    async def replay(name: str, question: ReplayQuestion, request: Request) -> Response:
+    async def replay(self, name: str, question: ReplayQuestion, request: Request) -> Response:
         """One sentence's translation by a kept checkpoint, and all of its cross-attention: (layers, heads, rows,
         columns) after a header that also has `translation`, `source`, `produced` and `log_probability`."""
-        one = watched(name)
+        watched = _watched(self._service, name)
         check_text(question.text)
-        if len(question.text) > settings.character_limit:
-            raise HTTPException(422, f"Invalid request: text: {len(question.text)}; at most {settings.character_limit}")
+        limit = self._service.settings.character_limit
+        if len(question.text) > limit:
+            raise HTTPException(422, f"Invalid request: text: {len(question.text)}; at most {limit}")
 
         def work() -> bytes:
             from torch import stack
 
             from dragoman.inspection.uint16_codec import pack
 
-            seen = runs.replay(one, question.step, question.text)
+            inspection = self._service.runs.replay(watched, question.step, question.text)
             return pack(
-                stack([weights for site, weights in seen.weights.items() if site.kind == "cross"]),
+                stack([weights for site, weights in inspection.weights.items() if site.kind == "cross"]),
                 0.0,
                 1.0,
-                translation=seen.translation,
-                source=seen.source,
-                produced=seen.produced,
-                log_probability=seen.log_probability,
+                translation=inspection.translation,
+                source=inspection.source,
+                produced=inspection.produced,
+                log_probability=inspection.log_probability,
             )
 
-        packed = await while_connected(request, service.with_torch(work))
+        packed = await while_connected(request, self._service.with_torch(work))
         return Response(packed, media_type="application/octet-stream", headers={"cache-control": "no-store"})
 
-    @router.get("/compare/{a}/{b}")
-    async def configuration(a: str, b: str) -> list[DifferenceAnswer]:
-        """The settings in which two runs differ."""
-        configs = [watched(name).run.read_config() for name in (a, b)]
-        return [DifferenceAnswer.model_validate(one) for one in differences(*configs)]
 
-    @router.post("/compare", response_class=StreamingResponse, responses=STREAM)
-    async def compare(question: CompareQuestion) -> StreamingResponse:
+class _CompareRoutes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def configuration(self, a: str, b: str) -> list[DifferenceAnswer]:
+        """The settings in which two runs differ."""
+        configs = [_watched(self._service, name).run.read_config() for name in (a, b)]
+        return [DifferenceAnswer.model_validate(difference) for difference in differences(*configs)]
+
+    async def compare(self, question: CompareQuestion) -> StreamingResponse:
         """Both runs translate the test set, or validation pairs that they share: `progress`, then `done` with the
         report of `dragoman compare`, or `error`. Whoever leaves stops it."""
-        first, second = watched(question.a), watched(question.b)
-        loop, said = asyncio.get_running_loop(), asyncio.Queue[tuple[int, int] | None]()
-        left = False
+        first, second = _watched(self._service, question.a), _watched(self._service, question.b)
+        loop, steps = asyncio.get_running_loop(), asyncio.Queue[tuple[int, int] | None]()
+        client_left = False
 
-        def told(done: int, total: int) -> None:
-            if left:
+        def report(done: int, total: int) -> None:
+            if client_left:
                 raise NobodyWaitsError
-            loop.call_soon_threadsafe(said.put_nowait, (done, total))
+            loop.call_soon_threadsafe(steps.put_nowait, (done, total))
 
         async def stream() -> AsyncIterator[str]:
-            nonlocal left
+            nonlocal client_left
+            runs, translator_of = self._service.runs, self._service.models.translator_of
             work = asyncio.ensure_future(
-                asyncio.to_thread(runs.compare, first, second, service.models.translator_of, question.sentences, told)
+                asyncio.to_thread(runs.compare, first, second, translator_of, question.sentences, report)
             )
-            work.add_done_callback(lambda _: said.put_nowait(None))
+            work.add_done_callback(lambda _: steps.put_nowait(None))
             try:
-                while (now := await said.get()) is not None:
-                    yield event("progress", {"done": now[0], "total": now[1]})
+                while (step := await steps.get()) is not None:
+                    yield event("progress", {"done": step[0], "total": step[1]})
                 yield event("done", work.result().to_dict())
             except OverloadedError as error:
                 yield event("error", {"error": "another comparison is under way", "retry_after": error.retry_after})
             except DragomanError as error:
                 yield event("error", {"error": str(error), "retry_after": 0})
             finally:
-                left = True
+                client_left = True
                 if work.done() and not work.cancelled():
-                    work.exception()  # seen
+                    work.exception()  # taken note of: asyncio would warn of one that nobody asked for
 
-        return StreamingResponse(stream(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return _events(stream())
 
-    @router.get("/results")
-    async def results() -> list[ResultInfo]:
+
+class _ResultRoutes:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def results(self) -> list[ResultInfo]:
         """Reports of comparisons and experiments in the directories of --results."""
-        found = await asyncio.to_thread(read_results, service.results)
+        found = await asyncio.to_thread(read_results, self._service.results)
         return [
-            ResultInfo(name=one.name, kind=one.kind, title=one.title, verdict=one.verdict) for one in found.values()
+            ResultInfo(name=result.name, kind=result.kind, title=result.title, verdict=result.verdict)
+            for result in found.values()
         ]
 
-    @router.get("/results/{name}")
-    async def result(name: str) -> dict[str, Any]:
+    async def result(self, name: str) -> dict[str, Any]:
         """One of them, as it is in its file."""
-        found = await asyncio.to_thread(read_results, service.results)
+        found = await asyncio.to_thread(read_results, self._service.results)
         if name not in found:
             raise HTTPException(404, f"there is no result {name}; look at /api/v1/results")
         return found[name].content
 
-    return router
+
+def _watched(service: Service, name: str) -> WatchedRun:
+    watched = service.runs.watched
+    if name not in watched:
+        raise HTTPException(404, f"there is no run {name}; served: {', '.join(watched)}")
+    return watched[name]
+
+
+def _events(stream: AsyncIterator[str]) -> StreamingResponse:
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
