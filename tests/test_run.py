@@ -67,7 +67,7 @@ WRONG: list[tuple[str, Callable[[Any], object], str]] = [
         lambda run: run.translate_document("a.txt", "b", protect_styles="Code"),
         "give a list of",
     ),
-    ("a style of no name", lambda run: run.translate_document("a.txt", "b", protect_styles=[" "]), "without a name"),
+    ("a style of no name", lambda run: run.translate_document("a.txt", "b", protect_styles=[" "]), "has an empty name"),
     ("no such confidence", lambda run: run.translate_document("a.txt", "b", min_confidence=float("nan")), "nan; give"),
     ("finetune on None", lambda run: run.finetune(None, "out"), "None was given for a file of pairs"),
     ("train on None", lambda _: Run.train(None, "out"), "None was given for a file of pairs"),  # type: ignore[arg-type]

@@ -182,7 +182,7 @@ class Run:
             _path(document, "the document"),
             _path(out, "the file to write"),
             report=None if report is None else _path(report, "the file of the report"),
-            kind=kind,
+            document_format=kind,
             language=language,
             to=to,
             glossary=Path(glossary) if isinstance(glossary, str) else glossary,

@@ -580,7 +580,7 @@ def test_what_cannot_be_read_is_named() -> None:
         through("{nonsense", "json")
     with pytest.raises(DataError, match="not a DOCX or ODT file"):
         through(b"PK nothing", "docx")
-    with pytest.raises(UsageError, match=r"a\.pdf: a document of an unknown kind"):
+    with pytest.raises(UsageError, match=r"a\.pdf: not a known kind of document"):
         format_of("a.pdf")
     assert format_of("A.HTM") == "html"
     assert uncompressed_size(lambda: io.BytesIO(make_odt()), "odt", "x") > len(make_odt())

@@ -73,7 +73,9 @@ def test_messages_without_an_empty_line_between_them_are_each_their_own() -> Non
 
 def test_a_file_in_another_language_is_refused() -> None:
     entry = 'msgid "dog"\nmsgstr ""\n'
-    with pytest.raises(DataError, match=r"x\.po: its header says Language: de, and this translates into French \(fr\)"):
+    with pytest.raises(
+        DataError, match=r"x\.po: its header says Language: de, but the target language is French \(fr\)"
+    ):
         through(HEADER.format(language="de") + entry, settings=FormatSettings(target="fr"))
     for language, target in [("fr_CA", "fr"), ("fr", "fr-ca"), ("", "fr"), ("de", None), ("pt_BR", "pt")]:
         content = HEADER.format(language=language) + entry

@@ -59,7 +59,7 @@ def test_the_command(run: Path, page: Path, tmp_path: Path, cli: Callable[..., A
     # The tiny model never saw a digit or an address: each such sentence is listed with what it lost.
     listed = {one["sentence"]: one for one in said["sentences_listed"]}
     assert listed[10]["how"] != "plain"
-    assert all({"sentence", "how", "notes", "source", "output"} == set(one) for one in listed.values())
+    assert all({"sentence", "how", "explanation", "notes", "source", "output"} == set(one) for one in listed.values())
     assert {path.name for path in tmp_path.iterdir()} == {"run", "page.html", "out.html", "report.json"}
 
 
@@ -114,7 +114,7 @@ def test_the_journal_of_another_work_is_not_gone_on_with(run: Path, page: Path, 
     ("arguments", "code", "message"),
     [
         (["missing.txt", "--out", "o.txt"], 3, "missing.txt: no such file; check the path"),
-        (["page.pdf", "--out", "o.pdf"], 2, "page.pdf: a document of an unknown kind; known are .txt"),
+        (["page.pdf", "--out", "o.pdf"], 2, "page.pdf: not a known kind of document; known are .txt"),
         (["page.html", "--out", "page.html"], 2, "--out page.html: the document itself; name another file"),
         (["page.html", "--out", "run"], 2, "--out run: a directory; name a file"),
         (["page.html", "--out", "no/o.html"], 2, "--out no/o.html: no directory no; make it first"),

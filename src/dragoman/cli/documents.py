@@ -65,7 +65,7 @@ def translate_file(
         run,
         document,
         out,
-        kind=None if format_ == "auto" else format_,
+        document_format=None if format_ == "auto" else format_,
         report=report,
         language=source_language,
         to=language_asked_for(run, target_language),

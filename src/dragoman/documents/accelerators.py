@@ -1,5 +1,5 @@
-"""The mark in a label that says which key chooses it: &File, Save _As, For~mat. A translation has it once, as the
-source has, on a letter of its own.
+"""Takes the accelerator marker out of a label (&File, Save _As, For~mat) and puts it into the translation, once, on a
+letter of its own.
 """
 
 import re
@@ -18,13 +18,15 @@ _END_OF_SENTENCE = re.compile(r"(?<!\.)\.\s*\Z")
 
 
 class Accelerator(NamedTuple):
+    """The marker of a label and the key that it stands before."""
+
     mark: str
     key: str
 
 
 def accelerator_in(text: str, used: str | None = None) -> tuple[Accelerator, str] | None:
-    """The accelerator of a label, and the label without it. `used`: the mark that the file says it has, if it says
-    so. None: there is none, or more than one, so that it is something else."""
+    """The accelerator of a label, and the label without it. `used`: the marker that the file names, if it names one.
+    None: there is none, or more than one, so that the character means something else."""
     for mark in used or MARKS:
         places = _places(text, mark, sure=bool(used))
         if len(places) == 1:
@@ -36,7 +38,7 @@ def accelerator_in(text: str, used: str | None = None) -> tuple[Accelerator, str
 
 
 def with_accelerator(text: str, accelerator: Accelerator) -> str:
-    """On the same letter, at the beginning of a word if it can be; else on the first letter there is."""
+    """Puts the marker on the same letter, at the beginning of a word if possible; else on the first letter."""
     mark, key = accelerator
     for at in reversed(_places(text, mark, sure=False)):  # one that came from elsewhere
         text = text[:at] + text[at + 1 :]
@@ -54,7 +56,7 @@ def with_accelerator(text: str, accelerator: Accelerator) -> str:
 
 
 def _places(text: str, mark: str, sure: bool) -> list[int]:
-    """Where a mark may be that of an accelerator: before a letter, and in no address, placeholder or code."""
+    """Where the character may be an accelerator marker: before a letter, and in no address, placeholder or code."""
     found = [match.start() for match in _SINGLE[mark].finditer(text)]
     if not found:
         return []
@@ -63,8 +65,8 @@ def _places(text: str, mark: str, sure: bool) -> list[int]:
 
 
 def _in_a_label(text: str, at: int, mark: str) -> bool:
-    """Not AT&T, nor file_name: inside a word only where it is the label's way to write one, as in E_xit or E&xit. A
-    sentence that ends in a full stop is no label, but for one with & before a word."""
+    """Whether the character marks an accelerator here: not in AT&T or file_name, but in E_xit or E&xit. A sentence that
+    ends in a full stop is no label, unless it has & before a word."""
     before, after = text[max(0, at - 1) : at], text[at + 1]
     if mark == "&" and not before.isalnum():
         return True

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice, takewhile
 
 from dragoman.documents.flow import Flow, FlowBuilder
-from dragoman.documents.html import LONGESTCOPIED
+from dragoman.documents.html import LONGEST_COPIED
 from dragoman.documents.lexer import Token, attribute, closed_element, xml_tokens
 from dragoman.documents.office_styles import Styles, docx_font
 from dragoman.documents.office_xml import DEEPEST, escape_xml, paragraph_pieces, split_spaces, style_name
@@ -18,9 +18,9 @@ from dragoman.documents.office_xml import DEEPEST, escape_xml, paragraph_pieces,
 DOCX_PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
 _INLINE = frozenset(["w:hyperlink", "w:ins", "w:smartTag", "w:customXml", "w:bdo", "w:dir", "w:moveTo"])
 _BREAKS = frozenset(["w:tab", "w:br", "w:cr", "w:ptab"])
-_PASSING = frozenset(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"])  # Word makes these anew
-# Of a run's properties: the language it was in, which it is no longer.
+_DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"])  # Word makes these anew
 _FIRST = 4  # tokens of a paragraph among which the name of its style is
+# Properties of a run that no longer hold: the language that it was in.
 _LANGUAGE = re.compile(r"<w:(?:lang|noProof)\b[^<>]*/>")
 
 
@@ -33,8 +33,8 @@ def _nested_pieces(tokens: Iterator[Token], styles: Styles) -> Iterator[str | Fl
 
 
 def _paragraph(styles: Styles, _: Token, tokens: list[Token]) -> Iterator[str | Flow]:
-    """Runs of one look are joined: Word cuts them anywhere. The look that most of the text has is the paragraph's;
-    other looks are elements in it."""
+    """Reads a paragraph. Neighbouring runs of one look (the same properties) are joined: Word cuts runs anywhere. The
+    look that most of the text has is the paragraph's own; runs of other looks are elements in it."""
     properties = islice(takewhile(lambda token: token.name != "w:r", tokens), _FIRST)
     named = next((token for token in properties if token.name == "w:pStyle"), None)
     style = styles.default if named is None else style_name(named.raw, "w:val")
@@ -47,12 +47,14 @@ def _paragraph(styles: Styles, _: Token, tokens: list[Token]) -> Iterator[str | 
 
 
 class _DocxFlow:
+    """Builds the flow of a paragraph from its runs."""
+
     def __init__(self, styles: Styles, style: str | None) -> None:
         self.styles, self.style = styles, style  # of the document, and of the paragraph
         self.builder = FlowBuilder()
         self.looks: Counter[str] = Counter()
-        self.stretches: dict[int, str] = {}  # elements that only stand for a look
-        self.look: str | None = None  # of the open stretch
+        self.stretches: dict[int, str] = {}  # the look of each element that is there only for its look
+        self.look: str | None = None  # of the stretch of text that is open
         self.code: list[str] | None = None  # its text, where that is not to be translated
         self.field: list[str] | None = None  # the code of a field, until its result begins
         self.depth = 0
@@ -69,7 +71,7 @@ class _DocxFlow:
                 self.builder.close(token.name, token.raw)
             elif token.kind == "start" and token.name == "w:sdt":
                 self._content_control(closed_element(tokens, token, DEEPEST))
-            elif token.name in _PASSING or not token.raw.strip():
+            elif token.name in _DROPPED or not token.raw.strip():
                 continue
             elif token.kind == "start":
                 self._point(list(_nested_pieces(iter(closed_element(tokens, token)), self.styles)))
@@ -99,14 +101,14 @@ class _DocxFlow:
             elif token.kind == "start" and token.name == "w:t":
                 content = closed_element(stream, token)
                 self._text(html.unescape("".join(part.raw for part in content[1:-1])), properties)
-            elif token.name in _PASSING or not token.raw.strip():
+            elif token.name in _DROPPED or not token.raw.strip():
                 continue
             else:
                 child = closed_element(stream, token) if token.kind == "start" else [token]
                 self._child(f"<w:r>{properties}", child)
 
     def _child(self, before: str, child: list[Token]) -> None:
-        """Anything in a run that is not text: in a run of its own."""
+        """Adds what is in a run and is not text: it gets a run of its own."""
         name, raw = child[0].name, "".join(token.raw for token in child)
         kind = attribute(child[0].raw, "w:fldCharType") if name == "w:fldChar" else None
         whole = f"{before}{raw}</w:r>"
@@ -173,10 +175,10 @@ class _DocxFlow:
         self.look = self.code = None
 
     def _add_code(self, text: str, look: str) -> None:
-        """The model reads it and must copy it; if it is long it is passed by."""
+        """Adds code, which the model reads and must copy; where it is long, it is one tag."""
         before, code, after = split_spaces(text)
         self.builder.add_text(before, before)
-        if len(code) > LONGESTCOPIED:
+        if len(code) > LONGEST_COPIED:
             self.builder.add_point([escape_xml(code).join(_run_around(look))])
         elif code:
             self.stretches[self.builder.open("look", [""])] = look

@@ -1,8 +1,8 @@
-"""What every format is made of: pieces that stay as they are, and flows of text to translate, with tags in them.
+"""The parts that every format is made of: strings that are copied, and flows of text to translate with inline tags.
 
 A flow is a paragraph, a cell, a caption, a string: its plain text, and the inline tags (in whatever form the format has
-them) at places of that text. A flow falls into sentences; a tag belongs to the sentence inside which it stands, or to
-the gap between two. What a translation gives back for a sentence is again text and tags: each tag once.
+them) at places of that text. A flow is divided into sentences; a tag belongs to the sentence inside which it stands, or
+to the gap between two. The translation of a sentence is text and tags again: each tag once.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from dragoman.data.protected_spans import has_words
 from dragoman.data.segmentation import Fits, Wrap, fitting_sentences, wrapped
 
-# What a sentence becomes: text, and tags by their number in the flow.
+# A part of a translated sentence: text, or a tag by its number in the flow.
 Item = str | int
 
 DEEPEST = 100  # elements open in a flow at a time; one more and the outermost counts as never closed
@@ -24,7 +24,7 @@ _QUOTE_SIGNS = re.compile(r"(?<=[\r\n])[ \t>]+")
 
 @dataclass(frozen=True)
 class InlineTag:
-    """Something between two characters that must come back."""
+    """A tag, or anything else between two characters, that the translation must have too."""
 
     at: int  # in characters of the flow's text
     raw: "tuple[str | Flow, ...]"  # how it is written; what a tag holds (a title, a note) may be text to translate
@@ -37,23 +37,25 @@ class InlineTag:
 
 @dataclass(frozen=True)
 class Flow:
+    """A stretch of text that is translated: a paragraph, a cell, a caption, a message of a program."""
+
     text: str
-    raw: str  # the same as the document has it
+    raw: str  # the same as it is written in the document
     tags: tuple[InlineTag, ...] = ()  # in the order of the document
     kept: tuple[tuple[int, int], ...] = ()  # stretches to be copied: code, fields
     escape: Callable[[str], str] = str
-    styles: dict[int | None, tuple[str, str]] = field(default_factory=dict)  # what surrounds text in an element
+    styles: dict[int | None, tuple[str, str]] = field(default_factory=dict)  # what to write around text in an element
     verbatim: frozenset[int] = frozenset()  # elements in which nothing is escaped
     wrap: Wrap | None = None
-    sound: Callable[[str], bool] = lambda _: True  # whether what came out is still what the format takes for the same
-    whole_lines: bool = False  # each line of the text is by itself
-    finish: Callable[[str], str] = str  # of all of it, at the end
-    strict_escape: Callable[[str], str] | None = None  # where what came out is not sound
+    sound: Callable[[str], bool] = lambda _: True  # whether a reader of the format finds the same structure in it
+    whole_lines: bool = False  # no sentence goes across the end of a line
+    finish: Callable[[str], str] = str  # applied to the whole flow as written
+    strict_escape: Callable[[str], str] | None = None  # used where the usual escapes are not sound
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """The part of a flow that is translated at a time."""
+    """A part of a flow that is translated as one segment."""
 
     text: str  # on one line, single spaces
     start: int  # in characters of the flow
@@ -64,7 +66,7 @@ class Sentence:
 
 
 def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Sentence]:
-    """The sentences with words in them. All else is the same in every language."""
+    """Divides a flow into sentences, and gives those with words in them: all else is the same in every language."""
     breaks = sorted({tag.at for tag in flow.tags if tag.breaks})
     if flow.whole_lines:
         breaks = sorted({*breaks, *(found.start() for found in re.finditer(r"[\r\n\t]", flow.text))})
@@ -90,7 +92,7 @@ def sentences_of(flow: Flow, fits: Fits, language: str | None = None) -> list[Se
 
 
 def _around_kept(spans: Sequence[tuple[int, int]], kept: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """No sentence ends inside what is to be copied, whatever full stops it has."""
+    """Joins sentences that were divided inside text that must be copied: a full stop in it ends no sentence."""
     begun: tuple[int, int] | None = None
     number = 0
     for start, end in spans:
@@ -107,28 +109,28 @@ def _around_kept(spans: Sequence[tuple[int, int]], kept: Sequence[tuple[int, int
 
 
 def untranslated(flow: Flow, sentence: Sentence) -> list[Item]:
-    """The sentence as it is, with its tags where they are."""
+    """The source sentence with its tags in their places."""
     return _with_tags(flow, sentence.start, sentence.end, sentence.tags)
 
 
-def assemble(flow: Flow, sentences: Sequence[Sentence], said: Sequence[Sequence[Item]]) -> list[Item]:
-    """The whole flow as text and tags: what was said of the sentences, and between them what was there."""
+def assemble(flow: Flow, sentences: Sequence[Sentence], translations: Sequence[Sequence[Item]]) -> list[Item]:
+    """The whole flow as text and tags: the translations of its sentences, and between them what was there."""
     inner = {tag for sentence in sentences for tag in sentence.tags}
     outer = [number for number in range(len(flow.tags)) if number not in inner]
     items: list[Item] = []
     position = done = 0
-    for sentence, words in zip(sentences, said, strict=True):
+    for sentence, translation in zip(sentences, translations, strict=True):
         begin = done
         while done < len(outer) and flow.tags[outer[done]].at <= sentence.start:
             done += 1
         items += _with_tags(flow, position, sentence.start, outer[begin:done])
-        items += words
+        items += translation
         position = sentence.end
     return [*items, *_with_tags(flow, position, len(flow.text), outer[done:])]
 
 
 def merged(items: Sequence[Item]) -> list[Item]:
-    """Text that follows text is one."""
+    """Joins text that follows text."""
     found: list[Item] = []
     for is_text, run in itertools.groupby(items, lambda item: isinstance(item, str)):
         if not is_text:
@@ -139,7 +141,7 @@ def merged(items: Sequence[Item]) -> list[Item]:
 
 
 def render(flow: Flow, items: Sequence[Item], column: int = 0, wrap: bool = True) -> "Iterator[str | Flow]":
-    """As the format writes it. Text in tags is left as flows, to be rendered in turn."""
+    """Writes text and tags as the format does. Flows in tags are given as they are, to be rendered in their turn."""
     open_elements: list[int | None] = [None]
     divided = False
     for number, item in enumerate(items):
@@ -177,7 +179,7 @@ def nested(flow: Flow) -> "Iterator[Flow]":
 
 
 def element_ranges(tags: Sequence[InlineTag]) -> dict[int, tuple[int | None, int | None]]:
-    """Where each element opens and closes; None: not in this flow."""
+    """Where each element opens and closes in the text; None: outside this flow."""
     ranges: dict[int, tuple[int | None, int | None]] = {}
     for tag in tags:
         if tag.element is not None:
@@ -189,7 +191,7 @@ def element_ranges(tags: Sequence[InlineTag]) -> dict[int, tuple[int | None, int
 def _inside(
     tags: Sequence[InlineTag], ranges: dict[int, tuple[int | None, int | None]], start: int, end: int
 ) -> tuple[int, ...]:
-    """The tags of a sentence, from the first to the last that belongs to it: what stands among those does too."""
+    """The numbers of the tags of a sentence: those that belong to it, and all that stand among them."""
     near = range(bisect_left(tags, start, key=_place), bisect_right(tags, end, key=_place))
     first = max((i + 1 for i in near if tags[i].breaks and tags[i].at <= start), default=near.start)
     last = min((i for i in near if tags[i].breaks and tags[i].at >= end), default=near.stop)
@@ -202,7 +204,7 @@ def _place(tag: InlineTag) -> int:
 
 
 def _belongs(tag: InlineTag, ranges: dict[int, tuple[int | None, int | None]], start: int, end: int) -> bool:
-    """A tag around the whole sentence is outside; so is one that only touches it."""
+    """Whether a tag is inside a sentence. One around the whole sentence is not, nor one that only touches it."""
     if start < tag.at < end:
         return True
     if tag.element is None or not start <= tag.at <= end:
@@ -236,7 +238,7 @@ def _on_one_line(text: str, start: int, end: int) -> tuple[str, tuple[int, ...]]
 
 
 class FlowBuilder:
-    """Text and tags in the order in which a format meets them."""
+    """Makes a flow from text and tags, added in the order of the document."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -260,11 +262,13 @@ class FlowBuilder:
         self._last = text[-1:] or self._last
 
     def add_point(self, raw: "Sequence[str | Flow]", breaks: bool = False, divides: bool = False) -> None:
+        """Adds a tag that stands alone."""
         glued = self._after_a_word('.,;:!?)»”’"')
         self.tags.append(InlineTag(self.length, tuple(raw), breaks=breaks, divides=divides, glued=glued))
         self.raw.append(raw_of(raw))
 
     def open(self, name: str, raw: "Sequence[str | Flow]") -> int:
+        """Adds the start tag of an element, and gives the element's number."""
         if len(self._open) >= DEEPEST:
             self._never_closed.add(self._open.pop(0)[1])
         element = self._elements
@@ -275,7 +279,8 @@ class FlowBuilder:
         return element
 
     def close(self, name: str, raw: str) -> None:
-        """The nearest that is open under this name; what is open inside it was never closed. None: it stands alone."""
+        """Closes the innermost open element of this name; those open inside it were never closed. Where none is open,
+        the tag stands alone."""
         at = max((i for i, (known, _) in enumerate(self._open) if known == name), default=None)
         if at is None:
             self.add_point([raw])
@@ -307,4 +312,5 @@ class FlowBuilder:
 
 
 def raw_of(pieces: "Sequence[str | Flow]") -> str:
+    """The pieces as they are written in the document."""
     return "".join(piece if isinstance(piece, str) else piece.raw for piece in pieces)

@@ -1,4 +1,4 @@
-"""Which format a file has, and how its parts are read and written. Texts come in chunks, archives part by part."""
+"""Tells the format of a document, and reads and writes its parts: text files in chunks, archives part by part."""
 
 import codecs
 import importlib.util
@@ -43,9 +43,9 @@ MEDIA_TYPES: dict[DocumentFormat, str] = {
     "json": "application/json",
 }
 
-# Each call opens the document anew: it is read once to translate and once to write.
+# Opens the document anew at each call: it is read once to translate and once to write.
 Open = Callable[[], BinaryIO]
-# From pieces to what is written of them.
+# Gives the text to write for the pieces of a document.
 Write = Callable[[Iterable[str | Flow]], Iterator[str]]
 
 CHUNK = 1 << 16
@@ -59,10 +59,11 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codec
 
 
 def format_of(name: str) -> DocumentFormat:
+    """The format by the ending of a file's name."""
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError(
-            f"{name}: a document of an unknown kind; known are {', '.join(SUFFIXES)}; or name it: --format "
+            f"{name}: not a known kind of document; known are {', '.join(SUFFIXES)}; or name it: --format "
             f"{'|'.join(get_args(DocumentFormat))}"
         )
     return SUFFIXES[suffix]
@@ -70,39 +71,39 @@ def format_of(name: str) -> DocumentFormat:
 
 def pieces_of(
     opened: Open,
-    kind: DocumentFormat,
+    document_format: DocumentFormat,
     name: str,
     settings: FormatSettings = DEFAULTS,
 ) -> Iterator[str | Flow]:
-    """All of the document's pieces, its parts one after the other."""
-    if kind in ("docx", "odt"):
+    """Reads the pieces of a document: its parts one after the other."""
+    if document_format in ("docx", "odt"):
         with opened() as stream, _archive(stream, name) as archive:
-            styles = _styles_of_parts(archive, kind, name, settings)
+            styles = _styles_of_parts(archive, document_format, name, settings)
             for info in archive.infolist():
-                if _part(kind).fullmatch(info.filename):
-                    yield from _member_pieces(archive, info, styles[info.filename], kind, name)
+                if _text_parts(document_format).fullmatch(info.filename):
+                    yield from _member_pieces(archive, info, styles[info.filename], document_format, name)
         return
     with opened() as stream:
         encoding = _encoding(stream)
-        yield from _text_pieces(opened, _chunks(stream, encoding, name), encoding, kind, name, settings)
+        yield from _text_pieces(opened, _chunks(stream, encoding, name), encoding, document_format, name, settings)
 
 
 def rewrite(
     opened: Open,
-    kind: DocumentFormat,
+    document_format: DocumentFormat,
     name: str,
     output: BinaryIO,
     write: Write,
     settings: FormatSettings = DEFAULTS,
 ) -> None:
-    """The document again, with its pieces as `write` has them."""
-    if kind in ("docx", "odt"):
+    """Writes the document anew, with what `write` gives for its pieces."""
+    if document_format in ("docx", "odt"):
         with opened() as stream, _archive(stream, name) as archive, zipfile.ZipFile(output, "w") as written:
-            styles = _styles_of_parts(archive, kind, name, settings)
+            styles = _styles_of_parts(archive, document_format, name, settings)
             for info in archive.infolist():
                 with written.open(_like(info), "w") as target:
-                    if _part(kind).fullmatch(info.filename):
-                        for text in write(_member_pieces(archive, info, styles[info.filename], kind, name)):
+                    if _text_parts(document_format).fullmatch(info.filename):
+                        for text in write(_member_pieces(archive, info, styles[info.filename], document_format, name)):
                             target.write(text.encode())
                     else:
                         for block in _member_blocks(archive, info, name):
@@ -112,30 +113,35 @@ def rewrite(
         encoding = _encoding(stream)
         encode = codecs.getincrementalencoder(encoding)().encode
         chunks = _chunks(stream, encoding, name)
-        back = _ends_of_lines(opened, encoding) if kind == "markdown" else "\n"
-        for text in write(_text_pieces(opened, chunks, encoding, kind, name, settings)):
+        back = _ends_of_lines(opened, encoding) if document_format == "markdown" else "\n"
+        for text in write(_text_pieces(opened, chunks, encoding, document_format, name, settings)):
             output.write(encode(text.replace("\n", back) if back != "\n" else text))
 
 
-def uncompressed_size(opened: Open, kind: DocumentFormat, name: str) -> int:
-    """Bytes of text, before anything of it is read: an archive may hold far more than it seems."""
+def uncompressed_size(opened: Open, document_format: DocumentFormat, name: str) -> int:
+    """The size in bytes, unpacked, before anything is read: an archive may hold far more than it seems."""
     with opened() as stream:
-        if kind in ("docx", "odt"):
+        if document_format in ("docx", "odt"):
             with _archive(stream, name) as archive:
                 return sum(info.file_size for info in archive.infolist())
         return stream.seek(0, io.SEEK_END)
 
 
 def _text_pieces(
-    opened: Open, chunks: Iterator[str], encoding: str, kind: DocumentFormat, name: str, settings: FormatSettings
+    opened: Open,
+    chunks: Iterator[str],
+    encoding: str,
+    document_format: DocumentFormat,
+    name: str,
+    settings: FormatSettings,
 ) -> Iterator[str | Flow]:
-    match kind:
+    match document_format:
         case "text":
             return text_pieces(chunks)
         case "html":
             return html_pieces(chunks, settings)
         case "srt" | "vtt":
-            return subtitle_pieces(chunks, vtt=kind == "vtt")
+            return subtitle_pieces(chunks, vtt=document_format == "vtt")
         case "po":
             return _named(po_pieces(chunks, settings), name)
         case "json":
@@ -149,10 +155,11 @@ def _text_pieces(
                 references = find_references(_chunks(again, encoding, name))
             return markdown_pieces(_line_feeds(chunks), references, settings)
         case _:
-            raise UsageError(f"format {kind}; known: {', '.join(get_args(DocumentFormat))}")
+            raise UsageError(f"format {document_format}; known: {', '.join(get_args(DocumentFormat))}")
 
 
 def _named(pieces: Iterator[str | Flow], name: str) -> Iterator[str | Flow]:
+    """Puts the name of the document before errors in it."""
     try:
         yield from pieces
     except DataError as error:
@@ -160,11 +167,11 @@ def _named(pieces: Iterator[str | Flow], name: str) -> Iterator[str | Flow]:
 
 
 def _member_pieces(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, styles: Styles, kind: DocumentFormat, name: str
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, styles: Styles, document_format: DocumentFormat, name: str
 ) -> Iterator[str | Flow]:
     chunks = _member_text(archive, info, name)
     try:
-        yield from docx_pieces(chunks, styles) if kind == "docx" else odt_pieces(chunks, styles)
+        yield from docx_pieces(chunks, styles) if document_format == "docx" else odt_pieces(chunks, styles)
     except (MarkupError, RecursionError) as error:
         raise _damaged(info, name, error) from None
 
@@ -186,16 +193,16 @@ def _damaged(info: zipfile.ZipInfo, name: str, error: Exception) -> DataError:
 
 
 def _styles_of_parts(
-    archive: zipfile.ZipFile, kind: DocumentFormat, name: str, settings: FormatSettings
+    archive: zipfile.ZipFile, document_format: DocumentFormat, name: str, settings: FormatSettings
 ) -> dict[str, Styles]:
-    """Of each part with text: the styles that it uses."""
+    """The styles that each part with text uses."""
     members = {info.filename: info for info in archive.infolist()}
 
     def text(part: str) -> Iterator[str]:
         return _member_text(archive, members[part], name) if part in members else iter(())
 
-    parts = [part for part in members if _part(kind).fullmatch(part)]
-    if kind == "odt":
+    parts = [part for part in members if _text_parts(document_format).fullmatch(part)]
+    if document_format == "odt":
         return {part: odt_styles(text("styles.xml"), text(part), settings) for part in parts}
     return dict.fromkeys(parts, docx_styles(text("word/styles.xml"), text("word/theme/theme1.xml"), settings))
 
@@ -221,11 +228,12 @@ def _archive(stream: BinaryIO, name: str) -> zipfile.ZipFile:
     return archive
 
 
-def _part(kind: DocumentFormat) -> re.Pattern[str]:
-    return DOCX_PARTS if kind == "docx" else ODT_PARTS
+def _text_parts(document_format: DocumentFormat) -> re.Pattern[str]:
+    return DOCX_PARTS if document_format == "docx" else ODT_PARTS
 
 
 def _like(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
+    """What to write about a part that replaces this one."""
     made = zipfile.ZipInfo(info.filename, info.date_time)
     made.compress_type = info.compress_type
     made.external_attr = info.external_attr

@@ -1,4 +1,4 @@
-"""A document translated with a run: what `dragoman translate-file` and `Run.translate_document` do."""
+"""Translates a document with a run: what `dragoman translate-file` and `Run.translate_document` do."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ def translate_with(
     document: Path,
     out: Path,
     *,
-    kind: DocumentFormat | None = None,
+    document_format: DocumentFormat | None = None,
     report: Path | None = None,
     language: str | None = None,
     to: str | None = None,
@@ -37,11 +37,15 @@ def translate_with(
     say: Callable[[str], None],
     **search: float,
 ) -> DocumentReport:
-    """`kind` None: as the document's name ends; `language` None: as the run's data say. `protect_styles`, `fuzzy`: as
-    FormatSettings has them."""
-    kind = format_of(document.name) if kind is None else kind
+    """Translates a document into another file, and resumes where an earlier call was stopped.
+
+    `document_format` None: by the ending of the document's name. `language` None: the source language of the run's
+    data. `min_confidence`: sentences with less are left untranslated, with `mark` before them. `protect_styles`,
+    `fuzzy`: as in FormatSettings.
+    """
+    document_format = format_of(document.name) if document_format is None else document_format
     if not all(name.strip() for name in protect_styles):
-        raise UsageError("a style to protect without a name; give the name of a style or a font")
+        raise UsageError("a style to protect has an empty name; give the name of a style or a font")
     terms = Glossary.load(glossary) if isinstance(glossary, Path) else glossary
     known = languages_of(RunDirectory.open(run))
     if language is None and known is not None:
@@ -55,7 +59,7 @@ def translate_with(
         language=language,
         to=to,
         min_confidence=min_confidence,
-        mark="" if kind == "po" else mark,  # there an empty msgstr says that it was left
+        mark="" if document_format == "po" else mark,  # an empty msgstr already says that it was left
         **search,
     )
     if corrections is not None:
@@ -70,5 +74,12 @@ def translate_with(
         identity += [min_confidence, mark, translator.calibration]
     settings = FormatSettings(tuple(protect_styles), fuzzy, target)
     return translate_document(
-        sentence_translator, document, out, kind, identity=identity, report_path=report, say=say, settings=settings
+        sentence_translator,
+        document,
+        out,
+        document_format,
+        identity=identity,
+        report_path=report,
+        say=say,
+        settings=settings,
     )

@@ -1,4 +1,4 @@
-"""HTML: text between block tags is a flow; inline tags are its marks; code, scripts and the like stay as they are."""
+"""Reads the text of HTML: a flow is what stands between block tags. Code, scripts and the like are copied."""
 
 import html
 import re
@@ -20,11 +20,12 @@ _SPOKEN = re.compile(
     r"""(\s(?:alt|title|placeholder|aria-label|summary|label)\s*=\s*)(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
 )
 _DESCRIPTION = re.compile(r"""(\scontent\s*=\s*)(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
-LONGESTNOTE = 8  # tags and texts that a note's number may consist of, its end too
-LONGESTCOPIED = 60  # characters: longer code in a sentence is passed by, not read
+LONGEST_NOTE = 8  # tags and texts that a note's number may consist of, its end too
+LONGEST_COPIED = 60  # characters: longer code in a sentence is one tag, which the model does not see
 
 
 def html_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> Iterator[str | Flow]:
+    """The pieces of a page, or of a part of one."""
     tokens = Tokens(html_tokens(chunks))
     builder = FlowBuilder()
     while (token := next(tokens, None)) is not None:
@@ -75,7 +76,7 @@ def _add_start_tag(builder: FlowBuilder, token: Token, tokens: Tokens, settings:
 
 def _add_note_number(builder: FlowBuilder, sup: Token, tokens: Tokens) -> bool:
     """Adds the number of a note as one tag: as a word of the sentence the model would count things with it."""
-    ahead = list(islice(tokens, LONGESTNOTE))
+    ahead = list(islice(tokens, LONGEST_NOTE))
     end = next((i for i, one in enumerate(ahead) if one.kind == "end" and one.name == "sup"), 0)
     is_number = end > 0 and not any(_has_letters(one) for one in ahead[:end])
     if is_number:
@@ -94,13 +95,13 @@ def stays(name: str, tag: str, settings: FormatSettings) -> bool:
 
 
 def flow_of(builder: FlowBuilder) -> Iterator[str | Flow]:
-    """A flow where there are letters; else its tags, of which some may hold text, and what is between."""
+    """The flow that was built, if anything was added to it."""
     if builder.raw:
         yield builder.flow(escape)
 
 
 def tag_pieces(token: Token) -> list[str | Flow]:
-    """A tag whose attributes may hold text that people read."""
+    """A tag in pieces: the values of its attributes that people read are flows."""
     pattern = _SPOKEN
     if token.name == "meta":
         named = attribute(token.raw, "name") or attribute(token.raw, "property") or ""
@@ -117,7 +118,7 @@ def tag_pieces(token: Token) -> list[str | Flow]:
 
 
 def _has_letters(token: Token) -> bool:
-    """Or is something that may hold some: a picture, a block."""
+    """Whether a token has letters, or is something that may hold some: a picture, a block."""
     if token.kind == "text":
         return any(map(str.isalpha, html.unescape(token.raw)))
     return token.name not in _INLINE
@@ -132,11 +133,11 @@ def _in_quotes(text: str) -> str:
 
 
 def _copy(builder: FlowBuilder, tokens: list[Token]) -> None:
-    """Code in a sentence: the model reads it and must copy it; if it is long or has tags inside, it is passed by."""
+    """Adds code in a sentence, which the model reads and must copy. If it is long or has tags inside, it is one tag."""
     start, *inner = tokens
     text = html.unescape("".join(token.raw for token in inner[:-1]))
     plain = len(inner) == 2 and inner[0].kind == "text" and inner[1].kind == "end"
-    if plain and len(text) <= LONGESTCOPIED and "\n" not in text and text.strip() == text:
+    if plain and len(text) <= LONGEST_COPIED and "\n" not in text and text.strip() == text:
         builder.open(start.name, [start.raw])
         builder.add_text(text, inner[0].raw, keep=True)
         builder.close(start.name, inner[1].raw)

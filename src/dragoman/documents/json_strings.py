@@ -1,4 +1,4 @@
-"""Messages of programs in JSON. Only the strings change; every other character stays."""
+"""Reads the messages of programs in JSON files. Only strings change; every other character is copied."""
 
 import json
 import re
@@ -13,13 +13,13 @@ from dragoman.errors import DataError
 _JSON = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*+"\s*:)|(?P<string>"(?:[^"\\]|\\.)*+")\s*|(?P<text>[\s\d{}\[\],:.+\-eE]+|true|false|null)'
 )
-# No message: a path, an address, a name of the program's own, a colour.
+# Not a message: a path, an address, an identifier, a colour.
 _NO_MESSAGE = re.compile(r"\S*[_/\\.#:@=]\w\S*|[a-z]+[A-Z]\S*|[a-z]+(-[a-z]+)+|\S*\d\S*")
 _ICU = re.compile(r"\{\s*\w+\s*,\s*(plural|select|selectordinal)\s*,")
 
 
 def json_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
-    """The strings that are values. Keys, and strings that are no messages, stay."""
+    """Strings that are values are flows. Keys, and strings that are no messages, are copied."""
     try:
         for found in scan(chunks, _JSON):
             string = found["string"]

@@ -1,7 +1,7 @@
-"""HTML and XML as tokens that together are the document, character by character: nothing is parsed away.
+"""Divides HTML and XML into tokens that together are the document, character by character: nothing is lost.
 
-A tree would be written back in another form (attributes in other quotes, entities replaced, a <tbody> more). Only what
-matters here is told apart: tags, text, and all else. Entities of a document's own are never looked at, so none expands.
+A tree would be written back in another form (attributes in other quotes, entities replaced, a <tbody> more). Tokens
+are tags, text, and all else. The entities that a document declares are never looked at, so none is expanded.
 """
 
 import re
@@ -14,16 +14,18 @@ TokenKind = Literal["text", "start", "end", "empty", "other"]
 
 
 class Token(NamedTuple):
+    """A tag, a text, or something else, as it is written."""
+
     kind: TokenKind
     name: str
     raw: str
 
 
 class MarkupError(ValueError):
-    """XML that no program opens: an element without its end, or too many in each other."""
+    """XML that is damaged: an element without its end tag, or too many inside each other."""
 
 
-# What is never closed goes on to the end, as browsers have it; and no attempt looks further than the next tag, so that
+# A comment that is never closed goes on to the end, as in browsers. No attempt looks further than the next tag, so that
 # a page of a million opening brackets takes no longer than another.
 _MARKUP = re.compile(
     r"(?P<other><!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<![^>]*(?:>|\Z))"
@@ -33,14 +35,14 @@ _MARKUP = re.compile(
 )
 # In HTML a processing instruction ends at the first >.
 _HTML = re.compile(_MARKUP.pattern.replace(r"<\?.*?(?:\?>|\Z)", r"<\?[^>]*(?:>|\Z)"), re.DOTALL)
-# What these hold is no markup.
+# Elements whose content is not markup.
 RAW_TEXT = ("script", "style", "textarea", "xmp", "iframe", "noembed", "noframes")
 VOID = frozenset("area base br col embed hr img input link meta source track wbr param".split())  # noqa: SIM905
 
 
 def scan(chunks: Iterable[str], pattern: re.Pattern[str] | Callable[[], re.Pattern[str]]) -> Iterator[re.Match[str]]:
-    """Matches, one after the other, over text that comes in chunks. A match that ends with what is there may go on with
-    what comes: it is looked for again then. Text that does not match is a ValueError."""
+    """Matches a pattern again and again over text that comes in chunks. A match that ends where the text read so far
+    ends is tried again with more. Text that does not match raises a ValueError."""
     incoming = iter(chunks)
     buffer, at, ended = "", 0, False
     while True:
@@ -68,7 +70,7 @@ def scan(chunks: Iterable[str], pattern: re.Pattern[str] | Callable[[], re.Patte
 
 
 def html_tokens(chunks: Iterable[str]) -> Iterator[Token]:
-    """Names in lower case; the content of scripts and styles is no text, whatever it looks like."""
+    """The tokens of HTML, names in lower case. The content of scripts and styles is never text."""
     inside: str | None = None
     tokens = _tokens(chunks, lambda: _HTML if inside is None else _raw_text(inside), html=True)
     for token in tokens:
@@ -116,13 +118,13 @@ def _tokens(
 
 
 class Tokens(Iterator[Token]):
-    """Tokens of which some may be looked at and put back. Of each the number in its order is known."""
+    """An iterator of tokens to which tokens that were read can be given back."""
 
     def __init__(self, tokens: Iterable[Token]) -> None:
         self._coming = iter(tokens)
         self._back: deque[Token] = deque()
         self._read = 0
-        # Of names whose elements were looked for in vain: which of their starts have no end.
+        # For each name with an element that has no end: the numbers of its start tags without one.
         self._unclosed: dict[str, set[int]] = {}
 
     def __next__(self) -> Token:
@@ -135,8 +137,8 @@ class Tokens(Iterator[Token]):
         self._read -= len(tokens)
 
     def whole_element(self, start: Token) -> list[Token] | None:
-        """The element of the start that was just read; None: it has no end, and no further token is read. All that
-        comes is looked through once for a name, however many of its elements have no end."""
+        """Reads the element whose start tag was just read. None: it has no end, and no further token is read. The rest
+        of the document is searched once for each name, however many of its elements have no end."""
         first = self._read
         if first in self._unclosed.get(start.name, ()):
             return None
@@ -155,8 +157,8 @@ class Tokens(Iterator[Token]):
 
 
 def element(tokens: Iterator[Token], start: Token, deepest: int | None = None) -> list[Token]:
-    """The tokens of an element from its start, which was read, to its end or the end of all. More of its name in each
-    other than `deepest` are a MarkupError."""
+    """Reads an element from its start tag, which was just read, to its end tag or the end of the document. More than
+    `deepest` elements of its name inside each other raise a MarkupError."""
     found, depth = [start], 1
     for token in tokens:
         found.append(token)
@@ -165,12 +167,12 @@ def element(tokens: Iterator[Token], start: Token, deepest: int | None = None) -
             if depth == 0:
                 break
             if deepest is not None and depth > deepest:
-                raise MarkupError(f"more than {deepest} {start.name} in each other")
+                raise MarkupError(f"more than {deepest} <{start.name}> inside each other")
     return found
 
 
 def closed_element(tokens: Iterator[Token], start: Token, deepest: int | None = None) -> list[Token]:
-    """The same in XML, where every element has an end: its start and its end at least. Else a MarkupError."""
+    """Reads an element of XML, of which the last token is its end tag; a MarkupError where it has none."""
     found = element(tokens, start, deepest)
     if not _is_closed(found):
         raise MarkupError(f"<{start.name}> has no end")
@@ -182,6 +184,6 @@ def _is_closed(found: Sequence[Token]) -> bool:
 
 
 def attribute(tag: str, name: str) -> str | None:
-    """The value as written, without its quotes."""
+    """The value of an attribute as it is written, without its quotes."""
     found = re.search(rf"""\s{re.escape(name)}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", tag, re.IGNORECASE)
     return None if found is None else next(group for group in found.groups() if group is not None)

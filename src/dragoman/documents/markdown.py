@@ -1,8 +1,8 @@
-"""Markdown: markdown-it says what is a paragraph, a heading, a cell, and what in it is emphasis, a link, code; the text
-is found again at its place in the source, so that everything else stays as it was written.
+"""Reads the text of Markdown. markdown-it finds paragraphs, headings and cells, and in them emphasis, links and code;
+each is then found again at its place in the source, so that everything else is copied as it was written.
 
-A paragraph that would be read otherwise after its translation (a line that begins like a list, a star too many) is not
-given out: `sound` asks markdown-it again.
+A translation that markdown-it would read as another structure (a line that begins like a list, a star too many) is not
+used: `sound` of the flow checks it.
 """
 
 import re
@@ -34,7 +34,7 @@ _References = dict[str, dict[str, str]]
 
 
 def find_references(chunks: Iterable[str]) -> _References:
-    """The names of all link definitions: whether [this] is a link is decided anywhere in the document."""
+    """The names of all link definitions: whether [this] is a link may be decided anywhere in the document."""
     found: _References = {}
     begun: list[str] = []
     for chunk in chunks:
@@ -51,6 +51,7 @@ def _names(text: str) -> _References:
 
 
 def markdown_pieces(chunks: Iterable[str], references: _References, settings: FormatSettings) -> Iterator[str | Flow]:
+    """The pieces of a document, of which a chunk is parsed at a time. Front matter is copied."""
     for number, chunk in enumerate(_chunks(chunks)):
         front = re.match(r"---[ \t]*\n.*?\n(---|\.\.\.)[ \t]*\n", chunk, re.DOTALL) if number == 0 else None
         if front:
@@ -60,7 +61,7 @@ def markdown_pieces(chunks: Iterable[str], references: _References, settings: Fo
 
 
 def _chunks(chunks: Iterable[str]) -> Iterator[str]:
-    """Cut before a line of text that follows an empty one, outside of code and HTML."""
+    """Divides a document before lines of text that follow an empty one, outside of code and HTML."""
     lines: list[str] = []
     size, fence, in_html = 0, "", False
     for line in _lines(chunks):
@@ -117,10 +118,10 @@ def _chunk_pieces(text: str, references: _References, settings: FormatSettings) 
         # In a cell a bar is written with a backslash, which the parser takes away.
         content = token.content.replace("|", r"\|") if kind == "cell" else token.content
         spans = list(_find(content, lines[first:last], starts[first:last], max(begins, position)))
-        if not spans:  # written in a way in which it is not found again: it stays
+        if not spans:  # not found again in the source: it is copied
             continue
         (start, _), (_, end) = spans[0], spans[-1]
-        # A line may go on with a quotation without its mark; not all of them need to.
+        # Not every line of a quotation needs its sign before it.
         prefixes = [text[starts[first + i] : span[0]] for i, span in enumerate(spans) if i]
         prefix = max(prefixes, key=lambda one: one.count(">"), default="")
         yield text[position:start]
@@ -130,7 +131,7 @@ def _chunk_pieces(text: str, references: _References, settings: FormatSettings) 
 
 
 def _find(content: str, lines: list[str], starts: list[int], position: int) -> Iterator[tuple[int, int]]:
-    """Where the lines of an inline text stand in the lines of the source."""
+    """Finds the lines of an inline text in the lines of the source; stops at the first that is not found."""
     parts = content.split("\n")
     if len(parts) > len(lines):
         return
@@ -153,7 +154,7 @@ def _flow(
 ) -> Flow:
     content = token.content
     builder = inline_builder(content, token.children or [], prefix, settings)
-    if builder is None:  # written in a way that was not understood: left, and listed
+    if builder is None:  # not understood: left untranslated, and listed in the report
         return Flow(content, raw, sound=lambda _: False)
     wrap = None
     if len(lines) > 1:
@@ -185,7 +186,8 @@ def _soundness(content: str, kind: _BlockKind, prefix: str, references: _Referen
 
 
 def _signature(tokens: list[Token]) -> list[tuple[Any, ...]]:
-    """Every token but text, with what it holds and what it stands in: order aside, which languages change."""
+    """The tokens that are not text, each with what it holds and the elements around it. Sorted, as a translation may
+    change their order."""
     found: list[tuple[Any, ...]] = []
     path: list[str] = []
     for token in tokens:
@@ -201,7 +203,7 @@ def _signature(tokens: list[Token]) -> list[tuple[Any, ...]]:
 
 
 def _environment(references: _References) -> dict[str, Any]:
-    """All references, and room for what is found beside them. No copy: each paragraph would have one."""
+    """What markdown-it needs to know: all references, without a copy of them for each paragraph."""
     return {"references": ChainMap({}, references)}
 
 

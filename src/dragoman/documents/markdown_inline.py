@@ -1,4 +1,4 @@
-"""The inline part of Markdown: emphasis, links, code, notes, HTML tags, found again at their places in a paragraph."""
+"""Reads the inline part of Markdown: emphasis, links, code, notes and HTML tags, at their places in a paragraph."""
 
 import re
 from dataclasses import replace
@@ -7,7 +7,7 @@ from functools import partial
 from markdown_it.token import Token
 
 from dragoman.documents.flow import Flow, FlowBuilder
-from dragoman.documents.html import COPIED, LONGESTCOPIED, stays
+from dragoman.documents.html import COPIED, LONGEST_COPIED, stays
 from dragoman.documents.lexer import VOID
 from dragoman.documents.settings import FormatSettings
 
@@ -23,7 +23,7 @@ _TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)")
 
 
 def inline_builder(content: str, tokens: list[Token], prefix: str, settings: FormatSettings) -> FlowBuilder | None:
-    """The text and the tags of a paragraph. None: not every token was found again in the source."""
+    """A builder with the text and the tags of a paragraph. None: not every token was found again in the source."""
     reader = _InlineReader(content, prefix, settings)
     return reader.builder if all(map(reader.read, tokens)) and reader.at == len(content) else None
 
@@ -104,8 +104,8 @@ class _InlineReader:
         return token.content
 
     def _add_verbatim(self, raw: str, text: str, fence: str, is_short: bool) -> None:
-        """Short code and formulas are read by the model, which must copy them; the others are passed by."""
-        if not is_short or len(text) > LONGESTCOPIED or "\n" in text:
+        """Adds code or a formula. The model reads a short one and must copy it; any other is one tag."""
+        if not is_short or len(text) > LONGEST_COPIED or "\n" in text:
             self.builder.add_point([raw.replace("\n", f"\n{self.prefix}")])
             return
         self.builder.verbatim.add(self.builder.open("verbatim", [fence]))
@@ -193,7 +193,7 @@ def _matched(pattern: str, text: str, at: int) -> str | None:
 
 
 def escape(text: str, cell: bool, strict: bool) -> str:
-    """What Markdown would take for its own. Not strict: only what nearly always is."""
+    """Escapes characters that Markdown would take for its own; `strict`: those too that it seldom does."""
     text = re.sub(r"\\(?=[!-/:-@\[-`{-~])|[*`]|<(?=[A-Za-z/!?])|&(?=#?\w+;)", r"\\\g<0>", text)
     text = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
     if strict:

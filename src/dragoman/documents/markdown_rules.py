@@ -1,5 +1,4 @@
-"""What Markdown has beyond CommonMark, as rules for markdown-it: formulas, and notes, at the foot of the page
-(`[^1]: text`) and in the text (`^[text]`).
+"""Rules for markdown-it beyond CommonMark: formulas, footnotes (`[^1]: text`) and inline notes (`^[text]`).
 
 A formula is `$x$` by Pandoc's rule (no space inside the dollars, no digit after them: "$5 and $10" is none; nor is
 what follows US$), `$$x$$`, `\\(x\\)` or `\\[x\\]`, the last two with one backslash or two; or a block of lines that
@@ -38,7 +37,7 @@ def with_notes_and_formulas(markdown: MarkdownIt) -> MarkdownIt:
 
 
 def _note(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """`[^name]: text`, and what follows it with four spaces before it."""
+    """Reads `[^name]: text`, and the lines after it that begin with four spaces."""
     start = state.bMarks[first] + state.tShift[first]
     label = _NOTE.match(state.src, start, state.eMarks[first])
     if label is None or state.is_code_block(first):
@@ -59,7 +58,7 @@ def _note(state: StateBlock, first: int, last: int, silent: bool) -> bool:
 
 
 def _inline_note(state: StateInline, silent: bool) -> bool:
-    """`^[text]`, in which there are no others."""
+    """Reads `^[text]`, which holds no other inline note."""
     if not state.src.startswith("^[", state.pos):
         return False
     end = parseLinkLabel(state, state.pos + 1)
@@ -75,7 +74,7 @@ def _inline_note(state: StateInline, silent: bool) -> bool:
 
 
 def _formula_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """Lines that begin and end with the marks of a formula, without an empty line between."""
+    """Reads lines that begin and end with the signs of a formula, without an empty line between."""
     start = state.bMarks[first] + state.tShift[first]
     opening = _BLOCK.match(state.src, start, state.eMarks[first])
     if opening is None or state.is_code_block(first):

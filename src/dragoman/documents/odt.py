@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from dragoman.documents.flow import Flow, FlowBuilder
-from dragoman.documents.html import LONGESTCOPIED
+from dragoman.documents.html import LONGEST_COPIED
 from dragoman.documents.lexer import Token, closed_element, xml_tokens
 from dragoman.documents.office_styles import Styles
 from dragoman.documents.office_xml import escape_xml, paragraph_pieces, split_spaces, style_name
@@ -57,7 +57,7 @@ def _add_text(builder: FlowBuilder, raw: str, code: bool) -> None:
         return
     before, bare, after = split_spaces(raw)
     builder.add_text(before, before)
-    if len(bare) > LONGESTCOPIED:
+    if len(bare) > LONGEST_COPIED:
         builder.add_point([bare])
     else:
         builder.add_text(html.unescape(bare), bare, keep=True)

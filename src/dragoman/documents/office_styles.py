@@ -1,5 +1,5 @@
-"""Which text of a DOCX or ODT file is not to be translated: code, by the names of its styles and fonts; and what the
-user names. A style has what the one has that it is based on.
+"""Tells which text of a DOCX or ODT file is not translated: code, by the names of its styles and fonts, and what the
+user names. A style inherits from the one that it is based on.
 """
 
 import html
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from dragoman.documents.lexer import Token, attribute, element, xml_tokens
 from dragoman.documents.settings import FormatSettings
 
-# As Word, LibreOffice, Pandoc and others call them, without what is between the words.
+# The names that Word, LibreOffice, Pandoc and others give to styles of code, without spaces and signs.
 _CODE_STYLE = re.compile(
     "(?:html|source|inline|block|program|computer|example)?(?:code|listing|verbatim|preformatted|teletype|typewriter)"
     "(?:block|text|inline|snippet|example|line|listing)?"
     "|html(?:keyboard|sample|variable)|programlisting|macrotext|sourcetext|userentry|quelltext|quellcode|codesource"
 )
-# What Word adds to the name of a paragraph's style where it is used for a run.
+# The endings that Word adds to the name of a paragraph style that is used for a run.
 _RUN_OF_STYLE = re.compile(r"(?<=.)(?:char|character|zchn|car|\d+)+\Z")
 _FIXED_WIDTH = re.compile(
     r"(?i:\A(?:courier|consolas|menlo|monaco|inconsolata|cousine|iosevka|fixedsys|lucida ?console|letter ?gothic"
@@ -55,15 +55,15 @@ class Styles:
     theme: dict[str, str] = field(default_factory=dict)  # fonts by their places
 
     def stays(self, name: str | None) -> bool:
-        """Whether the text of a style is not translated, by its name or that of one that it is based on."""
+        """Whether the text of a style is left untranslated, by its name or by that of a style that it is based on."""
         chain = list(self._chain(name))
         return self.settings.protects(*(one for style in chain for one in style.names)) or any(
             is_code_style(one) for style in chain for one in style.names
         )
 
     def font_stays(self, *fonts: str | None) -> bool:
-        """Whether the first of these fonts that there is says that its text is code. A document that is written in a
-        font of fixed width says nothing by it."""
+        """Whether the first of these fonts that is not None marks its text as code. In a document that is written in a
+        font of fixed width, such a font marks nothing."""
         usual = self.font(self.default) or self.default_font
         font = next((font for font in fonts if font is not None), usual)
         return self.settings.protects(font) or (is_fixed_width(font) and not is_fixed_width(usual))
@@ -86,7 +86,7 @@ class Styles:
 
 
 def docx_styles(styles: Iterable[str], theme: Iterable[str], settings: FormatSettings) -> Styles:
-    """From the text of word/styles.xml and word/theme/theme1.xml, of which either may be empty."""
+    """Reads the styles of a DOCX file from word/styles.xml and word/theme/theme1.xml, of which either may be empty."""
     fonts = _theme_fonts(theme)
     found: dict[str, Style] = {}
     default = default_font = None
@@ -108,7 +108,7 @@ def docx_styles(styles: Iterable[str], theme: Iterable[str], settings: FormatSet
 
 
 def docx_font(tag: str | None, theme: dict[str, str]) -> str | None:
-    """The font that a <w:rFonts> names, itself or by its place in the theme, which counts more."""
+    """The font that a <w:rFonts> names, directly or by its place in the theme, which has precedence."""
     for name in ("w:ascii", "w:hAnsi"):
         place = _value(tag, f"{name}Theme")
         if place is not None and (font := theme.get(place[:5])) is not None:
@@ -119,7 +119,7 @@ def docx_font(tag: str | None, theme: dict[str, str]) -> str | None:
 
 
 def _theme_fonts(theme: Iterable[str]) -> dict[str, str]:
-    """By the begin of the place's name: majorHAnsi, minorAscii and so on have one font for Latin letters."""
+    """The fonts of a theme by the first letters of their places: majorHAnsi and majorAscii have one for Latin text."""
     fonts: dict[str, str] = {}
     place = ""
     for token in xml_tokens(theme):
@@ -131,7 +131,7 @@ def _theme_fonts(theme: Iterable[str]) -> dict[str, str]:
 
 
 def odt_styles(common: Iterable[str], own: Iterable[str], settings: FormatSettings) -> Styles:
-    """From the text of styles.xml, and of the part whose text it is about: that one has styles of its own."""
+    """Reads the styles of an ODT file from styles.xml and from the part that uses them, which has styles of its own."""
     faces: dict[str, str] = {}
     found: dict[str, Style] = {}
     default_font = None

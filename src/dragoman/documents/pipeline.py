@@ -1,11 +1,11 @@
-"""A document through an translator: sentences out of its flows, and what was said back into them."""
+"""Takes the sentences out of a document's flows, has them translated, and writes the translations back."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from dragoman.documents.flow import Flow, Sentence, assemble, merged, nested, render, sentences_of, untranslated
+from dragoman.documents.flow import Flow, Sentence, assemble, merged, nested, raw_of, render, sentences_of, untranslated
 from dragoman.documents.formats import DocumentFormat, pieces_of, rewrite
 from dragoman.documents.report import DocumentReport
 from dragoman.documents.sentence_translator import SentenceTranslator
@@ -17,7 +17,7 @@ WINDOW = 500
 
 
 def sentences_in(pieces: Iterable[str | Flow], translator: SentenceTranslator) -> Iterator[tuple[Flow, Sentence]]:
-    """In the order in which they are written back: a flow's own, then those in its marks."""
+    """The sentences in the order in which they are written back: those of a flow, then those in its tags."""
     for piece in pieces:
         if isinstance(piece, Flow):
             for sentence in sentences_of(piece, translator.fits, translator.language):
@@ -28,7 +28,7 @@ def sentences_in(pieces: Iterable[str | Flow], translator: SentenceTranslator) -
 def translated(
     sentences: Iterable[tuple[Flow, Sentence]], translator: SentenceTranslator, window: int = WINDOW
 ) -> Iterator[list[TranslatedSentence]]:
-    """Window by window."""
+    """Translates the sentences, a window at a time."""
     sentences = iter(sentences)
     while batch := list(islice(sentences, window)):
         yield translate_sentences(batch, translator)
@@ -36,37 +36,37 @@ def translated(
 
 def written(
     pieces: Iterable[str | Flow],
-    said: Iterator[TranslatedSentence],
+    translations: Iterator[TranslatedSentence],
     translator: SentenceTranslator,
     report: DocumentReport,
 ) -> Iterator[str]:
-    """The pieces again, with what was said in place of the sentences."""
+    """The text of the pieces, with translations in place of the sentences; reports on each sentence."""
     for piece in pieces:
-        yield piece if isinstance(piece, str) else _written_flow(piece, said, translator, report)
+        yield piece if isinstance(piece, str) else _written_flow(piece, translations, translator, report)
 
 
 def _written_flow(
-    flow: Flow, said: Iterator[TranslatedSentence], translator: SentenceTranslator, report: DocumentReport
+    flow: Flow, translations: Iterator[TranslatedSentence], translator: SentenceTranslator, report: DocumentReport
 ) -> str:
     sentences = sentences_of(flow, translator.fits, translator.language)
-    own = [next(said) for _ in sentences]
-    inner = {id(held): _written_flow(held, said, translator, report) for held in nested(flow)}
-    items = assemble(flow, sentences, [one.items for one in own])
-    as_it_was = assemble(flow, sentences, [untranslated(flow, sentence) for sentence in sentences])
+    own = [next(translations) for _ in sentences]
+    inner = {id(held): _written_flow(held, translations, translator, report) for held in nested(flow)}
+    items = assemble(flow, sentences, [translation.items for translation in own])
+    source_items = assemble(flow, sentences, [untranslated(flow, sentence) for sentence in sentences])
     text: str | None = flow.raw
-    if inner or merged(items) != merged(as_it_was):
+    if inner or merged(items) != merged(source_items):
         text = _sound_text(flow, lambda form, wrap: _joined(form, items, inner, wrap))
-    for sentence, one in zip(sentences, own, strict=True):
-        shown = "".join(item if isinstance(item, str) else _tag(flow, item) for item in one.items)
+    for sentence, translation in zip(sentences, own, strict=True):
+        output = "".join(item if isinstance(item, str) else raw_of(flow.tags[item].raw) for item in translation.items)
+        how, notes = translation.how, translation.notes
         if text is None:
-            report.add("source", (*one.notes, "would be read as another structure"), sentence.text, shown, True)
-        else:
-            report.add(one.how, one.notes, sentence.text, shown, bool(sentence.tags))
+            how, notes = "source", (*notes, "would be read as another structure")
+        report.add(how, notes, sentence.text, output, text is None or bool(sentence.tags))
     return flow.raw if text is None else text
 
 
 def _sound_text(flow: Flow, joined: "Callable[[Flow, bool], str]") -> str | None:
-    """As it should be; else on one line; else with every mark of the format's own escaped; None: not at all."""
+    """The flow as usual; else on one line; else with every special character escaped. None: none of these is sound."""
     ways = [(flow, True), (flow, False)]
     if flow.strict_escape is not None:
         ways.append((replace(flow, escape=flow.strict_escape), False))
@@ -79,25 +79,25 @@ def _joined(flow: Flow, items: "list[str | int]", inner: dict[int, str], wrap: b
     return flow.finish("".join(piece if isinstance(piece, str) else inner[id(piece)] for piece in pieces))
 
 
-def _tag(flow: Flow, number: int) -> str:
-    return "".join(raw if isinstance(raw, str) else raw.raw for raw in flow.tags[number].raw)
-
-
 def translate_bytes(
-    content: bytes, kind: DocumentFormat, name: str, translator: SentenceTranslator, settings: FormatSettings = DEFAULTS
+    content: bytes,
+    document_format: DocumentFormat,
+    name: str,
+    translator: SentenceTranslator,
+    settings: FormatSettings = DEFAULTS,
 ) -> tuple[bytes, DocumentReport]:
-    """A document that is in memory."""
+    """Translates a document that is in memory."""
     report = DocumentReport()
-    found = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), translator)
-    said = [one for window in translated(found, translator) for one in window]
+    found = sentences_in(pieces_of(lambda: io.BytesIO(content), document_format, name, settings), translator)
+    # All are translated before the first is written: what is refused on the way has written nothing.
+    translations = iter([one for window in translated(found, translator) for one in window])
     output = io.BytesIO()
-    answers = iter(said)
     rewrite(
         lambda: io.BytesIO(content),
-        kind,
+        document_format,
         name,
         output,
-        lambda pieces: written(pieces, answers, translator, report),
+        lambda pieces: written(pieces, translations, translator, report),
         settings,
     )
     return output.getvalue(), report

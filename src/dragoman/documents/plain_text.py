@@ -1,4 +1,4 @@
-"""Plain text: paragraphs, lists and lines; and strings, which may hold tags."""
+"""Reads plain text (paragraphs, lists and lines), and single strings that may hold tags."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _CLOSING = re.compile(r"</([A-Za-z][\w.-]*+)>")
 
 
 def text_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
-    """A paragraph in memory at a time."""
+    """The paragraphs of a text as flows, a block of them in memory at a time."""
     for block in scan(chunks, BLOCK):
         text = block[0]
         position = 0
@@ -28,13 +28,14 @@ def text_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
 
 
 def string_flow(text: str, raw: str) -> Flow:
-    """A message of a program: its lines are its own, its tags are marks, its placeholders are kept anyway."""
+    """The flow of a message of a program. No sentence goes across the end of a line; tags are inline tags."""
     builder = FlowBuilder()
     add_tagged(builder, text)
     return replace(builder.flow(), raw=raw, whole_lines=True)
 
 
 def add_tagged(builder: FlowBuilder, text: str) -> None:
+    """Adds text with tags. A start tag that is never closed stands alone."""
     position = 0
     last_closing = {found[1]: found.start() for found in _CLOSING.finditer(text)}
     for found in _TAG.finditer(text):

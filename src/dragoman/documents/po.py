@@ -1,4 +1,4 @@
-"""Messages of programs in gettext's PO. Only what was empty is filled; every other character stays."""
+"""Reads the messages of programs in gettext's PO files. Empty translations are filled; all else is copied."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -24,11 +24,12 @@ _BEFORE_MESSAGE = re.compile(r"^(?:#\||msg)", re.MULTILINE)
 
 
 class OtherLanguageError(DataError):
-    """A file says that it is in another language than the one translated into."""
+    """The header of a file names another language than the target."""
 
 
 def po_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> Iterator[str | Flow]:
-    """An empty msgstr is filled from its msgid; what was translated before stays, and so do comments and order."""
+    """Each message with an empty msgstr is a flow made from its msgid. What was translated before is copied, and so are
+    comments."""
     used: str | None = None  # the mark of accelerators, where the file says it
     for block in scan(chunks, BLOCK):
         for entry in _entries(block[0]):
@@ -43,7 +44,7 @@ def po_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> Ite
 
 
 def _entries(block: str) -> Iterator[str]:
-    """The messages of a block, where no empty line is between them."""
+    """Divides a block into its messages, between which there need not be an empty line."""
     start = end = 0
     translated = False
     for found in _FIELD.finditer(block):
@@ -59,7 +60,7 @@ def _entries(block: str) -> Iterator[str]:
 def _entry_flow(
     entry: str, fields: list[re.Match[str]], values: dict[str, str], used: str | None, fuzzy: bool
 ) -> Flow | None:
-    """A message with what is empty in it as flows; None: there is nothing to fill."""
+    """A message with its empty translations as flows; None: there is nothing to fill."""
     pieces: list[str | Flow] = []
     filled = set()
     position = 0
@@ -84,13 +85,15 @@ def _entry_flow(
 
 
 def _of_format(entry: str) -> re.Pattern[str]:
-    """What is copied in a message beyond what every text copies. Elsewhere %1 may be a percentage: in Turkish it is."""
+    """What else is copied in a message of this format: %1 only in those of Qt and KDE, as it may be a percentage (in
+    Turkish it is)."""
     flags = _FLAGS.search(entry)
     return _COPIED_QT if flags is not None and re.search(r"\b(?:qt|kde)(?:-plural)?-format\b", flags[0]) else DOUBLED
 
 
 def _string_flow(source: str, used: str | None, copied: re.Pattern[str]) -> Flow:
-    """What stays untranslated stays empty: programs then show the msgid, and translators see what is to do."""
+    """The flow of one msgstr. Where it is left untranslated it stays empty: programs then show the msgid, and
+    translators see what is left to do."""
     found = accelerator_in(source, used)
     flow = string_flow(source if found is None else found[1], '""')
     kept = tuple(match.span() for match in copied.finditer(flow.text))
@@ -120,7 +123,7 @@ def _header(text: str) -> dict[str, str]:
 def _check_language(language: str | None, target: str | None) -> None:
     if language is not None and target is not None and not same_language(language, target):
         raise OtherLanguageError(
-            f"its header says Language: {language}, and this translates into {language_name(target)} ({target}); "
+            f"its header says Language: {language}, but the target language is {language_name(target)} ({target}); "
             f"take a run into that language, or correct the header"
         )
 

@@ -1,4 +1,4 @@
-"""What became of a document's sentences: how many went which way, and each that did not go the plain way."""
+"""Reports how the sentences of a document were translated: counts, and the sentences that a person should look at."""
 
 import json
 from collections import Counter
@@ -8,10 +8,22 @@ from typing import Any, get_args
 
 from dragoman.translation.result import How
 
+# The ways beside the plain one, for one sentence and for a number of them.
+_WAYS: dict[str, tuple[str, str]] = {
+    "other": ("another candidate of the search was taken", "by another candidate of the search"),
+    "stand-in": (
+        "translated with stand-ins for what must be copied",
+        "with stand-ins for what must be copied",
+    ),
+    "required": ("searched with what must be copied as a condition", "with what must be copied as a condition"),
+    "pieces": ("translated piece by piece", "piece by piece"),
+    "source": ("left untranslated", "left untranslated"),
+}
+
 
 @dataclass(frozen=True)
 class ReportEntry:
-    """A sentence to look at."""
+    """A sentence to look at: it was not simply translated, or something is noted about it."""
 
     sentence: int  # its number in the document
     how: How
@@ -19,10 +31,19 @@ class ReportEntry:
     source: str
     output: str
 
+    def explanation(self) -> str:
+        """In words for a person. The notes of a sentence that was translated another way are mostly about attempts
+        before it: what they lost is in the output."""
+        found = "; ".join(self.notes)
+        if self.how == "plain":
+            return f"translated, but look at it: {found}"
+        return f"{_WAYS[self.how][0]}{f', as an attempt before failed: {found}' if found else ''}"
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "sentence": self.sentence,
             "how": self.how,
+            "explanation": self.explanation(),
             "notes": list(self.notes),
             "source": self.source,
             "output": self.output,
@@ -31,13 +52,13 @@ class ReportEntry:
 
 @dataclass
 class DocumentReport:
-    """Counts, and where to send what is listed: the list itself may be long."""
+    """Counts sentences, and passes on the entries: there may be too many to keep."""
 
     list_one: Callable[[ReportEntry], None] = lambda _: None
     sentences: int = 0
     how: Counter[str] = field(default_factory=Counter)
     listed: int = 0
-    tagged: int = 0  # sentences with marks inside
+    tagged: int = 0  # sentences with inline tags
 
     def add(self, how: How, notes: tuple[str, ...], source: str, output: str, tagged: bool) -> None:
         self.sentences += 1
@@ -54,17 +75,10 @@ class DocumentReport:
     def line(self) -> str:
         if not self.sentences:
             return "nothing to translate: what is code, protected or without letters stays"
-        said = f"{self.sentences:,} sentences"
-        words = {
-            "other": "by a next best translation",
-            "stand-in": "with words standing in",
-            "required": "with required words",
-            "pieces": "in pieces",
-            "source": "left as they were",
-        }
-        ways = [f"{self.how[way]:,} {text}" for way, text in words.items() if self.how[way]]
-        return f"{said}: {', '.join(ways)}" if ways else said
+        total = f"{self.sentences:,} sentence{'' if self.sentences == 1 else 's'}"
+        ways = [f"{self.how[way]:,} {text}" for way, (_, text) in _WAYS.items() if self.how[way]]
+        return f"{total}: {', '.join(ways)}" if ways else total
 
 
-def as_json_line(listed: ReportEntry) -> str:
-    return json.dumps(listed.to_dict(), ensure_ascii=False)
+def as_json_line(entry: ReportEntry) -> str:
+    return json.dumps(entry.to_dict(), ensure_ascii=False)

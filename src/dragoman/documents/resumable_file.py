@@ -1,9 +1,9 @@
-"""A document of any length, file to file: a journal of finished sentences beside the output, so that the same command
-goes on after a stop.
+"""Translates a document of any length from file to file, with a journal of finished sentences beside the output, so
+that the same command goes on after a stop.
 
 The document is read three times, each time in constant memory: to count its sentences, to translate them into the
-journal, and to write the output from the two. The journal's first line says what it is the work of; another document,
-model or setting begins again.
+journal, and to write the output from the two. The first line of the journal is a fingerprint of the document, the
+model and the settings; with another fingerprint the work begins again.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ def translate_document(
     translator: RunSentenceTranslator,
     source: Path,
     output: Path,
-    kind: DocumentFormat,
+    document_format: DocumentFormat,
     *,
     identity: Sequence[object],
     report_path: Path | None = None,
@@ -39,16 +39,18 @@ def translate_document(
     settings: FormatSettings = DEFAULTS,
     window: int = WINDOW,
 ) -> DocumentReport:
-    """`identity`: all that the output depends on beside the document, this window and the search settings."""
+    """Translates a document, or what an earlier call with the same arguments left of it.
+
+    `identity`: all that the output depends on beside the document, the settings, the window and the search.
+    """
     _check(source, output)
-    name = str(source)
 
-    def found() -> Iterator[tuple[Flow, Sentence]]:
-        return sentences_in(pieces_of(lambda: source.open("rb"), kind, name, settings), translator)
+    def sentences() -> Iterator[tuple[Flow, Sentence]]:
+        return sentences_in(pieces_of(lambda: source.open("rb"), document_format, str(source), settings), translator)
 
-    total = sum(1 for _ in found())
+    total = sum(1 for _ in sentences())  # reads all of it: what cannot be read is refused before anything is written
     search = dataclasses.asdict(translator.translator.search)
-    asked = [search, settings.protect, settings.fuzzy, settings.target, kind, window, translator.language]
+    asked = [search, settings.protect, settings.fuzzy, settings.target, document_format, window, translator.language]
     everything = [*asked, sha256(source), *map(str, identity)]
     fingerprint = hashlib.sha256(json.dumps(everything).encode()).hexdigest()
     journal = output.with_name(output.name + ".journal")
@@ -56,38 +58,43 @@ def translate_document(
         done = _where_it_stopped(file, fingerprint)
         if done:
             say(f"{output}: going on after sentence {done:,}")
-        meter = ProgressLine(total, done, say, "sentences")
-        rest = islice(found(), done, None)
-        try:
-            for answers in translated(rest, translator, window):
-                file.write("".join(f"{_to_line(said)}\n" for said in answers).encode())
-                flush_to_disk(file)
-                done += len(answers)
-                meter.show(done)
-        except OSError as error:
-            raise DragomanError(
-                f"{journal}: cannot be written ({error.strerror}); the same command goes on after sentence {done:,}"
-            ) from None
-        finally:
-            meter.close()
+        windows = translated(islice(sentences(), done, None), translator, window)
+        _add_to_journal(file, journal, windows, done, ProgressLine(total, done, say, "sentences"))
         with _listing(report_path) as list_one:
             report = DocumentReport(list_one)
             with replacing(output) as temporary, temporary.open("wb") as stream:
-                answers_again = _read(journal)
+                translations = _read(journal)
                 rewrite(
                     lambda: source.open("rb"),
-                    kind,
-                    name,
+                    document_format,
+                    str(source),
                     stream,
-                    lambda parts: written(parts, answers_again, translator, report),
+                    lambda parts: written(parts, translations, translator, report),
                     settings,
                 )
-            if report_path is not None:
-                list_one.summary = {"document": name, "output": str(output), "format": kind} | report.to_dict()
+            names = {"document": str(source), "output": str(output), "format": document_format}
+            list_one.summary = names | report.to_dict()
     journal.unlink(missing_ok=True)
     for missing in settings.not_met:
         say(f"{source}: no style, font, class or tag {missing!r} in it; nothing was protected by that name")
     return report
+
+
+def _add_to_journal(
+    file: BinaryIO, journal: Path, windows: Iterator[list[TranslatedSentence]], done: int, progress: ProgressLine
+) -> None:
+    try:
+        for translations in windows:
+            file.write("".join(f"{_to_line(one)}\n" for one in translations).encode())
+            flush_to_disk(file)
+            done += len(translations)
+            progress.show(done)
+    except OSError as error:
+        raise DragomanError(
+            f"{journal}: cannot be written ({error.strerror}); the same command goes on after sentence {done:,}"
+        ) from None
+    finally:
+        progress.close()
 
 
 def _check(source: Path, output: Path) -> None:
@@ -102,7 +109,7 @@ def _check(source: Path, output: Path) -> None:
 
 
 class _Lister:
-    """Writes what is listed as it comes, and the counts after it."""
+    """Writes the entries of a report to a file as they come."""
 
     def __init__(self, stream: BinaryIO | None) -> None:
         self.stream = stream
@@ -128,11 +135,12 @@ def _listing(path: Path | None) -> Iterator[_Lister]:
         stream.write(f"{'' if lister.first else chr(10)}],\n{rest}\n".encode())
 
 
-def _to_line(said: TranslatedSentence) -> str:
-    return json.dumps([said.how, said.items, said.notes], ensure_ascii=False)
+def _to_line(sentence: TranslatedSentence) -> str:
+    return json.dumps([sentence.how, sentence.items, sentence.notes], ensure_ascii=False)
 
 
 def _read(journal: Path) -> Iterator[TranslatedSentence]:
+    """The translated sentences of a journal."""
     with journal.open("rb") as lines:
         next(lines)
         for line in lines:
@@ -141,7 +149,7 @@ def _read(journal: Path) -> Iterator[TranslatedSentence]:
 
 
 def _where_it_stopped(file: BinaryIO, fingerprint: str) -> int:
-    """How many sentences are whole of the same work; all after them is cut off, and all of another work."""
+    """How many sentences of the journal are whole and have this fingerprint. Cuts off all that follows them."""
     file.seek(0)
     head = (json.dumps({"fingerprint": fingerprint}) + "\n").encode()
     if file.readline() != head:

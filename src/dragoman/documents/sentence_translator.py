@@ -1,4 +1,4 @@
-"""What a document needs of a translator: sentences translated, words aligned. No torch until asked."""
+"""Translates the sentences of documents and aligns their words. Loads torch when the first alignment is asked for."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 class SentenceTranslator(Protocol):
+    """What documents need of a translator."""
+
     @property
     def language(self) -> str | None:
         """Code of the source language, where it is known."""
@@ -23,7 +25,7 @@ class SentenceTranslator(Protocol):
 
     @property
     def min_confidence(self) -> float | None:
-        """What is less sure than this is left as it was, after `mark`. None: nothing is left for that."""
+        """Sentences with less confidence are left untranslated, with `mark` before them. None: no sentence is."""
         ...
 
     @property
@@ -34,16 +36,16 @@ class SentenceTranslator(Protocol):
         ...
 
     def translate(self, sentences: Sequence[SourceSentence]) -> list[Translation]:
-        """Of each sentence its translation, with what must come through in it, or the sentence itself."""
+        """The translation of each sentence, which has all that must be copied; else the sentence itself."""
         ...
 
     def align(self, text: str, candidate: Candidate) -> "Alignment | None":
-        """Which words belong together; None: this model does not say."""
+        """Which words of a sentence and its translation belong together; None: this model does not tell."""
         ...
 
 
 class RunSentenceTranslator:
-    """A run as an translator. The engine that knows constraints and alignment is loaded when it is first needed."""
+    """Translates sentences with a run. The engine for constraints and alignment is loaded when it is first needed."""
 
     def __init__(
         self,
@@ -98,7 +100,7 @@ class RunSentenceTranslator:
 
 
 def explainer_of(translator: Translator, run: Path) -> "Explainer | None":
-    """One with the weights that the translator has loaded already, where they are of a kind that aligns."""
+    """An explainer that shares the weights of the translator; None: the model gives no alignment."""
     from dragoman.data.dataset import validation_pairs
     from dragoman.inspection.alignment import CALIBRATION_SENTENCES
     from dragoman.inspection.explain import Explainer

@@ -1,13 +1,16 @@
-"""What is asked of a format beside the document itself."""
+"""The settings for reading and writing document formats."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class FormatSettings:
-    """protect: names of styles and fonts (HTML, Markdown: of tags and classes) whose text is not translated.
-    fuzzy: what is filled in a PO file is marked as not looked at by a person. target: code of the language that is
-    translated into, where it is known. met: those of the protected names that the document had so far."""
+    """What the user asks of a format.
+
+    `protect`: names of styles and fonts (HTML, Markdown: of tags and classes) whose text is not translated. `fuzzy`:
+    messages filled in a PO file are marked fuzzy, for a person to look at. `target`: code of the target language, where
+    it is known. `met`: the protected names that the document had so far.
+    """
 
     protect: tuple[str, ...] = ()
     fuzzy: bool = True
@@ -25,6 +28,7 @@ class FormatSettings:
 
     @property
     def not_met(self) -> list[str]:
+        """The protected names that the document did not have."""
         return [name for name in self.protect if name not in self.met]
 
 

@@ -1,4 +1,4 @@
-"""SRT and WebVTT: the text of cues. A sentence that goes on in the next cue is translated as one and divided again."""
+"""Reads the cues of SRT and WebVTT. A sentence that goes on in the next cue is translated as one and divided again."""
 
 import html
 import re
@@ -19,7 +19,7 @@ MOST_JOINED = 4  # cues
 
 
 def subtitle_pieces(chunks: Iterable[str], vtt: bool) -> Iterator[str | Flow]:
-    """Cues that one sentence goes through are one flow."""
+    """Each cue is a flow; cues that share a sentence are one."""
     escape: Callable[[str], str] = (lambda text: html.escape(text, quote=False)) if vtt else str
     unescape: Callable[[str], str] = html.unescape if vtt else str
     waiting: list[re.Match[str]] = []

@@ -1,7 +1,7 @@
-"""Sentences of a document translated with their tags: the translator keeps what must come through, this the tags.
+"""Translates sentences with inline tags. The translator keeps what must be copied; this keeps the tags.
 
-Marks are placed by attention; where they cannot be, the sentence is translated between them, piece by piece; where even
-that fails the source stays. Which way a sentence went is told with it.
+Tags are placed by attention. Where they cannot be, the text between them is translated piece by piece; where that fails
+too, the source stays. Each translated sentence tells which way was taken.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from dragoman.translation.result import Candidate, How, SourceSentence, Translat
 
 @dataclass(frozen=True)
 class TranslatedSentence:
-    """What became of a sentence."""
+    """A sentence as it is written into the document, and how it was translated."""
 
     items: tuple[Item, ...]
     how: How
@@ -29,8 +29,8 @@ class TranslatedSentence:
 def translate_sentences(
     batch: Sequence[tuple[Flow, Sentence]], translator: SentenceTranslator
 ) -> list[TranslatedSentence]:
-    """One answer for each, in order. Each different sentence is translated once."""
-    asked = [_asked(sentence) for _, sentence in batch]
+    """Translates sentences in order. Sentences that are the same are translated once."""
+    asked = [_source_sentence(sentence) for _, sentence in batch]
     different = list(dict.fromkeys(asked))
     found = dict(zip(different, translator.translate(different), strict=True))
     return [_finish(flow, sentence, found[one], translator) for (flow, sentence), one in zip(batch, asked, strict=True)]
@@ -39,7 +39,7 @@ def translate_sentences(
 def _finish(
     flow: Flow, sentence: Sentence, translation: Translation, translator: SentenceTranslator
 ) -> TranslatedSentence:
-    # What the translator itself finds wrong (a loop, a copy) it has tried to mend already: it is said, no more.
+    # Defects that the translator found (a loop, a copy) it has tried to repair already: they are only noted.
     defects = (defect for defect in translation.defects if defect != "lost" and defect not in translation.notes)
     notes = (*translation.notes, *defects)
     if why := _why_left(translation, translator.min_confidence):
@@ -53,19 +53,20 @@ def _finish(
         if items is not None:
             return TranslatedSentence(_unmasked(items, mask), translation.how, notes)
     pieces = _in_pieces(flow, sentence, translator)
-    said = "".join(item for item in pieces if isinstance(item, str))
-    if said == sentence.text:
+    text = "".join(item for item in pieces if isinstance(item, str))
+    if text == sentence.text:
         return TranslatedSentence(tuple(untranslated(flow, sentence)), "pieces", notes)
-    if said.strip() and not far_too_long(sentence.text, said) and not losses_of(_asked(sentence), said).grave:
+    if text.strip() and not far_too_long(sentence.text, text) and not losses_of(_source_sentence(sentence), text).grave:
         return TranslatedSentence(tuple(pieces), "pieces", notes)
     return TranslatedSentence(tuple(untranslated(flow, sentence)), "source", notes)
 
 
-def _asked(sentence: Sentence) -> SourceSentence:
+def _source_sentence(sentence: Sentence) -> SourceSentence:
     return SourceSentence(sentence.text, sentence.kept)
 
 
 def _why_left(translation: Translation, min_confidence: float | None) -> tuple[str, ...]:
+    """The reasons to leave a sentence untranslated for lack of confidence; empty: there are none."""
     if min_confidence is None or not translation.is_doubtful(min_confidence):
         return ()
     sure = () if translation.confidence is None else (f"confidence {translation.confidence:.2f}",)
@@ -73,7 +74,7 @@ def _why_left(translation: Translation, min_confidence: float | None) -> tuple[s
 
 
 def _masked_sentence(sentence: Sentence, mask: Masked | None) -> Sentence:
-    """The sentence as it was translated, with stand-ins in it."""
+    """The sentence as the model was given it, with stand-ins in it."""
     if mask is None:
         return sentence
     origin = tuple(sentence.origin[place] for place in mask.origins())
@@ -102,17 +103,17 @@ def _placed(
     if placed is None:
         return None, ("too few words to divide",)
     if placed.empty:
-        notes += (f"{placed.empty} tags hold no words",)
+        notes += (f"{placed.empty} {'tag holds' if placed.empty == 1 else 'tags hold'} no words",)
     return placed.items, notes
 
 
 def _in_pieces(flow: Flow, sentence: Sentence, translator: SentenceTranslator) -> list[Item]:
-    """Translated between the tags and between what must stay, in the order of the source."""
+    """Translates the text between tags and between what must be copied, in the order of the source."""
     place = places_in(sentence)
     tags: dict[int, list[Item]] = {}
     for number in sentence.tags:
         tags.setdefault(place(flow.tags[number].at), []).append(number)
-    parts = stretches(_asked(sentence), tags)
+    parts = stretches(_source_sentence(sentence), tags)
     texts, _ = translate_stretches(
         parts, lambda wanted: translator.translate([SourceSentence(text) for text in wanted])
     )
