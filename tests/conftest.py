@@ -95,7 +95,7 @@ def tiny_settings() -> list[str]:
 def tiny_run(tiny_text: Path, tiny_settings: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 90 steps with checkpoints at 30, 60 and 90: knows words, not grammar. Copy it before changing it."""
     out = tmp_path_factory.mktemp("runs") / "tiny"
-    data = ["--pairs", tiny_text / "train.tsv", "--valid-pairs", tiny_text / "valid.tsv"]
+    data: list[str | Path] = ["--pairs", tiny_text / "train.tsv", "--valid-pairs", tiny_text / "valid.tsv"]
     ran = run_in_process(
         ["train", *data, "--out", out, "--steps", "90", "--set", "train.valid_steps=30", *tiny_settings]
     )
@@ -116,7 +116,7 @@ def tiny_parser(tiny_settings: list[str], tmp_path_factory: pytest.TempPathFacto
     trees = [f"(TOP (S {noun()} (VP (VBZ {draw.choice(['sees', 'likes'])}) {noun()}) (. .)))" for _ in range(120)]
     for name, part in (("train", trees[:110]), ("valid", trees[110:])):
         (directory / f"{name}.mrg").write_text("\n".join(part), encoding="utf-8")
-    files = [
+    files: list[str | Path] = [
         "--trees",
         directory / "train.mrg",
         "--valid-trees",

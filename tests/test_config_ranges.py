@@ -98,13 +98,14 @@ def test_every_number_of_a_configuration_has_a_range_and_its_default_is_in_it() 
     assert {f"{section}.{name}" for section, (_, table) in SECTIONS.items() for name in table} == NUMBER_KEYS.keys()
     for section, field in FIELDS:
         if f"{section}.{field.name}" in NUMBER_KEYS and field.default is not None:
-            assert field.default in SECTIONS[section][1][field.name]
+            default: Any = field.default
+            assert default in SECTIONS[section][1][field.name]
 
 
 @pytest.mark.parametrize("key", NUMBER_KEYS)
 def test_a_number_of_a_configuration_outside_of_its_range_is_refused(key: str) -> None:
     section, name = key.split(".")
-    wrong = [-1, 2**63, -(10**30), 10**30]
+    wrong: list[float] = [-1, 2**63, -(10**30), 10**30]
     wrong += [float("nan"), float("inf"), float("-inf"), 1e308] if float in NUMBER_KEYS[key] else []
     for value in wrong:
         allowed = SECTIONS[section][1][name]

@@ -147,7 +147,7 @@ def imports_of(path: Path) -> Iterator[tuple[int, str]]:
             names = [name if name in MODULES else module for name in names]
         for name in names:
             if name.partition(".")[0] == "dragoman":
-                yield node.lineno, name
+                yield getattr(node, "lineno", 0), name
 
 
 def imported_from_outside(path: Path) -> set[str]:

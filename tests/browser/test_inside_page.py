@@ -48,7 +48,7 @@ def drawn(visit: Visit) -> None:
 
 def weights_in(visit: Visit) -> dict[int, float]:
     rows = visit.page.locator(".weights li").all()
-    return {int(one.get_attribute("data-column")): float(one.locator(".share").inner_text()) for one in rows}
+    return {int(one.get_attribute("data-column") or ""): float(one.locator(".share").inner_text()) for one in rows}
 
 
 def values_in(address: str) -> dict[str, str]:

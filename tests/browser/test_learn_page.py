@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs, quote
 
 import pytest
@@ -41,7 +41,7 @@ def learning(browser: Browser, served: Running) -> Iterator[Visit]:
 
     def is_of_all_of_it(answer: Any) -> bool:
         """Before that, what was typed so far is looked at."""
-        return answer.url.endswith("/inside") and json.loads(answer.request.post_data)["text"] == SENTENCE
+        return bool(answer.url.endswith("/inside")) and bool(json.loads(answer.request.post_data)["text"] == SENTENCE)
 
     for visit in open_page(browser, served, "#/learn?text="):
         with visit.page.expect_response(is_of_all_of_it):
@@ -272,7 +272,8 @@ def test_axe_finds_nothing(browser: Browser, served: Running) -> None:
     for visit in open_page(browser, served, f"#/learn?text={quote(SENTENCE)}"):
         page = visit.page
         page.evaluate(AXE.read_text(encoding="utf-8"))
-        for scheme, width in (("light", 1280), ("dark", 360)):
+        looks: list[tuple[Literal["light", "dark"], int]] = [("light", 1280), ("dark", 360)]
+        for scheme, width in looks:
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 800})
             for lesson in ("#vectors .bars", "#positions .clock-face", "#heads td", "#mask .by-token", "#whole .token"):

@@ -95,6 +95,7 @@ def test_highlights_are_the_alignment_of_the_python_api(visit: Visit, shown: Exp
         assert visit.lit("source") == [source for word, source in shown.links if word == target]
     for source in range(len(shown.source_words)):
         box = visit.page.locator(f".behind [data-word='{source}']").bounding_box()
+        assert box is not None
         visit.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         visit.page.wait_for_selector(f".behind .own[data-word='{source}']")
         assert visit.lit("target") == [word for word, linked in shown.links if linked == source]
@@ -174,7 +175,7 @@ def test_everything_by_keyboard(visit: Visit, explainer: Explainer, shown: Expla
 
     def is_of_all_of_it(answer: Any) -> bool:
         """Who types slowly sees what was typed so far translated and explained, too."""
-        return answer.url.endswith("/explain") and json.loads(answer.request.post_data)["text"] == SENTENCE
+        return bool(answer.url.endswith("/explain")) and bool(json.loads(answer.request.post_data)["text"] == SENTENCE)
 
     with page.expect_response(is_of_all_of_it):
         page.get_by_label("Text to translate").press_sequentially(SENTENCE)
@@ -392,8 +393,7 @@ def test_errors_are_told_where_they_belong(browser: Browser, served_run: Path, t
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_axe_finds_nothing(browser: Browser, served: Running, scheme: str, width: int) -> None:
-    size = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
-    for visit in open_page(browser, served, **size):
+    for visit in open_page(browser, served, viewport={"width": width, "height": 800}, color_scheme=scheme):
         page = visit.page
 
         def check() -> None:
@@ -425,7 +425,8 @@ def test_a_link_holds_the_text_and_markup_in_it_is_text(browser: Browser, served
 
 def test_what_is_vendored_is_what_was_pinned() -> None:
     vendor = WEB / "vendor"
-    pinned = dict(reversed(line.split("  ")) for line in (vendor / "SHA256SUMS").read_text().splitlines())  # type: ignore[misc]
+    lines = (vendor / "SHA256SUMS").read_text().splitlines()
+    pinned = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in vendor.iterdir()}
     about = {"SHA256SUMS", "README.md"}
     assert {name: digest for name, digest in found.items() if name not in about} == pinned

@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -194,9 +194,9 @@ def test_two_runs_side_by_side(compared: Visit, two: tuple[Path, Path]) -> None:
     expect(page.get_by_role("row", name="train.seed")).to_contain_text("7")
     expect(page.get_by_role("img", name="BLEU: tiny, validation, greedy")).to_be_visible()
     page.get_by_role("button", name="Measure").click()
-    test = shared_validation_set(*map(RunDirectory, two), most=300)
+    test = shared_validation_set(RunDirectory(two[0]), RunDirectory(two[1]), most=300)
     said = [Translator.load(run).translate(test.sources) for run in two]
-    expected = metrics.compare(*said, test.references)
+    expected = metrics.compare(said[0], said[1], test.references)
     expect(shown(compared, "BLEU a")).to_have_text(f"{expected.bleu.a:.2f}")
     expect(shown(compared, "BLEU b")).to_have_text(f"{expected.bleu.b:.2f}")
     expect(shown(compared, "BLEU p")).to_have_text(f"{expected.bleu.p_value:.4f}")
@@ -237,7 +237,8 @@ def test_a_kept_result_is_opened(compared: Visit) -> None:
 
 def test_axe_finds_nothing(browser: Browser, served: Any) -> None:
     for visit in open_page(browser, served, "#/training"):
-        for scheme, width in (("light", 1280), ("dark", 360)):
+        looks: list[tuple[Literal["light", "dark"], int]] = [("light", 1280), ("dark", 360)]
+        for scheme, width in looks:
             visit.page.emulate_media(color_scheme=scheme)
             visit.page.set_viewport_size({"width": width, "height": 800})
             expect(visit.page.locator(".attention td").first).to_be_attached()

@@ -192,7 +192,7 @@ def test_every_sentence_is_checked_one_at_a_time(visit: Visit) -> None:
 
 
 def test_a_check_that_finds_the_service_busy_is_made_later(visit: Visit) -> None:
-    refused = []
+    refused: list[Route] = []
 
     def busy_once(route: Route) -> None:
         if refused:

@@ -45,7 +45,7 @@ def the_complaint(ran: Any, code: int) -> str:
     assert "Traceback" not in ran.stderr
     assert "\x1b" not in ran.stderr
     assert getattr(ran, "code", None) == code or getattr(ran, "returncode", None) == code, ran.stderr
-    return last.removeprefix("dragoman: ")
+    return str(last).removeprefix("dragoman: ")
 
 
 @pytest.fixture

@@ -224,7 +224,7 @@ def test_a_plan_takes_few_bytes_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     lengths = [np.exp(random.normal(2.6, 0.4, pairs)).astype(np.int32).clip(1) for _ in range(2)]
     nothing = np.zeros(0, np.uint16)  # a plan looks at lengths alone
-    arrays = {f"{side}_{kind}": nothing for side in ("source", "target") for kind in ("ids", "offsets")}
+    arrays: dict[str, Any] = {f"{side}_{kind}": nothing for side in ("source", "target") for kind in ("ids", "offsets")}
     arrays |= dict(zip(("source_lengths", "target_lengths"), lengths, strict=True))
     data = Dataset(corpus=nothing, weights=(1.0,), **arrays)
     tracemalloc.start()

@@ -14,8 +14,8 @@ import sentencepiece
 
 import dragoman.data.dataset
 from dragoman.config import CorpusConfig, DataConfig
-from dragoman.data.dataset import Dataset, Prepared, load_tokenizer, prepare
-from dragoman.data.tokenizer import Tokenizer
+from dragoman.data.dataset import Dataset, Prepared, prepare
+from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.errors import DataError
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]

@@ -15,6 +15,7 @@ from dragoman.descendants.masked_model import Classifier, MaskedModel
 from dragoman.descendants.prefix_tasks import task_pairs
 from dragoman.inspection.attention_trace import trace
 from dragoman.model.checkpoint import load_model, read_tensors
+from dragoman.model.transformer import Transformer
 from dragoman.run_directory import RunDirectory
 from support.commands import run_in_process
 from support.lexicon import LEXICON, lexicon_pairs
@@ -85,6 +86,7 @@ def test_a_language_model_knows_its_words_and_its_fit_is_the_sum_over_tokens(
     assert found["perplexity"] < 25
     assert found["bytes"] == sum(len(line.encode()) + 1 for line in lines)
     tokenizer, model = load_tokenizer(lm_run), load_model(RunDirectory.open(lm_run))
+    assert isinstance(model, Transformer)
     ids = [[tokenizer.bos_id, *tokenizer.encode(line), tokenizer.eos_id] for line in lines]
     nll = -sum(sum(trace(model, [], one).log_probabilities) for one in ids)  # one by one, without padding
     assert found["nll"] == pytest.approx(nll, rel=1e-5)

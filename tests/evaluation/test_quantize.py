@@ -166,7 +166,7 @@ def test_a_map_is_learned_from_the_runs_own_text_and_goes_with_its_numbers(
     assert verdict.with_map is not None
     assert verdict.with_map.sentences_per_second == 3 * verdict.before.sentences_per_second
     assert verdict.map_kept == (costs < 0.1)
-    engines = {kind: Translator.load(copy, compute_type=kind).engine for kind in (None, "int8", "float32")}  # type: ignore[arg-type]
+    engines = {kind: Translator.load(copy, compute_type=kind).engine for kind in (None, "int8", "float32")}
     assert all(isinstance(engine, CTranslate2Engine) for engine in engines.values())
     assert [engine.name for engine in engines.values()] == [
         "ctranslate2 int8 with a vocabulary map" if costs < 0.1 else "ctranslate2 int8",
@@ -175,6 +175,6 @@ def test_a_map_is_learned_from_the_runs_own_text_and_goes_with_its_numbers(
     ]
     assert bool(list(copy.glob("ctranslate2/int8-*/vmap.txt"))) == (costs < 0.1)
     # What such a model writes is what the words allow: on so regular a language, the same.
-    plain, chosen = (Translator.load(copy, compute_type=kind) for kind in ("float32", "int8"))  # type: ignore[arg-type]
+    plain, chosen = (Translator.load(copy, compute_type=kind) for kind in ("float32", "int8"))
     assert len(chosen.translate(sources)) == len(plain.translate(sources)) == 30
     assert remembered_threads(RunDirectory(copy), "ctranslate2 float32") is not None

@@ -289,7 +289,7 @@ def test_argos_translate_installs_the_package_and_translates(tiny_run: Path, tmp
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     python = environment / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     # What it imports, and no more: its splitters of sentences would bring torch and spacy. stanza is imported and not
     # used, as the package brings its own splitter.
     subprocess.run([*install, "--no-deps", "argostranslate==1.11.0"], check=True)
@@ -336,7 +336,7 @@ def test_the_splitter_of_sentences_splits_where_they_end() -> None:
     def split(text: str) -> list[str]:
         units = np.array([[about.get(character, about["<UNK>"]) for character in text]])
         (found,) = session.run(None, {"units": units, "features": np.zeros((1, len(text), 1), np.float32)})
-        ends = [0, *(index + 1 for index in np.flatnonzero(found.argmax(axis=2)[0] == 2)), len(text)]
+        ends: list[int] = [0, *(np.flatnonzero(found.argmax(axis=2)[0] == 2) + 1).tolist(), len(text)]
         return [text[a:b].strip() for a, b in itertools.pairwise(ends) if text[a:b].strip()]
 
     assert split('He left. "Why?" I asked him. It costs 3.50 e.g. here!') == [

@@ -9,12 +9,13 @@ from torch import Tensor, nn
 from dragoman.config import ModelConfig
 from dragoman.errors import UsageError
 from dragoman.inspection.attention_trace import Trace, trace
-from dragoman.model.probe import Intervention, Override, Probe, Site
+from dragoman.model.probe import AttentionKind, Intervention, Override, Probe, Site
 from dragoman.model.transformer import Transformer
 
 SOURCE = [7, 11, 5, 9, 3]  # the end symbol last
 TARGET = [2, 6, 10, 4, 8, 3]  # the start symbol first, the end symbol last
-SITES = [Site(kind, layer) for kind, count in (("encoder", 2), ("decoder", 3), ("cross", 3)) for layer in range(count)]
+LAYERS: dict[AttentionKind, int] = {"encoder": 2, "decoder": 3, "cross": 3}
+SITES = [Site(kind, layer) for kind, count in LAYERS.items() for layer in range(count)]
 
 
 @pytest.fixture(scope="module")

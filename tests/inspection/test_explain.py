@@ -134,7 +134,8 @@ def test_the_recorded_beam_is_the_search(explainer: Explainer) -> None:
         pruned = [c.log_probability for c in step if c.fate == "pruned"]
         assert not pruned or max(pruned) <= min(c.log_probability for c in kept)
     best = max(record.finished, key=lambda candidate: candidate.score)
-    assert (best.text, best.score) == (record.target, pytest.approx(record.score))
+    assert best.text == record.target
+    assert best.score == pytest.approx(record.score)
 
 
 def test_every_step_continues_a_row_of_the_step_before(explainer: Explainer) -> None:

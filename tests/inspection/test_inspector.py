@@ -187,7 +187,8 @@ def test_a_head_that_matters_changes_the_translation(trained: Inspector) -> None
 def test_nearest_neighbours_are_those_by_cosine(deep: Inspector) -> None:
     word = next(piece for piece in map(deep.tokenizer.piece, range(300, 400)) if piece.startswith("▁"))
     ids = deep.tokenizer.encode(word[1:])
-    table = deep.model.source_embedding.tokens.weight.detach()
+    model: Any = deep.model
+    table = model.source_embedding.tokens.weight.detach()
     cosines = torch.cosine_similarity(table, table[ids].mean(0)[None], dim=1)
     found = deep.neighbours(word[1:], 5)
     assert len(found) == 5
@@ -266,9 +267,9 @@ def test_json_holds_what_python_has(cli: Callable[..., Any], tiny_run: Path, tra
     first, second = map(json.loads, ran.stdout.splitlines())
     seen = trained.inspect(SENTENCE)
     assert (first["translation"], first["produced"]) == (seen.translation, list(seen.produced))
-    assert numpy.abs(numpy.array(first["attention"]["cross.0"]) - seen.weights["cross", 0].numpy()).max() < 1e-6
+    assert numpy.abs(numpy.array(first["attention"]["cross.0"]) - seen.weights[Site("cross", 0)].numpy()).max() < 1e-6
     assert second["translation"] == "la kato"
-    assert first["heads"][0]["entropy"] == pytest.approx(seen.statistics["encoder", 0][0].entropy)
+    assert first["heads"][0]["entropy"] == pytest.approx(seen.statistics[Site("encoder", 0)][0].entropy)
 
 
 def test_alignments_in_pharaohs_form(cli: Callable[..., Any], tiny_run: Path, trained: Inspector) -> None:
@@ -288,7 +289,7 @@ def test_a_picture_and_a_page_are_written(
     ran = cli("inspect", tiny_run, SENTENCE, "--out", tmp_path / "a.png", "--kind", "encoder", "--layer", "0")
     assert (ran.code, ran.stdout) == (0, "")
     with Image.open(tmp_path / "a.png") as image:
-        colours = {colour for _, colour in image.getcolors(1 << 20)}
+        colours = {colour for _, colour in image.getcolors(1 << 20) or []}
     heaviest = heatmap_of(trained, trained.inspect(SENTENCE), "encoder", 0).weights.max().item()
     assert tuple(round(255 + (dark - 255) * heaviest) for dark in (11, 74, 99)) in colours
     awkward = 'dog </script><img src="x"> & cat'

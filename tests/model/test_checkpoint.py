@@ -23,6 +23,7 @@ from dragoman.model.checkpoint import (
     save_weights,
     weights_of,
 )
+from dragoman.model.sequence_model import SequenceModel
 from dragoman.model.transformer import Transformer
 from dragoman.run_directory import RunDirectory
 from dragoman.training.optimizer import make_optimizer
@@ -70,7 +71,7 @@ def saved(run: RunDirectory, *steps: int, keep: int = 3) -> tuple[Transformer, t
     return model, optimizer
 
 
-def same(a: Transformer, b: Transformer) -> bool:
+def same(a: SequenceModel, b: SequenceModel) -> bool:
     return all(torch.equal(x, y) for x, y in zip(weights_of(a).values(), weights_of(b).values(), strict=True))
 
 

@@ -461,8 +461,9 @@ def test_each_side_learns_its_own_positions() -> None:
 def test_a_sub_layer_is_wrapped_as_the_paper_says(norm_order: Any, residual: bool) -> None:
     """Found in a model, so that the paper's settings are seen to give the paper's wrapper."""
     model: Any = make(norm_order=norm_order, residual=residual)
-    around = model.encoder[0].around_self
-    assert type(around) is (AddAndNorm if norm_order == "post" and residual else RearrangedAddAndNorm)
+    expected_type = AddAndNorm if norm_order == "post" and residual else RearrangedAddAndNorm
+    assert type(model.encoder[0].around_self) is expected_type
+    around: Any = model.encoder[0].around_self
     nn.init.normal_(around.norm.weight)
     nn.init.normal_(around.norm.bias)
     x, w = torch.randn(2, 3, D_MODEL).double(), torch.randn(D_MODEL, D_MODEL).double()

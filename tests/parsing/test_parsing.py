@@ -7,6 +7,7 @@ import xml.etree.ElementTree
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -195,7 +196,7 @@ def test_whatever_the_model_says_the_search_ends_in_trees_over_the_words(seed: i
 
     words = [[f"w{i}" for i in range(count)] for count, _ in sizes]
     limits = [2 * count + extra for count, extra in sizes]
-    settings = {"start_id": 0, "eos_id": _EOS, "max_lengths": limits}
+    settings: dict[str, Any] = {"start_id": 0, "eos_id": _EOS, "max_lengths": limits}
     constrain = well_formed(SYMBOLS, _EOS, words, limits)
     searched = beam_search(
         step, Noise(), beam=3, n_best=2, length_penalty=paper_length_penalty(0.3), constrain=constrain, **settings
@@ -469,6 +470,7 @@ def test_every_bracket_knows_the_steps_that_wrote_it(cli: Callable[..., object],
     check_steps(seen)
     # The step that writes a symbol has been given what comes before it, and nothing later.
     model, tokenizer = parser.engine.models[0], parser.vocabulary.tokenizer
+    assert isinstance(model, Transformer)
     source = [*tokenizer.encode(parser.vocabulary.source_text(text.split())), tokenizer.eos_id]
     assert seen.tree is not None
     inner = seen.tree.children[0].children[0]

@@ -127,11 +127,13 @@ def test_the_command_that_goes_on_is_the_one_that_was_given(
     data: DemoData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert data
-    told = []
-    monkeypatch.setattr(dragoman.training.loop, "train", lambda _config, _run, again: told.append(again) or exit_now())
+    told: list[str] = []
 
-    def exit_now() -> None:
+    def train(_config: object, _run: object, again: str) -> None:
+        told.append(again)
         raise KeyboardInterrupt
+
+    monkeypatch.setattr(dragoman.training.loop, "train", train)
 
     for minutes in (None, 0.5):
         with pytest.raises(KeyboardInterrupt):

@@ -46,11 +46,13 @@ def with_batcher(worker: Worker, scenario: Callable[[Batcher[str, str]], Awaitab
 
 def test_each_gets_its_own_in_order() -> None:
     async def scenario(batcher: Batcher[str, str]) -> list[list[str]]:
-        return await asyncio.gather(
-            batcher.translate("x", ["a", "b"], [1, 1]),
-            batcher.translate("y", ["c"], [1]),
-            batcher.translate("x", [], []),
-        )
+        return [
+            *await asyncio.gather(
+                batcher.translate("x", ["a", "b"], [1, 1]),
+                batcher.translate("y", ["c"], [1]),
+                batcher.translate("x", [], []),
+            )
+        ]
 
     assert with_batcher(Worker(), scenario) == [["x:A", "x:B"], ["y:C"], []]
 
@@ -85,7 +87,8 @@ def test_what_comes_at_once_goes_together_but_not_with_another_kind() -> None:
     worker = Worker()
 
     async def scenario(batcher: Batcher[str, str]) -> None:
-        await asyncio.gather(*(batcher.translate(kind, [text], [3]) for kind, text in ["xa", "yb", "xc", "xd"]))
+        texts = [("x", "a"), ("y", "b"), ("x", "c"), ("x", "d")]
+        await asyncio.gather(*(batcher.translate(kind, [text], [3]) for kind, text in texts))
 
     with_batcher(worker, scenario, batch_wait=1.0, batch_tokens=12)
     assert sorted(worker.batches) == [["a", "c", "d"], ["b"]]

@@ -70,7 +70,7 @@ def test_pairs_are_told_apart(tiny_run: Path) -> None:
 
 
 def test_without_a_model_it_says_how_to_get_one(
-    cli: Callable[..., "object"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ran = cli("serve")
@@ -85,7 +85,7 @@ def test_without_a_model_it_says_how_to_get_one(
 
 
 def test_without_the_extra_it_says_what_to_install(
-    cli: Callable[..., "object"], monkeypatch: pytest.MonkeyPatch, served_run: Path
+    cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, served_run: Path
 ) -> None:
     import importlib.util
 

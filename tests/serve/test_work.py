@@ -1,6 +1,7 @@
 """The text of a request is worked on beside the event loop, and no request may ask for more work than it is allowed."""
 
 import io
+import json
 import socket
 import threading
 import zipfile
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.data import segmentation
 from dragoman.data.language_id import LanguageDetector
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.serve import documents, service
@@ -62,7 +64,7 @@ ASKED: dict[str, tuple[Any, str, Callable[[Running], Answer]]] = {
         "store",
         lambda s: s.post("/api/v1/corrections", {**QUESTION, "text": "a", "translation": "b"}),
     ),
-    "JSON": (request_values.json, "loads", lambda s: s.post("/translate", {**QUESTION, "q": "the dog"})),
+    "JSON": (json, "loads", lambda s: s.post("/translate", {**QUESTION, "q": "the dog"})),
     "a form": (
         request_values,
         "parse_qsl",
@@ -104,7 +106,7 @@ def test_text_is_worked_on_beside_the_event_loop(
 
 def test_a_health_check_is_answered_while_a_text_is_worked_on(served: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, answered = threading.Event(), threading.Event()
-    cut = service.segments
+    cut = segmentation.segments
 
     def long_work(*given: Any) -> Any:
         begun.set()
@@ -135,7 +137,7 @@ def docx(text: str) -> bytes:
 def test_a_request_has_so_many_sentences_and_no_more(served_run: Path) -> None:
     lines = "a dog\n\n"
     with running(service_of(served_run, sentence_limit=6, batch_limit=3)) as server:
-        for ask in (
+        asks: list[Callable[[int], Answer]] = [
             lambda count: server.post("/translate", {**QUESTION, "q": lines * count}),
             lambda count: server.post("/translate", {**QUESTION, "q": [lines * (count - 1), lines]}),
             lambda count: server.post("/translate", {**QUESTION, "q": "a dog<br>" * count, "format": "html"}),
@@ -144,7 +146,8 @@ def test_a_request_has_so_many_sentences_and_no_more(served_run: Path) -> None:
             lambda count: server.post("/api/v1/inside", {**QUESTION, "text": lines * count}),
             lambda count: post_file(server, lines.encode() * count),
             lambda count: post_file(server, docx("<w:p><w:r><w:t>a dog</w:t></w:r></w:p>" * count), "a.docx"),
-        ):
+        ]
+        for ask in asks:
             assert ask(6).status == 200
             refused = ask(7)
             assert refused.status == 413

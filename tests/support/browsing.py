@@ -53,7 +53,7 @@ class Visit:
     def lit(self, side: str) -> list[int]:
         inside = ".behind" if side == "source" else ".reading"
         found = self.page.locator(f"{inside} .lit:not(.own)").all()
-        return [int(element.get_attribute("data-word")) for element in found]
+        return [int(element.get_attribute("data-word") or "") for element in found]
 
 
 def copied(page: Page, name: str) -> str:

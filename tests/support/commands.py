@@ -36,7 +36,7 @@ def run_in_process(arguments: Sequence[str | Path], stdin: bytes = b"") -> Ran:
             main()
     for stream in (stdout, stderr):
         stream.flush()
-    out, err = (stream.buffer.getvalue().decode() for stream in (stdout, stderr))  # type: ignore[attr-defined]
+    out, err = (stream.buffer.getvalue().decode() for stream in (stdout, stderr))
     assert isinstance(left.value.code, int)
     return Ran(left.value.code, out, err)
 

@@ -120,7 +120,7 @@ def damaged(draw: Draw, line: str) -> str:
 def pairs(count: int = COUNT) -> list[tuple[str, str]]:
     """Gold and test lines."""
     draw = Draw(7)
-    found = []
+    found: list[tuple[str, str]] = []
     while len(found) < count:
         gold = ["TOP", random_tree(draw, 1 + draw.below(5))]
         test = copied(gold)
@@ -149,8 +149,8 @@ def main() -> None:
         # Its limit of 10 errors is for those who want to stop early.
         command = [evalb, "-p", parameters, "-e", "1000000", *map(str, files)]
         ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    lines = ran.stdout.splitlines()
-    FIGURES.write_text(json.dumps(lines, indent=0) + "\n", encoding="utf-8")
+    figures = ran.stdout.splitlines()
+    FIGURES.write_text(json.dumps(figures, indent=0) + "\n", encoding="utf-8")
     print(f"{FIGURES}: what EVALB said of {len(found)} pairs", file=sys.stderr)
 
 

@@ -153,7 +153,8 @@ def _read_tokenizer(path: Path) -> None:
 
 def _prepared_targets(directory: Path, model: bytes, tokens: list[bytes]) -> dict[str, Target]:
     """The files that preparing text leaves in a run's directory."""
-    from dragoman.data.dataset import Dataset, load_tokenizer, prepare
+    from dragoman.data.dataset import Dataset, prepare
+    from dragoman.data.tokenizer import load_tokenizer
 
     text, run = directory / "text.tsv", directory / "prepared"
     text.write_text(PAIRS, encoding="utf-8")
@@ -209,7 +210,7 @@ def _run_targets(directory: Path) -> dict[str, Target]:
     small = ModelConfig(vocab_size=11, encoder_layers=1, decoder_layers=1, d_model=4, d_ff=4, num_heads=2)
     model = Transformer(small)
     optimizer = torch.optim.Adam(model.parameters())
-    sum(parameter.sum() for parameter in model.parameters()).backward()
+    torch.stack([parameter.sum() for parameter in model.parameters()]).sum().backward()
     optimizer.step()
     run = RunDirectory(directory / "run")
     run.write_config(RunConfig(model=small))

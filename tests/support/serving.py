@@ -62,10 +62,14 @@ class Running:
 
 @contextmanager
 def running(service: Service) -> Iterator[Running]:
-    ready, where = threading.Event(), []
-    server = Server(
-        make_app(service), service.settings, lambda url: (where.append(url), ready.set()), service.runs.close
-    )
+    ready = threading.Event()
+    where: list[str] = []
+
+    def started(url: str) -> None:
+        where.append(url)
+        ready.set()
+
+    server = Server(make_app(service), service.settings, started, service.runs.close)
     thread = threading.Thread(target=server.run)
     thread.start()
     until(lambda: ready.is_set() or not thread.is_alive())

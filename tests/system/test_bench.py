@@ -25,7 +25,8 @@ SHAPES = {
 
 @pytest.mark.parametrize("changes", SHAPES.values(), ids=list(SHAPES))
 def test_the_formula_counts_what_torch_counts(changes: dict[str, int]) -> None:
-    shape = {"vocab_size": 50, "encoder_layers": 2, "decoder_layers": 2, "d_model": 24, "d_ff": 40, "num_heads": 4}
+    layers = {"encoder_layers": 2, "decoder_layers": 2}
+    shape: dict[str, Any] = {"vocab_size": 50, **layers, "d_model": 24, "d_ff": 40, "num_heads": 4}
     config = ModelConfig(**(shape | changes), dropout=0.0)
     model = Transformer(config)
     source, target = torch.randint(50, (3, 9)), torch.randint(50, (3, 7))

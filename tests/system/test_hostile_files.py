@@ -88,11 +88,13 @@ def damage_documents(count: int, seed: int) -> Counter[str]:
         kind = list(DOCUMENTS)[number % len(DOCUMENTS)]
         content = DOCUMENTS[kind]
         if kind not in ("docx", "odt"):
-            content = mutated(Target([content], len, TOKENS + MARKUP), draw)
+            content = mutated(Target([content], Path.stat, TOKENS + MARKUP), draw)
         elif draw.random() < 0.5:  # the text in it, else the archive itself
-            content = packed(kind, mutated(Target([content], len, TOKENS + MARKUP), draw))
+            content = packed(kind, mutated(Target([content], Path.stat, TOKENS + MARKUP), draw))
         else:
-            content = mutated(Target([packed(kind, content), packed(kind, content, store=True)], len, TOKENS), draw)
+            content = mutated(
+                Target([packed(kind, content), packed(kind, content, store=True)], Path.stat, TOKENS), draw
+            )
         outcomes[outcome(lambda content=content, kind=kind: translated(content, kind))] += 1  # type: ignore[misc]
     return outcomes
 
@@ -298,7 +300,7 @@ def damage_runs(run: Path, cli: Cli, there: Path, count: int, seed: int) -> Coun
         draw = random.Random(f"{seed} {number}")
         name = files[number % len(files)]
         damaged = shutil.copytree(run, there / "run", ignore=shutil.ignore_patterns("data", "checkpoints"))
-        content = mutated(Target([(damaged / name).read_bytes()], len, TOKENS), draw)
+        content = mutated(Target([(damaged / name).read_bytes()], Path.stat, TOKENS), draw)
         (damaged / name).write_bytes(content)
         ran = cli("translate", damaged, stdin="the dog\n")
         lines = ran.stderr.splitlines()

@@ -54,7 +54,7 @@ def test_every_command_and_each_of_its_options_is_in_the_reference(site: Path) -
             if after.name in ("h2", "h3"):
                 break
             texts.append(after.get_text(" "))
-        sections[heading.find(string=True)] = "\n".join(texts)
+        sections[str(heading.find(string=True))] = "\n".join(texts)
     found = dict(commands("dragoman", typer.main.get_command(app)))
     assert len(found) > 40
     assert set(sections) == set(found)

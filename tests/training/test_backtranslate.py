@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_a_tag_is_one_piece_and_says_the_language(
     assert ids[1:] == tokenizer.encode("the dog")
     there, back = (Translator.load(both_ways, to=language) for language in ("eo", "en"))
     known = [line.split("\t") for line in (tiny_text / "train.tsv").read_text(encoding="utf-8").splitlines()[:20]]
-    words = {"en": set(), "eo": set()}
+    words: dict[str, set[str]] = {"en": set(), "eo": set()}
     for source, target in known:
         words["en"].update(source.split())
         words["eo"].update(target.split())
@@ -178,7 +179,8 @@ def test_the_least_probable_are_left_out(tmp_path: Path) -> None:
 
 
 def test_bad_shares_are_refused_before_any_work(tmp_path: Path) -> None:
-    for bad in ({"drop": 1.0}, {"ratio": 0.0}):
+    bads: list[dict[str, Any]] = [{"drop": 1.0}, {"ratio": 0.0}]
+    for bad in bads:
         with pytest.raises(UsageError):
             backtranslate("none", "none", "none.tsv", tmp_path / "out", **bad)
     assert not (tmp_path / "out").exists()

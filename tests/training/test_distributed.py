@@ -168,7 +168,8 @@ def test_the_share_of_each_rank() -> None:
     assert ranks.share([1, 2, 3]) == [1, 2, 3]
     assert list(ranks.share_evenly("abc")) == [(0, "a", 1.0), (1, "b", 1.0), (2, "c", 1.0)]
     ranks.size = 3
-    shares, even = [], []
+    shares: list[int] = []
+    even: list[list[tuple[int, int, float]]] = []
     for ranks.rank in range(3):
         shares += ranks.share(list(range(10)))
         even.append(list(ranks.share_evenly(range(10))))
@@ -182,7 +183,7 @@ def three_ranks(monkeypatch: pytest.MonkeyPatch) -> Ranks:
     """Rank 0 of three, at its fifth meeting when it next meets the others, who stand nowhere yet."""
     monkeypatch.setattr(ranks_module, "SETTLING_SECONDS", 0.3)
     ranks = Ranks(answer_seconds=7)
-    ranks.size, ranks._store, ranks._meetings, ranks._patience = 3, torch.distributed.HashStore(), 4, 7
+    ranks.size, ranks._store, ranks._meetings, ranks._patience = 3, torch.distributed.HashStore(), 4, 7  # type: ignore[attr-defined]
     return ranks
 
 

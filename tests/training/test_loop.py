@@ -78,9 +78,8 @@ def metrics(run: Path) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_resumed_equals_uninterrupted_and_seed_decides(optimizer: str, copies: Path, tmp_path: Path) -> None:
-    settings = copy_settings(
-        **{"model.dropout": 0.1, "train.valid_steps": 60, "train.schedule": "paper", "train.optimizer": optimizer}
-    )
+    changes: dict[str, float | str] = {"model.dropout": 0.1, "train.valid_steps": 60, "train.schedule": "paper"}
+    settings = copy_settings(**changes, **{"train.optimizer": optimizer})
 
     def run(name: str, *more: str) -> Path:
         dragoman("train", "--pairs", copies, "--out", tmp_path / name, *settings, *more)

@@ -404,7 +404,7 @@ def test_verify_names_what_was_changed(
 
 
 def torchrun(
-    pairs: Path, out: Path, *more: str, program: Sequence[str] = ("-m", "dragoman"), **changes: float | str
+    pairs: Path, out: Path, *more: str, program: Sequence[str] = ("-m", "dragoman"), **changes: Any
 ) -> AbstractContextManager[subprocess.Popen[str]]:
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d",
                 "--rdzv-endpoint", "localhost:0", *more, *program]  # fmt: skip
