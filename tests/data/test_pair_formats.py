@@ -126,9 +126,9 @@ def test_a_folder_is_all_that_is_in_it(tmp_path: Path) -> None:
     write(tmp_path / ".git" / "b.tsv", "hidden\tcaché\n")
     found = read_any([tmp_path])
     assert {path.name: why for path, why in found.passed_over.items()} == {
-        "README": "the ending (none) is of no kind that is read",
-        "notes.md": "the ending .md is of no kind that is read",
-        "old.xls": "it is a spreadsheet of a kind that is not read; save it as .xlsx, or as CSV in UTF-8",
+        "README": "files without an ending are not read",
+        "notes.md": "files ending in .md are not read",
+        "old.xls": "this format of spreadsheets is not read; save it as .xlsx, or as CSV in UTF-8",
     }
     assert found.pairs == [("one", "un"), ("two", "deux"), ("three", "trois")]
     assert read_any([tmp_path], ("fr", "en")).pairs[-1] == ("trois", "three")
@@ -161,9 +161,9 @@ def test_several_languages_in_one_file_are_chosen_from(tmp_path: Path) -> None:
         ("a.tmx", b"<tmx><body>", r"a\.tmx: cannot be read"),
         ("a.po", b"hello world\n", r"a\.po: cannot be read"),
         ("a.tsv", b"", "nothing to learn from"),
-        ("a.xls", b"x", r"a\.xls: it is a spreadsheet of a kind that is not read; save it as \.xlsx"),
+        ("a.xls", b"x", r"a\.xls: this format of spreadsheets is not read; save it as \.xlsx"),
         ("a.xlsx", b"one,un", r"a\.xlsx: no XLSX file"),
-        ("a.zip", b"x", r"a\.zip: it is an archive; unpack it first"),
+        ("a.zip", b"x", r"a\.zip: an archive is not read; unpack it first"),
         ("a.csv", b'a,"' + 200_000 * b"x", r"a\.csv: cannot be read as CSV"),
     ],
 )

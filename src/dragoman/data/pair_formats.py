@@ -1,4 +1,4 @@
-"""Sentence pairs out of whatever they are kept in: TSV, CSV, XLSX, JSON lines, TMX, XLIFF, PO, MO, two files, a folder.
+"""Reads sentence pairs from TSV, CSV, XLSX, JSON lines, TMX, XLIFF, PO, MO, two aligned files, or a folder of these.
 
 lxml reads TMX and XLIFF, polib PO and MO, openpyxl XLSX; `pip install 'dragoman[formats]'` installs them.
 """
@@ -20,8 +20,8 @@ from dragoman.data.tables import SAMPLE, Row, layout_of, xlsx_rows
 from dragoman.data.tmx_xliff import tmx_units, xliff_units
 from dragoman.errors import DataError, UsageError
 
-_MOST_BAD_LINES = 0.01  # of a file; with more it is not what it was taken for
-_MOST_NAMED = 10  # files of a folder that were passed over
+_MOST_BAD_LINES = 0.01  # the share of a file; with more it is not the format that it was taken for
+_MOST_NAMED = 10  # unread files of a folder that are named to the user
 _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _KEYS = (
     ("source", "target"),
@@ -34,18 +34,18 @@ _KEYS = (
 
 @dataclass
 class PairCollection:
-    """What was read. Languages are those that the files themselves name, where they do."""
+    """The pairs that were read, and what was left out. `languages`: as the files name them, where they do."""
 
     pairs: list[SentencePair] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     languages: tuple[str, str] | None = None
-    skipped: Counter[str] = field(default_factory=Counter)  # why, and how often
-    passed_over: dict[Path, str] = field(default_factory=dict)  # files of a folder that were not read, and why
+    skipped: Counter[str] = field(default_factory=Counter)  # how many pairs were left out, by the reason
+    passed_over: dict[Path, str] = field(default_factory=dict)  # the reason for each unread file of a folder
     notes: list[str] = field(default_factory=list)  # which columns and rows of a table were taken for what
-    turned: bool = False  # what is being read has its sides the other way round than was asked for
+    turned: bool = False  # the file that is being read has source and target the other way round than asked for
 
     def add(self, pair: tuple[Any, Any]) -> None:
-        """One pair, or one a line where both sides have as many lines."""
+        """Adds a pair; where both sides have the same number of lines, one pair for each line."""
         sides = [str(side or "").replace("\t", " ").splitlines() for side in (reversed(pair) if self.turned else pair)]
         if len(sides[0]) != len(sides[1]):
             sides = [[" ".join(lines)] for lines in sides]
@@ -60,15 +60,15 @@ class PairCollection:
         return len(paths) == 1 and has_lines(paths[0]) and not self.skipped and not self.notes
 
     def remarks(self) -> list[str]:
-        """What was not taken for a pair, in words for the user."""
+        """What was left out, in lines for the user."""
         named = list(self.passed_over.items())
-        lines = [f"{path}: passed over, as {why}" for path, why in named[:_MOST_NAMED]]
+        lines = [f"{path}: passed over, because {why}" for path, why in named[:_MOST_NAMED]]
         lines += [f"and {len(named) - _MOST_NAMED:,} more files passed over"] if len(named) > _MOST_NAMED else []
         return [*lines, *self.notes, *(f"{count:,} left out: {why}" for why, count in self.skipped.items())]
 
     def name_languages(self, source: str | None, target: str | None, wanted: "WantedLanguages" = None) -> None:
-        """As a file names them; the first one that does is believed. Where the opposite direction is wanted, its pairs
-        are turned round."""
+        """Notes the languages that a file names; the first file that names them decides. Where the opposite direction
+        is wanted, the pairs of this file are turned round."""
         if source and target:
             languages = (_plain_code(source), _plain_code(target))
             self.turned = wanted is not None and languages == (_plain_code(wanted[1]), _plain_code(wanted[0]))
@@ -79,7 +79,7 @@ WantedLanguages = tuple[str, str] | None  # the languages asked for, where a fil
 
 
 def read_any(paths: Sequence[Path], wanted: WantedLanguages = None, without: Path | None = None) -> PairCollection:
-    """The pairs of a file, of two aligned files, or of all files in a folder but for those below `without`."""
+    """Reads the pairs of a file, of two aligned files, or of all files in a folder except those below `without`."""
     found = PairCollection()
     for files in files_of(paths, wanted, without, found.passed_over):
         if len(files) == 2:
@@ -87,8 +87,8 @@ def read_any(paths: Sequence[Path], wanted: WantedLanguages = None, without: Pat
         else:
             _read_file(files[0], found, wanted)
     if not found.pairs:
-        said = "; ".join(f"{count:,} {why}" for why, count in found.skipped.items()) or "no pairs"
-        raise DataError(f"{', '.join(map(str, paths))}: nothing to learn from ({said}); give translated sentences")
+        reasons = "; ".join(f"{count:,} {why}" for why, count in found.skipped.items()) or "no pairs"
+        raise DataError(f"{', '.join(map(str, paths))}: nothing to learn from ({reasons}); give translated sentences")
     return found
 
 
@@ -98,8 +98,9 @@ def files_of(
     without: Path | None = None,
     passed_over: dict[Path, str] | None = None,
 ) -> list[tuple[Path, ...]]:
-    """What is read, in this order: one file, or two that are aligned. What of a folder is not goes into passed_over."""
-    if len(paths) == 2 and not any(path.is_dir() or _reader(path) or what_it_is(path) for path in paths):
+    """The files to read, in order: each one file, or two that are aligned. Unread files of a folder go into
+    `passed_over`, with the reason."""
+    if len(paths) == 2 and not any(path.is_dir() or _reader(path) or why_not_read(path) for path in paths):
         return [(paths[0], paths[1])]
     passed_over = {} if passed_over is None else passed_over
     return [
@@ -110,20 +111,22 @@ def files_of(
 
 
 def has_lines(path: Path) -> bool:
-    """Whether a pair is a line of the file, so that sort, awk and cut may be let loose on it."""
+    """Whether each pair is a line of the file, so that sort, awk and cut work on it."""
     kind = _reader(path)
-    return not path.is_dir() and path.suffix != ".gz" and (kind is _read_tsv or (kind is None and not what_it_is(path)))
+    return (
+        not path.is_dir() and path.suffix != ".gz" and (kind is _read_tsv or (kind is None and not why_not_read(path)))
+    )
 
 
-def what_it_is(path: Path) -> str | None:
-    """Of a file that holds text in a form that is not read: its name, and what to do."""
+def why_not_read(path: Path) -> str | None:
+    """What an unreadable kind of file is, and what to do about it; None: it is of no such kind."""
     match path.suffix.lower():
         case ".xls" | ".ods" | ".numbers":
-            return "it is a spreadsheet of a kind that is not read; save it as .xlsx, or as CSV in UTF-8"
+            return "this format of spreadsheets is not read; save it as .xlsx, or as CSV in UTF-8"
         case ".docx" | ".doc" | ".odt" | ".rtf" | ".pdf" | ".pptx":
-            return "it is a document, which has no pairs; give a table or a translation memory"
+            return "a document has no sentence pairs; give a table or a translation memory"
         case ".zip" | ".7z" | ".rar" | ".tar" | ".tgz" | ".bz2" | ".xz" | ".zst":
-            return "it is an archive; unpack it first"
+            return "an archive is not read; unpack it first"
         case _:
             return None
 
@@ -131,7 +134,7 @@ def what_it_is(path: Path) -> str | None:
 def _read_file(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     if not path.exists():
         raise DataError(f"{path}: no such file; check the path, which is taken from {Path.cwd()}")
-    if _reader(path) is None and (why := what_it_is(path)):
+    if _reader(path) is None and (why := why_not_read(path)):
         raise DataError(f"{path}: {why}")
     found.files.append(path)
     found.turned = False
@@ -159,14 +162,14 @@ def _reader(path: Path) -> Callable[[Path, PairCollection, WantedLanguages], Non
             return None
 
 
-# Endings as short as a language's code of files that lie about in any folder.
+# Endings of common files that look like language codes.
 _NO_LANGUAGE = {".md", ".py", ".sh", ".js", ".log", ".txt", ".pdf", ".zip", ".xml", ".yml", ".rst", ".htm", ".bak"}
 
 
 def _files_in(
     folder: Path, wanted: WantedLanguages, without: Path | None, passed_over: dict[Path, str]
 ) -> list[tuple[Path, ...]]:
-    """Every file of a known kind, and plain files that are two of a name: news.en and news.de."""
+    """Every file of a known format, and pairs of plain files that have one name: news.en and news.de."""
     plain: dict[Path, list[Path]] = {}
     found: list[tuple[Path, ...]] = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -178,11 +181,14 @@ def _files_in(
             found.append((path,))
             continue
         stem = path.with_suffix("") if path.suffix == ".gz" else path
-        may_be_language = stem.suffix.lower() not in _NO_LANGUAGE and what_it_is(stem) is None
+        may_be_language = stem.suffix.lower() not in _NO_LANGUAGE and why_not_read(stem) is None
         if may_be_language and _LANGUAGE_CODE.fullmatch(stem.suffix.lstrip(".")):
             plain.setdefault(stem.with_suffix(""), []).append(path)
         else:
-            passed_over[path] = what_it_is(path) or f"the ending {path.suffix or '(none)'} is of no kind that is read"
+            passed_over[path] = (
+                why_not_read(path)
+                or f"files {f'ending in {path.suffix}' if path.suffix else 'without an ending'} are not read"
+            )
     for name, files in plain.items():
         if len(files) > 2 and wanted is not None:
             files = [path for code in wanted for path in files if _suffix_code(path) == code]
@@ -269,7 +275,7 @@ def _read_xlsx(path: Path, found: PairCollection, wanted: WantedLanguages) -> No
 
 
 def _add_table(path: Path, table: Iterable[Row], found: PairCollection, wanted: WantedLanguages) -> None:
-    """The two columns of text, without the row that names them."""
+    """Adds the two columns of text of a table, without its heading."""
     rows = iter(table)
     sample = list(islice(rows, SAMPLE))
     layout = layout_of(sample, wanted)
@@ -315,7 +321,7 @@ def _parsed(text: str, path: Path, number: int) -> Any:
 
 
 def _pair_in(value: Any, wanted: WantedLanguages, path: Path, number: int) -> tuple[Any, Any]:
-    """{"source", "target"} or the like, {"translation": {"en", "de"}}, {"en", "de"}, or a list of two."""
+    """The pair in {"source", "target"} or the like, {"translation": {"en", "de"}}, {"en", "de"}, or a list of two."""
     if isinstance(value, list) and len(value) == 2:
         return value[0], value[1]
     if isinstance(value, dict):
@@ -396,5 +402,5 @@ def _need(module: str, path: Path) -> None:
 
 
 def _plain_code(code: str) -> str:
-    """en-GB, en_US and EN are en: the model does not know them apart."""
+    """The language without its country: en for en-GB, en_US and EN."""
     return re.split("[-_]", code.strip())[0].lower()

@@ -1,4 +1,4 @@
-"""Rows of CSV, TSV and XLSX: which columns hold the two texts, and whether the first row is a heading."""
+"""Finds the two columns of text in a table (CSV, TSV, XLSX) and its heading, and reads the rows of XLSX files."""
 
 import re
 import zipfile
@@ -43,7 +43,7 @@ _CODES = {word: code for code, words in _LANGUAGES.items() for word in (code, *w
 _SOURCE_WORDS, _TARGET_WORDS, _BESIDE_WORDS = (frozenset(words.split()) for words in (_SOURCE, _TARGET, _BESIDE))
 _LOCALE = re.compile(r"[a-z]{2,3}[-_][A-Za-z]{2,4}")  # en-GB
 
-# What names a row and says nothing: 17, a-17, menu.file.open, 3f2504e0-4f89-11d3, https://..., 2024-05-01.
+# A cell that identifies a row and holds no text: 17, a-17, menu.file.open, 3f2504e0-4f89-11d3, https://..., 2024-05-01.
 _ID = re.compile(
     r"[\W\d_]*|[A-Za-z]{0,8}[-_.:#/ ]?\d[\d._:/-]*|[0-9a-fA-F-]{8,}|\w+([.:/-]\w+)*[.:/]\w+|\w*_\w*|\w+://\S+"
 )
@@ -52,7 +52,7 @@ _LONGEST_ID = 100  # characters
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a table has its pairs."""
+    """The columns of a table that hold the pairs."""
 
     source: int
     target: int
@@ -61,9 +61,9 @@ class Layout:
 
 
 def layout_of(rows: Sequence[Row], wanted: tuple[str, str] | None = None) -> Layout:
-    """Judge the first rows of a table: headings by their words, columns by what most of their cells are.
+    """Finds the layout of a table from its first rows: a heading by its words, columns by what most of their cells are.
 
-    The heading decides where it names a source and a target, or two languages; else the first two columns of text.
+    A heading that names a source and a target, or two languages, decides; else the first two columns of text are taken.
     """
     if not rows:
         return Layout(0, 1, False, None)
@@ -81,8 +81,8 @@ def layout_of(rows: Sequence[Row], wanted: tuple[str, str] | None = None) -> Lay
 
 
 def is_heading(row: Row) -> bool:
-    """Whether all cells are words that name columns, two of them texts. English over anglais is a pair: both name one
-    language."""
+    """Whether every cell is a word that names a column. "English" beside "anglais" is a pair of texts, not a heading:
+    both name one language."""
     cells = [cell for cell in row if cell.strip()]
     if len(cells) < 2 or not all(_names_a_column(cell) for cell in cells):
         return False
@@ -105,7 +105,7 @@ def _names_a_column(cell: str) -> bool:
 
 
 def _language_in(cell: str) -> str | None:
-    """The language that a heading names; `id` and `no` are names of columns more often than of languages."""
+    """The language that a cell of a heading names. `id` and `no` mean a number more often than a language."""
     words = _words(cell)
     if words in (["id"], ["no"]):
         return None
@@ -133,7 +133,7 @@ def _by_heading(
 
 
 def _is_text(cells: Sequence[str]) -> bool:
-    """Not ids, numbers, keys or dates; nor one of a few values in every row, such as a status or a language."""
+    """Whether a column holds text: not ids, numbers, keys or dates, nor one of a few values such as a status."""
     filled = [cell.strip() for cell in cells if cell.strip()]
     if not filled or len(filled) < (1 - _MOSTLY) * len(cells):
         return False
@@ -147,7 +147,7 @@ def _is_text(cells: Sequence[str]) -> bool:
 
 
 def xlsx_rows(path: Path) -> Iterator[list[Row]]:
-    """The rows of each visible sheet, as text."""
+    """Reads the rows of each visible sheet, as text."""
     from openpyxl import load_workbook
     from openpyxl.utils.exceptions import InvalidFileException
 
@@ -158,7 +158,7 @@ def xlsx_rows(path: Path) -> Iterator[list[Row]]:
             for sheet in book.worksheets:
                 if sheet.sheet_state != "visible":
                     continue
-                sheet.reset_dimensions()  # a file may say less of itself than it holds
+                sheet.reset_dimensions()  # a file may declare fewer rows than it has
                 rows = sheet.iter_rows(max_col=_MOST_COLUMNS, values_only=True)
                 yield [["" if cell is None else str(cell) for cell in row] for row in rows if any(row)]
         finally:
@@ -168,7 +168,8 @@ def xlsx_rows(path: Path) -> Iterator[list[Row]]:
 
 
 def _refuse_bombs(path: Path) -> None:
-    """A small file may unpack to any size, and a document type may multiply text within it; no program writes such."""
+    """Refuses files that unpack to far more than their size, or that have a document type, which may multiply text. No
+    program writes such files."""
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
