@@ -12,7 +12,7 @@ import pytest
 import dragoman
 from dragoman.errors import DataError, DragomanError
 from dragoman.run_directory import RunDirectory
-from dragoman.training import finetune as finetuning
+from dragoman.training import finetune_text
 from support.lexicon import lexicon_pairs
 
 ONE_STEP = [("train.steps", 1, "test")]
@@ -76,12 +76,12 @@ def test_old_text_that_is_gone_is_said_and_missed_only_where_it_is_mixed_in(
 KILLED_WHEN_ITS_PAIRS_ARE_WRITTEN = """
 import os, signal
 from dragoman.cli import main
-from dragoman.training import finetune
-write = finetune._write_pairs
+from dragoman.training import finetune_text
+write = finetune_text._write_pairs
 def write_pairs(*arguments):
     write(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
-finetune._write_pairs = write_pairs
+finetune_text._write_pairs = write_pairs
 main.main()
 """
 
@@ -116,7 +116,7 @@ def test_files_of_something_else_are_not_taken_for_a_killed_one(
 def test_what_is_measured_with_did_not_choose_the_weights(
     tiny_run: Path, new_pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finetuning, "FEWEST_DIVIDED", 20)  # as many as the old run was validated with
+    monkeypatch.setattr(finetune_text, "FEWEST_DIVIDED", 20)  # as many as the old run was validated with
     out = tmp_path / "out"
     result = dragoman.finetune(tiny_run, new_pairs, out, overrides=ONE_STEP)
     (chosen_by,) = RunDirectory(out).read_config().data.valid
@@ -159,8 +159,8 @@ def test_too_few_pairs_do_both_and_the_table_says_so(tiny_run: Path, tmp_path: P
 def test_the_halves_of_old_text_share_no_sentence_and_have_both_directions() -> None:
     forth = [(f">>eo<< word {number}", f"vorto {max(number, 9)}") for number in range(100)]  # ten with one target
     back = [(f">>en<< {target}", source.removeprefix(">>eo<< ")) for source, target in forth]
-    chosen_by, measured = finetuning._divided([pair for line in zip(forth, back, strict=True) for pair in line])
-    assert finetuning._sides(chosen_by).isdisjoint(finetuning._sides(measured))
+    chosen_by, measured = finetune_text._divided([pair for line in zip(forth, back, strict=True) for pair in line])
+    assert finetune_text._sides(chosen_by).isdisjoint(finetune_text._sides(measured))
     for half, each_way in ((chosen_by, 45), (measured, 50)):
         tags = [source.partition(" ")[0] for source, _ in half]
         assert (tags.count(">>eo<<"), tags.count(">>en<<")) == (each_way, each_way)

@@ -104,82 +104,119 @@ def stress(
     least: Mapping[str, float] = LEAST,
     seed: int = 1,
 ) -> Report:
-    """Every test, on what these pairs have for it."""
+    """Runs every test, on what these pairs have for it."""
     draw = random.Random(seed)
     sources, references = [source for source, _ in pairs], [target for _, target in pairs]
     plain = translate(sources)
-    everything = list(zip(sources, plain, strict=True))
+    tests = _Tests(translate, least, list(zip(sources, plain, strict=True)))
     base = _chrf(plain, references)
-
-    def quality(name: str, changed: Sequence[str], right: Sequence[str], of_plain: float, measure: str) -> Row:
-        outputs = translate(changed)
-        everything.extend(zip(changed, outputs, strict=True))
-        worst = min(range(len(outputs)), key=lambda i: _chrf([outputs[i]], [right[i]]), default=None)
-        example = None if worst is None else (changed[worst], outputs[worst])
-        value = _chrf(outputs, right) / of_plain if of_plain and outputs else 0.0
-        return Row(name, len(changed), value, least[name], measure, example)
-
-    def share(name: str, given: Sequence[str], holds: Callable[[int, str], bool], measure: str) -> Row:
-        outputs = translate(given)
-        everything.extend(zip(given, outputs, strict=True))
-        wrong = [i for i, output in enumerate(outputs) if not holds(i, output)]
-        example = (given[wrong[0]], outputs[wrong[0]]) if wrong else None
-        return Row(name, len(given), 1 - len(wrong) / max(1, len(given)), least[name], measure, example)
-
-    of_plain = "chrF over that of the plain sentences"
-    stopped = [i for i, source in enumerate(sources) if source.endswith((".", "!"))]
-    ending = [references[i] for i in stopped]
-    threes = [range(i, i + 3) for i in range(0, len(pairs) - 2, 3)]
-    long_references = [" ".join(references[i] for i in three) for three in threes]
-    in_parts = _chrf([" ".join(plain[i] for i in three) for three in threes], long_references)
     rows = [
         # What the next ones are shares of: of rubbish, all of it is easily kept.
-        Row("plain", len(pairs), base / 100, least["plain"], "chrF of the plain sentences", everything[0]),
-        quality("all capitals", [source.upper() for source in sources], references, base, of_plain),
-        quality("no capitals", [source.lower() for source in sources], references, base, of_plain),
-        quality("typos", [with_typos(source, draw) for source in sources], references, base, of_plain),
-        quality("no full stop", [sources[i].rstrip(".! ") for i in stopped], ending,
-                _chrf([plain[i] for i in stopped], ending), of_plain),
-        quality("long", [" ".join(sources[i] for i in three) for three in threes], long_references, in_parts,
-                "three sentences as one line: chrF over that of each by itself"),
+        Row("plain", len(pairs), base / 100, least["plain"], "chrF of the plain sentences", tests.translated[0]),
+        tests.quality("all capitals", [source.upper() for source in sources], references, base),
+        tests.quality("no capitals", [source.lower() for source in sources], references, base),
+        tests.quality("typos", [with_typos(source, draw) for source in sources], references, base),
+        _no_full_stop(tests, sources, references, plain),
+        _three_as_one(tests, sources, references, plain),
+        tests.share("single words", list(learn_lexicon(pairs))[:200], lambda _, output: _is_short(output),
+                    "a word or three, and no sentence"),
+        _numbers(tests, sources, draw),
+        _negation(tests, pairs, languages),
+        _emoji(tests, sources, draw),
+        _empty(tests),
     ]  # fmt: skip
-    words = list(learn_lexicon(pairs))[:200]
-    rows.append(share("single words", words, lambda _, output: _is_short(output), "a word or three, and no sentence"))
-    numbered = [_renumbered(source, draw) for source in sources if _NUMBER.search(source)]
-    if len(numbered) < _FEW:  # as in a numbered list
-        numbered += [f"{draw.randrange(10, 2000)}. {source}" for source in sources[:_FEW]]
-    rows.append(
-        share(
-            "numbers", numbered, lambda i, output: _digits(numbered[i]) == _digits(output), "the same digits, none else"
-        )
-    )
-    rows.append(_negation(pairs, languages, share))
-    lively = [f"{source} {draw.choice(EMOJI)}" for source in sources]
-    rows.append(
-        share("emoji", lively, lambda i, output: lively[i].split(" ")[-1] in output, "the emoji is still there")
-    )
-    nothing = ["", " ", "   ", "...", "?!", "-"]
-    rows.append(
-        share("empty", nothing, lambda i, output: len(output) <= 2 * len(nothing[i].strip()), "nothing from nothing")
-    )
-    looping = [(source, output) for source, output in everything if loops(output, source)]
-    value = 1 - len(looping) / max(1, len(everything))
-    rows.append(
-        Row("no loops", len(everything), value, least["no loops"], "of all the above", looping[0] if looping else None)
-    )
+    rows.append(tests.no_loops())
     return Report(bleu(plain, [[reference] for reference in references]).value, base, len(pairs), tuple(rows))
 
 
-def _negation(pairs: Sequence[SentencePair], languages: tuple[str, str] | None, share: Callable[..., Row]) -> Row:
-    """Sentences that negate, and whose references do with a word that we know."""
-    measure = "negated still"
+@dataclass(frozen=True)
+class _Tests:
+    """The two kinds of test, and all that was translated for them."""
+
+    translate: Translate
+    least: Mapping[str, float]
+    translated: list[tuple[str, str]]  # source and output
+
+    def quality(
+        self, name: str, changed: Sequence[str], references: Sequence[str], plain_chrf: float,
+        measure: str = "chrF over that of the plain sentences",
+    ) -> Row:  # fmt: skip
+        """Measures how much of the plain sentences' chrF changed ones keep."""
+        outputs = self._outputs(changed)
+        worst = min(range(len(outputs)), key=lambda i: _chrf([outputs[i]], [references[i]]), default=None)
+        example = None if worst is None else (changed[worst], outputs[worst])
+        value = _chrf(outputs, references) / plain_chrf if plain_chrf and outputs else 0.0
+        return Row(name, len(changed), value, self.least[name], measure, example)
+
+    def share(self, name: str, sources: Sequence[str], holds: Callable[[int, str], bool], measure: str) -> Row:
+        """Measures the share of outputs for which something holds: `holds(number of the source, output)`."""
+        outputs = self._outputs(sources)
+        wrong = [i for i, output in enumerate(outputs) if not holds(i, output)]
+        example = (sources[wrong[0]], outputs[wrong[0]]) if wrong else None
+        return Row(name, len(sources), 1 - len(wrong) / max(1, len(sources)), self.least[name], measure, example)
+
+    def no_loops(self) -> Row:
+        """Looks for loops in all that was translated so far."""
+        looping = [(source, output) for source, output in self.translated if loops(output, source)]
+        value = 1 - len(looping) / max(1, len(self.translated))
+        example = looping[0] if looping else None
+        return Row("no loops", len(self.translated), value, self.least["no loops"], "of all the above", example)
+
+    def _outputs(self, sources: Sequence[str]) -> list[str]:
+        outputs = self.translate(sources)
+        self.translated.extend(zip(sources, outputs, strict=True))
+        return outputs
+
+
+def _no_full_stop(tests: _Tests, sources: Sequence[str], references: Sequence[str], plain: Sequence[str]) -> Row:
+    stopped = [i for i, source in enumerate(sources) if source.endswith((".", "!"))]
+    ending = [references[i] for i in stopped]
+    plain_chrf = _chrf([plain[i] for i in stopped], ending)
+    return tests.quality("no full stop", [sources[i].rstrip(".! ") for i in stopped], ending, plain_chrf)
+
+
+def _three_as_one(tests: _Tests, sources: Sequence[str], references: Sequence[str], plain: Sequence[str]) -> Row:
+    threes = [range(i, i + 3) for i in range(0, len(sources) - 2, 3)]
+
+    def joined(sentences: Sequence[str]) -> list[str]:
+        return [" ".join(sentences[i] for i in three) for three in threes]
+
+    by_itself = _chrf(joined(plain), joined(references))
+    measure = "three sentences as one line: chrF over that of each by itself"
+    return tests.quality("long", joined(sources), joined(references), by_itself, measure)
+
+
+def _numbers(tests: _Tests, sources: Sequence[str], draw: random.Random) -> Row:
+    numbered = [_renumbered(source, draw) for source in sources if _NUMBER.search(source)]
+    if len(numbered) < _FEW:  # as in a numbered list
+        numbered += [f"{draw.randrange(10, 2000)}. {source}" for source in sources[:_FEW]]
+    return tests.share(
+        "numbers", numbered, lambda i, output: _digits(numbered[i]) == _digits(output), "the same digits, none else"
+    )
+
+
+def _negation(tests: _Tests, pairs: Sequence[SentencePair], languages: tuple[str, str] | None) -> Row:
+    """Tests sentences that negate, and whose references do with a word that we know."""
     if languages is None or any(code not in NEGATIONS for code in languages):
-        known = ", ".join(NEGATIONS)
-        measure = f"not tested: needs two languages of {known}"
-        return share("negation", [], lambda _, __: True, measure)
+        measure = f"not tested: needs two languages of {', '.join(NEGATIONS)}"
+        return tests.share("negation", [], lambda _, __: True, measure)
     sure = _SURE.get(languages[0], NEGATIONS[languages[0]])
     negated = [s for s, t in pairs if _has(s, sure) and _has(t, NEGATIONS[languages[1]])]
-    return share("negation", negated, lambda _, output: _has(output, NEGATIONS[languages[1]]), measure)
+    return tests.share("negation", negated, lambda _, output: _has(output, NEGATIONS[languages[1]]), "negated still")
+
+
+def _emoji(tests: _Tests, sources: Sequence[str], draw: random.Random) -> Row:
+    lively = [f"{source} {draw.choice(EMOJI)}" for source in sources]
+    return tests.share(
+        "emoji", lively, lambda i, output: lively[i].split(" ")[-1] in output, "the emoji is still there"
+    )
+
+
+def _empty(tests: _Tests) -> Row:
+    nothing = ["", " ", "   ", "...", "?!", "-"]
+    return tests.share(
+        "empty", nothing, lambda i, output: len(output) <= 2 * len(nothing[i].strip()), "nothing from nothing"
+    )
 
 
 def _has(text: str, words: Sequence[str]) -> bool:

@@ -12,7 +12,8 @@ from dragoman.data.cleaning import check_corpora
 from dragoman.data.corpus import SentencePair, file_digest, read_lines
 from dragoman.data.language_id import detect_pair
 from dragoman.data.pair_formats import PairCollection, WantedLanguages, files_of, read_any
-from dragoman.data.splitting import HeldOut, split_pairs
+from dragoman.data.splitting import HeldOut, Split, split_pairs
+from dragoman.diagnosis.causes import Cause
 from dragoman.diagnosis.corpus_checks import examine_text
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import read_references
@@ -60,58 +61,80 @@ class Data:
 
 
 def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: WantedLanguages, seed: int, say: Say) -> Data:
-    """Read, clean and split, once: a second call finds the files."""
+    """Reads, cleans and splits the text, once: a second call finds the files."""
     directory = run.path / "text"
     about_path = directory / "about.json"
     asked = {"format": _FORMAT, "paths": [str(path) for path in paths], "wanted": wanted and list(wanted), "seed": seed}
     if about_path.exists():
         about = read_json(about_path)
-        if about["asked"] != asked:
-            raise DataError(
-                f"{run.path}: holds a quickstart of {', '.join(about['asked']['paths'])}; give another --out"
-            )
-        for path, digest in about.get("digests", {}).items():
-            if Path(path).exists() and file_digest(path) != digest:
-                raise DataError(
-                    f"{path}: changed since {run.path} was begun with it; give another --out, or remove that directory"
-                )
-        for file in _files_now(paths, wanted, run):
-            if str(file) not in about["files"]:
-                raise DataError(
-                    f"{file}: is new since {run.path} was begun with its folder; give another --out, or remove that "
-                    "directory"
-                )
+        _require_same_text(about, asked, _files_now(paths, wanted, run), run)
         return Data(directory, about)
     with waiting(f"reading {', '.join(map(str, paths))}"):
         found = read_any(paths, wanted, without=run.path)
     for line in found.remarks():
         say(f"  {line}")
-    files = ", ".join(map(str, paths))
     with directory_made(directory), waiting("cleaning and splitting"):
         pairs, dropped = clean(found, directory, seed)
-        if len(pairs) < LEAST_PAIRS:
-            raise DataError(
-                f"{files}: {len(pairs):,} pairs are left after cleaning, of {len(found.pairs):,}; at "
-                f"least {LEAST_PAIRS} are needed to train, validate and test, and some thousands for a translator"
-            )
-        wanted_sentences = sizing.held_out(len(pairs))
-        split = split_pairs(pairs, wanted_sentences, wanted_sentences, seed)
-        if len(split.test) < wanted_sentences / 2 or len(split.valid) < wanted_sentences / 2:
-            raise DataError(
-                f"{files}: the sentences hang together by equal sides, so that only {len(split.test)} "
-                f"could be held out for the test where {wanted_sentences} are wanted; give more different sentences"
-            )
+        split = _split(pairs, len(found.pairs), ", ".join(map(str, paths)), seed)
     languages = wanted or found.languages or detect_pair(pairs)
     with waiting("looking for faults in the text"):  # as it was read: cleaning hides some
         causes = examine_text(found.pairs, list(map(str, paths)), None, found.is_lines_of(paths))
     for cause in causes:
         say(f"  look at this: {cause.name}: {cause.finding} ({cause.evidence})\n    {cause.remedy}")
-    _write_lines(directory / "train.tsv", [f"{source}\t{target}" for source, target in split.train])
-    _write_lines(directory / "valid.tsv", [f"{source}\t{targets[0]}" for source, targets in split.valid.items()])
-    for part, held_out in (("valid", split.valid), ("test", split.test)):
-        _write_held_out(directory, part, held_out)
-    about = {
-        "asked": asked,
+    _write_split(directory, split)
+    about = {"asked": asked, **_about(found, dropped, split, languages, causes)}
+    # Last: whoever finds it finds all of the above.
+    write_atomically(about_path, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
+    named = f"{languages[0]} to {languages[1]}" if languages else "of unknown languages: name them, to serve the run"
+    say(f"{len(found.pairs):,} pairs {named}; {sum(dropped.values()):,} dropped in cleaning; {len(split.train):,} to "
+        f"train on; held out, sharing no sentence with them: {len(split.valid):,} to validate, {len(split.test):,} to "
+        f"test")  # fmt: skip
+    return Data(directory, about)
+
+
+def _require_same_text(about: dict[str, Any], asked: dict[str, Any], files: Sequence[Path], run: RunDirectory) -> None:
+    """Refuses to go on with other text, or other settings, than the run was begun with."""
+    if about["asked"] != asked:
+        raise DataError(f"{run.path}: holds a quickstart of {', '.join(about['asked']['paths'])}; give another --out")
+    for path, digest in about.get("digests", {}).items():
+        if Path(path).exists() and file_digest(path) != digest:
+            raise DataError(
+                f"{path}: changed since {run.path} was begun with it; give another --out, or remove that directory"
+            )
+    for file in files:
+        if str(file) not in about["files"]:
+            raise DataError(
+                f"{file}: is new since {run.path} was begun with its folder; give another --out, or remove that "
+                "directory"
+            )
+
+
+def _split(pairs: Sequence[SentencePair], read: int, files: str, seed: int) -> Split:
+    """Splits the cleaned pairs, of so many that were read, or says why there are too few."""
+    if len(pairs) < LEAST_PAIRS:
+        raise DataError(
+            f"{files}: {len(pairs):,} pairs are left after cleaning, of {read:,}; at "
+            f"least {LEAST_PAIRS} are needed to train, validate and test, and some thousands for a translator"
+        )
+    wanted_sentences = sizing.held_out(len(pairs))
+    split = split_pairs(pairs, wanted_sentences, wanted_sentences, seed)
+    if len(split.test) < wanted_sentences / 2 or len(split.valid) < wanted_sentences / 2:
+        raise DataError(
+            f"{files}: the sentences hang together by equal sides, so that only {len(split.test)} "
+            f"could be held out for the test where {wanted_sentences} are wanted; give more different sentences"
+        )
+    return split
+
+
+def _about(
+    found: PairCollection,
+    dropped: dict[str, int],
+    split: Split,
+    languages: tuple[str, str] | None,
+    causes: Sequence[Cause],
+) -> dict[str, Any]:
+    """Returns what about.json says of the text, but for what was asked."""
+    return {
         "files": [str(path) for path in found.files],
         "digests": {str(path): file_digest(str(path)) for path in found.files},
         "read": len(found.pairs),
@@ -124,13 +147,6 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: WantedLanguag
         "languages": languages and list(languages),
         "causes": [cause.to_dict() for cause in causes],
     }
-    # Last: whoever finds it finds all of the above.
-    write_atomically(about_path, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
-    named = f"{languages[0]} to {languages[1]}" if languages else "of unknown languages: name them, to serve the run"
-    say(f"{len(found.pairs):,} pairs {named}; {sum(dropped.values()):,} dropped in cleaning; {len(split.train):,} to "
-        f"train on; held out, sharing no sentence with them: {len(split.valid):,} to validate, {len(split.test):,} to "
-        f"test")  # fmt: skip
-    return Data(directory, about)
 
 
 def _files_now(paths: Sequence[Path], wanted: WantedLanguages, run: RunDirectory) -> list[Path]:
@@ -153,6 +169,13 @@ def clean(found: PairCollection, directory: Path, seed: int) -> tuple[list[Sente
         raise DataError(str(error).replace(str(everything), ", ".join(map(str, found.files)))) from None
     finally:
         everything.unlink()
+
+
+def _write_split(directory: Path, split: Split) -> None:
+    _write_lines(directory / "train.tsv", [f"{source}\t{target}" for source, target in split.train])
+    _write_lines(directory / "valid.tsv", [f"{source}\t{targets[0]}" for source, targets in split.valid.items()])
+    for part, held_out in (("valid", split.valid), ("test", split.test)):
+        _write_held_out(directory, part, held_out)
 
 
 def _write_held_out(directory: Path, part: str, sentences: HeldOut) -> None:
