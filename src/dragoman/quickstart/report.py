@@ -55,23 +55,9 @@ def write(outcome: "Outcome", config: RunConfig) -> None:
 
 
 def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
-    about, plan, actual, scores = outcome.data.about, outcome.plan, outcome.actual, outcome.scores
-    named = shlex.quote(str(outcome.run))
-    languages = " to ".join(about["languages"]) if about["languages"] else "languages not known"
+    """Yields the report's sections in their order: the verdict first, what to do with the run last."""
     yield "Verdict", [f"{_capital(outcome.verdict.line)}.", Items(list(outcome.verdict.reasons)), *advice(outcome)]
-    yield (
-        "Scores",
-        [
-            f"{languages}. On {scores.sentences:,} test sentences that share no sentence with the training text:",
-            Table(
-                ("score", "value", "signature"),
-                [(s.label, f"{s.value:.2f}", s.signature) for s in (scores.bleu, scores.chrf, scores.ter)],
-            ),
-            f"For comparison: the source sentences, left as they are, have BLEU {outcome.facts.copied:.2f}.",
-            *scores.notes,
-            Curve(_curve(outcome.run)),
-        ],
-    )
+    yield "Scores", list(_about_scores(outcome))
     yield (
         "Some test sentences",
         [
@@ -79,67 +65,74 @@ def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
             "At equal distances through the test set, not chosen.",
         ],
     )
-    yield (
-        "The text",
-        [
-            f"Read from {', '.join(about['files'])}: {about['read']:,} pairs.",
-            Table(
-                ("what became of it", "pairs"),
-                [
-                    *((f"left out while reading: {why}", f"{count:,}") for why, count in about["skipped"].items()),
-                    *((f"dropped: {rule.replace('_', ' ')}", f"{count:,}") for rule, count in about["dropped"].items()),
-                    ("trained on", f"{about['pairs']['train']:,}"),
-                    ("sentences to validate with", f"{about['pairs']['valid']:,}"),
-                    ("sentences to test with", f"{about['pairs']['test']:,}"),
-                ],
-            ),
-            Items([*about.get("notes", ()), *(f"{path}: not read, as {why}" for path, why in _passed_over(about))]),
-        ],
-    )
+    about = outcome.data.about
+    yield "The text", list(_about_text(about))
     if about["causes"]:
         rows = [(cause["name"], cause["finding"], cause["evidence"], cause["remedy"]) for cause in about["causes"]]
         yield "What is wrong with it", [Table(("cause", "finding", "evidence", "remedy"), rows)]
-    model = config.model
-    yield (
-        "The model and its training",
-        [
-            f"Size {plan.size}: {model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff "
-            f"{model.d_ff}, {model.num_heads} heads, dropout {model.dropout:g}, vocabulary {model.vocab_size:,}; "
-            f"{config.train.optimizer.capitalize()}, {config.train.batch_tokens:,} tokens a step, rate up to "
-            f"{config.train.peak_rate:g} after {config.train.warmup_steps} steps and from there to zero; seed "
-            f"{config.train.seed}.",
-            Table(
-                ("", "estimated by the probe", "what happened"),
-                [
-                    ("tokens a second", f"{plan.tokens_per_second:,.0f}", f"{actual['tokens_per_second']:,.0f}"),
-                    ("steps", f"{plan.steps:,}", f"{actual['steps']:,}"),
-                    ("minutes of training", f"{plan.minutes:.1f}", f"{actual['minutes']:.1f}"),
-                ],
-            ),
-            *_penalty(outcome.penalties, RunDirectory(outcome.run).read_config().search.alpha),
-            f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps, and validates nothing.",
-        ],
-    )
+    yield "The model and its training", list(_about_training(outcome, config))
     if outcome.calibration is not None:
         yield "How sure it is", [Code(outcome.calibration.lines()), "Measured on validation sentences."]
     if outcome.quantised is not None:
-        said = "Measured on the validation sentences. " + _kept(outcome.quantised)
-        yield "Quantised", [Code(outcome.quantised.lines()), said]
+        measured = "Measured on the validation sentences. " + _kept(outcome.quantised)
+        yield "Quantised", [Code(outcome.quantised.lines()), measured]
     if outcome.left_out:
         yield "What was not measured", [Items([_capital(line) for line in outcome.left_out])]
+    yield "Use it", [Code(_commands(outcome))]
+
+
+def _about_scores(outcome: "Outcome") -> Iterator[Block]:
+    scores, languages = outcome.scores, outcome.data.about["languages"]
+    named = " to ".join(languages) if languages else "languages not known"
+    yield f"{named}. On {scores.sentences:,} test sentences that share no sentence with the training text:"
+    rows = [(score.label, f"{score.value:.2f}", score.signature) for score in (scores.bleu, scores.chrf, scores.ter)]
+    yield Table(("score", "value", "signature"), rows)
+    yield f"For comparison: the source sentences, left as they are, have BLEU {outcome.facts.copied:.2f}."
+    yield from scores.notes
+    yield Curve(_curve(outcome.run))
+
+
+def _about_text(about: dict[str, Any]) -> Iterator[Block]:
+    yield f"Read from {', '.join(about['files'])}: {about['read']:,} pairs."
+    rows = [
+        *((f"left out while reading: {why}", f"{count:,}") for why, count in about["skipped"].items()),
+        *((f"dropped: {rule.replace('_', ' ')}", f"{count:,}") for rule, count in about["dropped"].items()),
+        ("trained on", f"{about['pairs']['train']:,}"),
+        ("sentences to validate with", f"{about['pairs']['valid']:,}"),
+        ("sentences to test with", f"{about['pairs']['test']:,}"),
+    ]
+    yield Table(("what became of it", "pairs"), rows)
+    yield Items([*about.get("notes", ()), *(f"{path}: not read, as {why}" for path, why in _passed_over(about))])
+
+
+def _about_training(outcome: "Outcome", config: RunConfig) -> Iterator[Block]:
+    plan, actual, model, train = outcome.plan, outcome.actual, config.model, config.train
     yield (
-        "Use it",
-        [
-            Code(
-                [
-                    f'echo "..." | dragoman translate {named}',
-                    f"dragoman serve {named}" if about["languages"] else f"dragoman serve --pair xx-yy={named}",
-                    f"dragoman stress {named}",
-                    f"dragoman doctor {named}",
-                ]
-            )
-        ],
+        f"Size {plan.size}: {model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff "
+        f"{model.d_ff}, {model.num_heads} heads, dropout {model.dropout:g}, vocabulary {model.vocab_size:,}; "
+        f"{train.optimizer.capitalize()}, {train.batch_tokens:,} tokens a step, rate up to "
+        f"{train.peak_rate:g} after {train.warmup_steps} steps and from there to zero; seed "
+        f"{train.seed}."
     )
+    rows = [
+        ("tokens a second", f"{plan.tokens_per_second:,.0f}", f"{actual['tokens_per_second']:,.0f}"),
+        ("steps", f"{plan.steps:,}", f"{actual['steps']:,}"),
+        ("minutes of training", f"{plan.minutes:.1f}", f"{actual['minutes']:.1f}"),
+    ]
+    yield Table(("", "estimated by the probe", "what happened"), rows)
+    yield from _penalty(outcome.penalties, RunDirectory(outcome.run).read_config().search.alpha)
+    yield f"All in all {actual['all_minutes']:.1f} minutes. The probe is ten steps, and validates nothing."
+
+
+def _commands(outcome: "Outcome") -> list[str]:
+    """Returns what one may do next, as commands to copy."""
+    named = shlex.quote(str(outcome.run))
+    return [
+        f'echo "..." | dragoman translate {named}',
+        f"dragoman serve {named}" if outcome.data.about["languages"] else f"dragoman serve --pair xx-yy={named}",
+        f"dragoman stress {named}",
+        f"dragoman doctor {named}",
+    ]
 
 
 def _passed_over(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
