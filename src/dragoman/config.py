@@ -37,9 +37,9 @@ TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # of [dat
 class ModelConfig:
     """Section 3. The options beyond the paper's are those that the experiments compare."""
 
-    vocab_size: int = 37_000  # 0: chosen from the amount of training data when the tokenizer is learned
-    encoder_layers: int = 6  # N; 0: the decoder alone, a language model
-    decoder_layers: int = 6  # N; 0: the encoder alone, which restores hidden tokens or classifies
+    vocab_size: int = 37_000  # tokens; 0: chosen from the amount of training data when the tokenizer is learned
+    encoder_layers: int = 6  # N in the paper; 0: the decoder alone, a language model
+    decoder_layers: int = 6  # N in the paper; 0: the encoder alone, which restores hidden tokens or classifies
     d_model: int = 512  # the width of every layer's output, and of the embeddings
     d_ff: int = 2048  # the width inside the feed-forward layers
     num_heads: int = 8  # h, attention heads of each layer
