@@ -48,6 +48,13 @@ def repository() -> Path:
     return Path(__file__).parents[1]
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory, which is the working directory during the test."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def cli() -> Callable[..., Ran]:
     """`cli("translate", run, stdin="...")` as if from a shell."""

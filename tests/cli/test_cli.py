@@ -21,6 +21,7 @@ from dragoman.config import RunConfig, load
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.run_directory import RunDirectory
 from dragoman.translation.translator import Translator
+from support.signalling import program_that_signals
 
 Cli = Callable[..., Any]
 LINES = ["the dog sees the old house", "", "cat", "small child finds the red tree near the river", "", "garden"]
@@ -46,12 +47,6 @@ def the_complaint(ran: Any, code: int) -> str:
     assert "\x1b" not in ran.stderr
     assert getattr(ran, "code", None) == code or getattr(ran, "returncode", None) == code, ran.stderr
     return str(last).removeprefix("dragoman: ")
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture
@@ -107,20 +102,7 @@ def test_train_with_a_given_tokenizer(tiny_run: Path, tiny_text: Path, here: Pat
     assert "5 held out for validation" in ran.stderr
 
 
-# By itself, after a few steps: a signal from here could come when all steps are done.
-INTERRUPTED = """
-import os, signal
-import dragoman.training.loop as train
-from dragoman.cli import main
-compute, calls = train.smoothed_cross_entropy, []
-def interrupted(*given):
-    calls.append(1)
-    if len(calls) == 10:
-        os.kill(os.getpid(), signal.SIGINT)
-    return compute(*given)
-train.smoothed_cross_entropy = interrupted
-main.main()
-"""
+INTERRUPTED = program_that_signals("dragoman.training.loop.smoothed_cross_entropy", 10, "SIGINT")
 
 
 def test_ctrl_c_saves_and_the_command_it_prints_goes_on(tiny_text: Path, tiny_settings: list[str], here: Path) -> None:

@@ -1,11 +1,10 @@
 """Code in running text is found, and what only looks like it is not; in time that grows with the text."""
 
-import sys
-
 import pytest
 
 from dragoman.data.code_spans import code_spans
 from dragoman.data.segmentation import sentences
+from support.counting import count_steps
 
 
 def found(text: str) -> list[str]:
@@ -117,19 +116,7 @@ def test_the_work_grows_with_the_text_and_no_faster(part: str) -> None:
     """Steps of the program are counted; what a pattern reads again is not seen so, and has the pattern's own limits."""
 
     def steps(text: str) -> int:
-        counted = 0
-
-        def count(*_: object) -> object:
-            nonlocal counted
-            counted += 1
-            return count
-
-        sys.settrace(count)  # type: ignore[arg-type]
-        try:
-            code_spans(text)
-        finally:
-            sys.settrace(None)
-        return counted
+        return count_steps(lambda: code_spans(text))
 
     few, many = (part * (length // len(part)) for length in (500, 4000))
     assert steps(many) <= 8 * steps(few) + 400

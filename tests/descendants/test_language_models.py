@@ -33,20 +33,22 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("halves")
 
 
+def trained_on_text(command: str, runs: Path, text: Path, *settings: str) -> Path:
+    sides = ("--text", text / "train.source", "--valid-text", text / "valid.source")
+    trained(command, "train", *sides, "--out", runs / command, "--steps", "60", *settings)
+    return runs / command
+
+
 @pytest.fixture(scope="module")
 def lm_run(runs: Path, tiny_text: Path, tiny_settings: list[str]) -> Path:
-    text = ("--text", tiny_text / "train.source", "--valid-text", tiny_text / "valid.source")
     half = ("--set", "model.encoder_layers=0", "--set", "train.valid_steps=30")
-    trained("lm", "train", *text, "--out", runs / "lm", "--steps", "60", *tiny_settings, *half)
-    return runs / "lm"
+    return trained_on_text("lm", runs, tiny_text, *tiny_settings, *half)
 
 
 @pytest.fixture(scope="module")
 def mlm_run(runs: Path, tiny_text: Path, tiny_settings: list[str]) -> Path:
-    text = ("--text", tiny_text / "train.source", "--valid-text", tiny_text / "valid.source")
     half = ("--set", "model.decoder_layers=0", "--set", "train.valid_steps=30")
-    trained("mlm", "train", *text, "--out", runs / "mlm", "--steps", "60", *tiny_settings, *half)
-    return runs / "mlm"
+    return trained_on_text("mlm", runs, tiny_text, *tiny_settings, *half)
 
 
 @pytest.fixture(scope="module")

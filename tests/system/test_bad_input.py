@@ -25,12 +25,6 @@ Damage = Callable[[Path], object]
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def run(tiny_run: Path, here: Path) -> Path:
     """A run to damage, and text to try it with."""
     (here / "pairs.tsv").write_text("dog\thundo\n", encoding="utf-8")

@@ -9,7 +9,6 @@ import io
 import json
 import re
 import signal
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,32 +30,16 @@ from dragoman.translation.fallbacks import stretches
 from dragoman.translation.masking import masked
 from dragoman.translation.result import SourceSentence
 from dragoman.translation.translation_memory import TranslationMemory
+from support.counting import count_steps
 from support.scripted_translator import Scripted, careful
 
 LONGEST_WAIT = 60  # seconds of the processor, where a hundredth of it is enough
 
 
-def steps(work: Callable[[], object]) -> int:
-    """Lines of Python that are run."""
-    counted = 0
-
-    def count(*_: object) -> object:
-        nonlocal counted
-        counted += 1
-        return count
-
-    sys.settrace(count)  # type: ignore[arg-type]
-    try:
-        work()
-    finally:
-        sys.settrace(None)
-    return counted
-
-
 def assert_linear(work: Callable[[int], object], size: int) -> None:
     """Half as much again is allowed: a quadratic way would take eight times its share."""
     work(1)  # what is made once
-    few, many = steps(lambda: work(size)), steps(lambda: work(8 * size))
+    few, many = count_steps(lambda: work(size)), count_steps(lambda: work(8 * size))
     assert many <= 12 * few
 
 

@@ -32,6 +32,7 @@ from dragoman.training.schedule import rate_at
 from dragoman.training.setup import go_back
 from support.chaos import command, state, write_pairs
 from support.commands import started
+from support.signalling import program_that_signals
 
 STEPS = 20
 SECONDS = 120.0  # for a program that takes a tenth of that on an idle machine
@@ -411,20 +412,12 @@ def torchrun(
     return started([*launcher, *arguments(pairs, out, **changes)], SECONDS)
 
 
-# By itself: whoever kills from outside may come when the training is over.
-A_RANK_IS_KILLED_ONCE = """
-import os, signal
-import dragoman.training.loop as train
-from dragoman.cli import main
-compute, calls = train.smoothed_cross_entropy, []
-def killed_once(*given):
-    calls.append(1)
-    if (os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"], len(calls)) == ("1", "0", 12):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return compute(*given)
-train.smoothed_cross_entropy = killed_once
-main.main()
-"""
+A_RANK_IS_KILLED_ONCE = program_that_signals(
+    "dragoman.training.loop.smoothed_cross_entropy",
+    12,
+    "SIGKILL",
+    condition='(os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]) == ("1", "0")',
+)
 
 
 SHORT_OF_MEMORY_ONCE = """

@@ -12,6 +12,7 @@ import pytest
 from dragoman.run_directory import RunDirectory, step_of
 from support.chaos import command, write_pairs
 from support.commands import started
+from support.signalling import program_that_signals
 
 LONG = 100_000  # steps: none of these trainings is to come to its end
 SECONDS = 60.0  # for what takes two to five on an idle machine, and took ten minutes
@@ -95,20 +96,7 @@ def test_two_signals_in_the_same_moment_are_one_request(pairs: Path, tmp_path: P
     goes_on(pairs, tmp_path / "run", cli)
 
 
-TWO_SIGNALS = """
-import os, signal
-import dragoman.training.loop as train
-from dragoman.cli import main
-compute, calls = train.smoothed_cross_entropy, []
-def signalled(*given):
-    calls.append(1)
-    if len(calls) == 12:
-        os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGTERM)
-    return compute(*given)
-train.smoothed_cross_entropy = signalled
-main.main()
-"""
+TWO_SIGNALS = program_that_signals("dragoman.training.loop.smoothed_cross_entropy", 12, "SIGTERM", "SIGTERM")
 
 # Of the first rank, which then tarries: the others hear of it while they wait for the first.
 THE_LAUNCHER_IS_STOPPED = """

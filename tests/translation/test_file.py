@@ -18,6 +18,7 @@ from dragoman.translation.file import identity_of, translate_file
 from dragoman.translation.result import Translation
 from dragoman.translation.translator import Translator
 from support.lexicon import LEXICON, lexicon_pairs
+from support.signalling import program_that_signals
 
 
 @pytest.fixture(scope="module")
@@ -178,19 +179,7 @@ def test_the_identity_is_of_the_weights(tiny_run: Path) -> None:
     assert own[0] != kept[0]
 
 
-KILLED_AFTER_ITS_SECOND_WINDOW = """
-import os, signal
-from dragoman.cli import main
-from dragoman.translation import file
-note, calls = file.write_atomically, []
-def write_atomically(*arguments):
-    calls.append(1)
-    if len(calls) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    note(*arguments)
-file.write_atomically = write_atomically
-main.main()
-"""
+KILLED_AFTER_ITS_SECOND_WINDOW = program_that_signals("dragoman.translation.file.write_atomically", 2, "SIGKILL")
 
 
 def test_killed_and_called_again_from_the_shell(tiny_run: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
