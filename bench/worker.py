@@ -25,6 +25,19 @@ CONTESTANTS = {
 }
 
 
+def lines_for_all(leads: bool, several: bool) -> Iterator[dict[str, Any]]:
+    """The lines of stdin, to every process; the end of stdin is the end of all of them."""
+    import torch.distributed as dist
+
+    while True:
+        line = [sys.stdin.readline() if leads else ""]
+        if several:
+            dist.broadcast_object_list(line, src=0)
+        if not line[0]:
+            return
+        yield json.loads(line[0])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("contestant", choices=CONTESTANTS)
@@ -53,16 +66,6 @@ def main() -> None:
         Ranks()  # joins the others
     leads = not several or dist.get_rank() == 0
 
-    def commands() -> Iterator[dict[str, Any]]:
-        """The lines of stdin, to every process; the end of stdin is the end of all of them."""
-        while True:
-            line = [sys.stdin.readline() if leads else ""]
-            if several:
-                dist.broadcast_object_list(line, src=0)
-            if not line[0]:
-                return
-            yield json.loads(line[0])
-
     def over_all(value: float) -> float:
         total = torch.tensor(value, dtype=torch.float64)
         if several:
@@ -78,7 +81,7 @@ def main() -> None:
     contestant = importlib.import_module(f"contestants.{CONTESTANTS[given.contestant]}").Contestant(shape, text)
     steps = plan(text, shape.batch_tokens)
     answer(steps=len(steps))
-    for command in commands():
+    for command in lines_for_all(leads, several):
         began, cpu_began = time.perf_counter(), time.process_time()
         tokens = contestant.train(cycle(steps, command["first"], command["count"]))
         seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began

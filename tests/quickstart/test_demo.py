@@ -119,7 +119,7 @@ def test_a_demo_that_does_not_verify_fails(
 
     monkeypatch.setattr(dragoman.training.loop, "train", train_and_tamper)
     ran = cli("demo", "--out", tmp_path / "run")
-    assert (ran.code, "Now try" in ran.stdout, "Verified" in ran.stdout) == (3, True, False)
+    assert (ran.code, "Now try" in ran.stdout, "Verified" in ran.stdout) == (4, True, False)
     assert re.search(r"model\.safetensors: not the \w+ of step", ran.stderr.splitlines()[-1])
 
 

@@ -2,14 +2,18 @@
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragoman.cli.options import AsJson, out_option
 from dragoman.cli.terminal import say, show, write_file
 from dragoman.errors import CheckError, UsageError
+
+if TYPE_CHECKING:
+    from dragoman.diagnosis.causes import Cause
 
 
 def doctor(
@@ -30,34 +34,10 @@ def doctor(
     Of a run: its training, its vocabulary, its text and what it writes. Of a file: the text. Of neither: the machine.
     The exit code is 4 where something was found.
     """
-    from dragoman.diagnosis.causes import Cause
-    from dragoman.diagnosis.machine_checks import Line, examine_environment
+    from dragoman.diagnosis.machine_checks import examine_environment
 
-    causes: list[Cause] = []
-    machine: list[Line] = []
-    if paths:
-        is_run = len(paths) == 1 and (paths[0] / "config.json").is_file()
-        if is_run and test is not None:
-            raise UsageError("doctor: --test goes with a file; a run has its own validation text")
-        if is_run and out is not None:
-            raise UsageError("doctor: --out goes with files of pairs; a run has its text elsewhere")
-        if is_run:
-            from dragoman.diagnosis.run_checks import examine_run
-
-            causes = examine_run(paths[0])
-        else:
-            from dragoman.data.pair_formats import read_any
-            from dragoman.diagnosis.corpus_checks import examine_text
-
-            found = read_any(paths)
-            for remark in found.remarks():
-                say(remark)
-            if out is not None:
-                write_file(out, "".join(f"{source}\t{target}\n" for source, target in found.pairs).encode())
-            tested = None if test is None else read_any([test]).pairs
-            causes = examine_text(found.pairs, list(map(str, paths)), tested, found.is_lines_of(paths))
-    if environment or not paths:
-        machine = examine_environment()
+    causes = _examine(paths, test, out) if paths else []
+    machine = examine_environment() if environment or not paths else []
     if as_json:
         values = {
             "causes": [c.to_dict() for c in causes],
@@ -65,11 +45,7 @@ def doctor(
         }
         show(json.dumps(values, ensure_ascii=False))
     else:
-        for number, cause in enumerate(causes, start=1):
-            show(f"{number}. {cause.name}: {cause.finding}")
-            show(f"   evidence  {cause.evidence}")
-            show(f"   cost      {cause.cost}")
-            show(f"   remedy    {cause.remedy}")
+        _show_causes(causes)
         for line in machine:
             show(f"{line.name:<9} {line.found}")
             if line.fault:
@@ -78,3 +54,33 @@ def doctor(
             say("nothing found")
     if causes or any(line.fault for line in machine):
         raise typer.Exit(CheckError.exit_code)
+
+
+def _examine(paths: Sequence[Path], test: Path | None, out: Path | None) -> "list[Cause]":
+    """What is found in a run, or in files of pairs."""
+    if len(paths) == 1 and (paths[0] / "config.json").is_file():
+        if test is not None:
+            raise UsageError("doctor: --test goes with a file; a run has its own validation text")
+        if out is not None:
+            raise UsageError("doctor: --out goes with files of pairs; a run has its text elsewhere")
+        from dragoman.diagnosis.run_checks import examine_run
+
+        return examine_run(paths[0])
+    from dragoman.data.pair_formats import read_any
+    from dragoman.diagnosis.corpus_checks import examine_text
+
+    found = read_any(paths)
+    for remark in found.remarks():
+        say(remark)
+    if out is not None:
+        write_file(out, "".join(f"{source}\t{target}\n" for source, target in found.pairs).encode())
+    tested = None if test is None else read_any([test]).pairs
+    return examine_text(found.pairs, list(map(str, paths)), tested, found.is_lines_of(paths))
+
+
+def _show_causes(causes: "Sequence[Cause]") -> None:
+    for number, cause in enumerate(causes, start=1):
+        show(f"{number}. {cause.name}: {cause.finding}")
+        show(f"   evidence  {cause.evidence}")
+        show(f"   cost      {cause.cost}")
+        show(f"   remedy    {cause.remedy}")
