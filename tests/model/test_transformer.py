@@ -527,6 +527,36 @@ def test_dropout_is_where_the_paper_has_it_and_nowhere_else() -> None:
     assert torch.equal(model(source, target), model.eval()(source, target))  # no other part knows training from use
 
 
+@pytest.mark.parametrize("norm_order", ["post", "pre"])
+def test_a_sub_layers_output_is_dropped_before_it_is_added_and_normalised(norm_order: Any) -> None:
+    """Section 5.4: LayerNorm(x + Dropout(Sublayer(x))), with the mask that the same seed draws."""
+    model = make(norm_order=norm_order, dropout=0.5).train()
+    w, x = torch.randn(D_MODEL, D_MODEL).double(), torch.randn(2, 3, D_MODEL).double()
+    wrappers = [module for module in model.modules() if isinstance(module, AddAndNorm | RearrangedAddAndNorm)]
+    assert len(wrappers) == 5 * LAYERS
+    for around in wrappers:
+        torch.manual_seed(9)
+        found = around(x, lambda y: y @ w)
+        torch.manual_seed(9)
+        if norm_order == "post":
+            expected = around.norm(x + Dropout(0.5)(x @ w))
+        else:
+            expected = x + Dropout(0.5)(around.norm(x) @ w)
+        torch.testing.assert_close(found, expected, **EXACT)
+
+
+def test_the_sum_of_embedding_and_position_is_dropped() -> None:
+    model = make(dropout=0.5).train()
+    ids = tokens(2, 6)
+    for embedding in (model.source_embedding, model.target_embedding):
+        torch.manual_seed(9)
+        found = embedding(ids)
+        torch.manual_seed(9)
+        whole = embedding.tokens(ids) * math.sqrt(D_MODEL) + sinusoids(6, D_MODEL).double()
+        torch.testing.assert_close(found, Dropout(0.5)(whole), **EXACT)
+        assert 0.3 < (found == 0).double().mean() < 0.7
+
+
 def test_a_sequence_beyond_the_learned_positions_is_an_error() -> None:
     model = make(positions="learned", max_positions=6)
     fits, too_long = tokens(1, 6), tokens(1, 7)

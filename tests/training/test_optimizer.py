@@ -1,5 +1,6 @@
 """Steps of Adam and of Muon, which is held against torch's own and against the definition."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,27 @@ def give_gradients(model: Transformer, seed: int) -> None:
     torch.manual_seed(seed)
     for parameter in model.parameters():
         parameter.grad = torch.randn_like(parameter)
+
+
+@pytest.mark.parametrize("given", [{}, {"adam_beta1": 0.6, "adam_beta2": 0.7, "adam_epsilon": 0.3}])
+def test_adam_steps_by_its_formula_with_the_settings_given(given: dict[str, float]) -> None:
+    """Section 5.3: beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9, unless a recipe says otherwise."""
+    settings = TrainConfig(**given)  # type: ignore[arg-type]
+    beta1, beta2, epsilon = (0.6, 0.7, 0.3) if given else (0.9, 0.98, 1e-9)
+    model = small().double()
+    parameter = dict(model.named_parameters())["encoder.0.feed_forward.w_1.weight"]
+    optimizer = make_optimizer(model, settings)
+    (group,) = optimizer.param_groups
+    group["lr"] = 0.01
+    first, second, expected = 0.0, 0.0, parameter.detach().clone()
+    for step, size in enumerate((3e-9, 1.0, 2e-9), start=1):  # some so small that epsilon is felt
+        gradient = torch.full_like(parameter, size)
+        parameter.grad = gradient.clone()
+        optimizer.step()
+        first = beta1 * first + (1 - beta1) * size
+        second = beta2 * second + (1 - beta2) * size**2
+        expected -= 0.01 * (first / (1 - beta1**step)) / (math.sqrt(second / (1 - beta2**step)) + epsilon)
+        torch.testing.assert_close(parameter.detach(), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("tied", [True, False])
