@@ -610,3 +610,9 @@ def test_a_token_without_end_is_looked_through_a_few_times_and_not_for_each_chun
 
     assert [found[0] for found in scan(["x" * 10] * 1000 + ["<"], pattern)] == ["x" * 10_000, "<"]
     assert len(looks) < 20
+
+
+def test_a_tag_that_opens_where_a_cue_ends_and_closes_where_the_next_begins() -> None:
+    times = "1\n00:00:01,000 --> 00:00:02,000\n", "2\n00:00:03,000 --> 00:00:04,000\n"
+    content = f"{times[0]}the dog and <i>\n\n{times[1]}</i>the cat\n\n"
+    assert shouted(content, "srt") == f"{times[0]}THE DOG AND <i>\n\n{times[1]}</i>THE CAT\n\n"

@@ -90,6 +90,7 @@ class _DocxFlow:
         return replace(flow, styles=styles, tags=tags)
 
     def _run(self, tokens: list[Token]) -> None:
+        """Adds a run: its text with the look of its properties, and what else is in it."""
         _start, *inner, _end = tokens
         properties = ""
         stream = iter(inner)
@@ -192,6 +193,7 @@ class _DocxFlow:
         self.builder.add_point(raw)
 
     def _content_control(self, tokens: list[Token]) -> None:
+        """Adds a content control as an element around its content."""
         content = next((i for i, token in enumerate(tokens) if token.name == "w:sdtContent"), None)
         if content is None or tokens[content].kind != "start":
             self._point(["".join(token.raw for token in tokens)])

@@ -1,4 +1,4 @@
-"""Where the inline tags of a sentence go in its translation: to the words that come from those they stood at.
+"""Places the inline tags of a sentence in its translation, at the words that come from those they stood at.
 
 An element goes around the stretch of target words that come from its source words more than from elsewhere; a tag that
 stands alone goes to the gap that best divides what comes from before it from what comes from after it. Elements keep
@@ -19,10 +19,10 @@ class _Node:
 
     start: int  # in characters of the sentence's text
     end: int
-    opening: int | None = None  # tags; None: in another sentence
-    closing: int | None = None
-    from_before: bool = False
-    to_after: bool = False
+    opening: int | None = None  # number of its start tag; None: in another sentence
+    closing: int | None = None  # number of its end tag; the same as `opening`: a tag that stands alone
+    from_before: bool = False  # opened in a sentence before
+    to_after: bool = False  # closed in a sentence after
     children: "list[_Node]" = field(default_factory=list)
 
     @property
@@ -43,7 +43,7 @@ class _TooFewWordsError(Exception):
 
 
 def place_tags(flow: Flow, sentence: Sentence, target: str, words: AlignedWords) -> Placement | None:
-    """The translation with the sentence's tags in it; None: there are too few words to divide."""
+    """Puts the tags of a sentence into its translation; None: there are too few words to divide."""
     root = _tree(flow, sentence)
     words = prepared(flow, sentence, target, words)
     placer = _Placer(flow, Shares(sentence, target, words))
@@ -155,7 +155,8 @@ class _Reach:
 
 
 def _stretch(child: _Node, values: Sequence[float], free: Sequence[bool]) -> tuple[float, int, int]:
-    """The words of an element: score, begin, end. One that goes on beyond the sentence reaches its edge."""
+    """The best free words for an element: score, begin, end. An element that goes on beyond the sentence reaches its
+    edge."""
     count = len(values)
     if child.to_after:
         taken = next((index for index in reversed(range(count)) if not free[index]), -1)
@@ -187,6 +188,8 @@ def _best_stretch(values: Sequence[float], free: Sequence[bool]) -> tuple[float,
 
 
 class _Writer:
+    """Writes a translation as text and tags, once every tag has its place."""
+
     def __init__(
         self, flow: Flow, target: str, words: Sequence[WordSpan], intervals: dict[int, tuple[int, int]]
     ) -> None:
@@ -232,7 +235,8 @@ class _Writer:
 
 
 def _tree(flow: Flow, sentence: Sentence) -> _Node:
-    """The elements of a sentence as they nest. Open at its begin or its end: the other half is elsewhere."""
+    """The elements of a sentence as a tree. Of one that is open where the sentence begins or ends, the other tag is in
+    another sentence."""
     place = places_in(sentence)
     root = _Node(0, len(sentence.text))
     inner = set(sentence.tags)

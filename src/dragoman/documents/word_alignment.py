@@ -1,4 +1,4 @@
-"""Which target words come from which source words: the weights of attention, made ready for placing inline tags.
+"""Prepares word alignments for placing inline tags: which target words come from which source words, by attention.
 
 Text that is copied is one word, whatever the tokens made of it, so that no tag goes inside. A word that is the same in
 both languages is divided in both where tags stand inside it.
@@ -29,6 +29,8 @@ class WordSpan(Protocol):
 
 @dataclass(frozen=True)
 class Span:
+    """A word that is made here: joined from several, or a part of one."""
+
     start: int
     end: int
 
@@ -50,7 +52,7 @@ def prepared(flow: Flow, sentence: Sentence, target: str, words: AlignedWords) -
 
 
 def without_alignment(sentence: Sentence, target: str) -> AlignedWords:
-    """Words, and weights as if both languages had one order: what is left when a model cannot be asked."""
+    """Aligns words as if both languages had the same word order, for models that give no alignment."""
     source_words, target_words = _words(sentence.text), _words(target)
     longest = max(len(target), 1)
     weights = []
@@ -152,12 +154,13 @@ class Shares:
         self.spoken = [any(map(str.isalnum, target[word.start : word.end])) for word in words.target]
 
     def of(self, start: int, end: int) -> list[float]:
+        """The share of each target word that comes from this stretch of the source."""
         copied = self._copied(start, end)
         if copied is not None:
             return copied
         shares = [late - early for late, early in zip(self.before(end), self.before(start), strict=True)]
         if any(map(str.isalnum, self.sentence.text[start:end])):
-            # Marks between words neither make a stretch nor end one.
+            # Punctuation alone neither makes a stretch nor ends one.
             return [share if spoken else min(share, SHARE) for share, spoken in zip(shares, self.spoken, strict=True)]
         return shares
 
@@ -166,7 +169,7 @@ class Shares:
         return [share - SHARE for share in self.of(start, end)]
 
     def before(self, at: int) -> list[float]:
-        """How much each comes from the source up to this place."""
+        """The share of each target word that comes from the source before this place."""
         whole = bisect_right(self.source_words, at, key=lambda word: word.end)
         part = _overlap(self.source_words[whole], 0, at) if whole < len(self.source_words) else 0.0
         return [
@@ -174,7 +177,7 @@ class Shares:
         ]
 
     def nearest(self, at: int, gaps: Sequence[int], first: int, last: int, glued: bool) -> list[int]:
-        """The gaps beside what came from the words on both sides of a place; glued: only the word before it counts."""
+        """The gaps beside target words that come from the words around a place; `glued`: from the word before alone."""
         count = bisect_right(self.source_words, at, key=lambda word: word.end)
         previous = self.source_words[count - 1] if count else None
         after = bisect_left(self.source_words, at, key=lambda word: word.start)
@@ -192,7 +195,7 @@ class Shares:
         return [gap for gap, score in scores.items() if best >= SHARE and score >= 0.9 * best]
 
     def cheapest(self, at: int, gaps: Sequence[int], first: int, last: int) -> int:
-        """The gap that best parts what comes from before a place from what comes from after it."""
+        """The gap that best divides what comes from before a place from what comes from after it."""
         shares = self.before(at)
         sums = [0.0, *accumulate(shares[first:last])]
         # Words before the gap that come from after the tag, and words after it that come from before.
@@ -200,7 +203,7 @@ class Shares:
         return min(gaps, key=lambda gap: (costs[gap], gap))
 
     def _copied(self, start: int, end: int) -> list[float] | None:
-        """What is copied as it is needs no alignment: it is where it is."""
+        """The shares for text that is copied, found by its text in the target; None: the stretch is no such text."""
         text = self.sentence.text[start:end].strip()
         kept = protected_spans(text, self.sentence.kept)
         if not text or not (len(kept) == 1 and kept[0].text == text):
@@ -212,10 +215,10 @@ class Shares:
 
 
 def places_in(sentence: Sentence) -> Callable[[int], int]:
-    """From a place in the flow to one in the sentence's text."""
+    """Gives a function from a place in the flow to the same place in the sentence's text."""
 
     def place(at: int) -> int:
-        """Inside a run of spaces that became one: after it."""
+        # Inside several spaces that became one: after it.
         return min(bisect_left(sentence.origin, at), len(sentence.text))
 
     return place
