@@ -82,7 +82,8 @@ TRAIN = {
     "patience": _COUNT_OR_NONE,
     "keep_checkpoints": Range(1, 10**6),
     "average_checkpoints": Range(1, 10**6),
-    "processes": Range(0, 4096, remark=" (0: one a core)"),  # and what the machine has room for: ranks.require_room
+    # No more than the machine has room for, either: require_room() in training/distributed.py.
+    "processes": Range(0, 4096, remark=" (0: one for each core)"),
     "threads": Range(0, 4096, remark=" (0: the cores, divided among the processes)"),
     "answer_seconds": Range(0, 10**6, above=True),
 }
