@@ -3,6 +3,8 @@
 import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +65,19 @@ def cli() -> Callable[..., Ran]:
         return run_in_process(arguments, stdin.encode() if isinstance(stdin, str) else stdin)
 
     return command
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Path:
+    """The package as it is installed."""
+    directory = tmp_path_factory.mktemp("wheel")
+    # Without isolation, so that building needs no network: hatchling is among the test tools.
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--no-build-isolation", "--wheel-dir", str(directory), str(repository)]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    (path,) = directory.glob("dragoman-*.whl")
+    return path
 
 
 @pytest.fixture(scope="session")

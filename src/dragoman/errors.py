@@ -4,6 +4,7 @@ Exit codes: 2 the command line was wrong, 3 data or configuration was wrong, 4 s
 130 it was asked to stop, 1 anything else failed.
 """
 
+import importlib.util
 import re
 
 
@@ -41,7 +42,57 @@ class CheckError(DragomanError):
     exit_code = 4
 
 
+class MissingPackageError(DragomanError):
+    """A package that only a part of Dragoman needs is not installed."""
+
+    exit_code = 1
+
+
 class UnheardError(DragomanError):
     """stderr cannot be written to, mostly because whoever read it has left, as `head` does: a request to stop."""
 
     exit_code = 130
+
+
+# What a plain install leaves out: the package that is imported, and the extra that installs it.
+EXTRAS = {
+    "torch": "train",
+    "fastapi": "serve",
+    "starlette": "serve",
+    "pydantic": "serve",
+    "uvicorn": "serve",
+    "h11": "serve",
+    "multipart": "serve",
+    "prometheus_client": "serve",
+    "limits": "serve",
+    "py3langid": "serve",
+    "markdown_it": "documents",
+    "lxml": "formats",
+    "polib": "formats",
+    "openpyxl": "formats",
+    "defusedxml": "formats",
+    "PIL": "inspect",
+    "onnx": "export",
+    "google": "export",
+    "sklearn": "vision",
+    "tensorboard": "tensorboard",
+}
+
+
+def has_torch() -> bool:
+    """Whether torch is installed; seen without importing it."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def require_torch(what: str) -> None:
+    """Raises a MissingPackageError where torch is not installed. `what`: what needs it."""
+    if not has_torch():
+        raise MissingPackageError(f"{what} needs torch, which is not installed; pip install 'dragoman[train]'")
+
+
+def missing_package(error: ModuleNotFoundError) -> MissingPackageError | None:
+    """The error as a user should meet it; None where the package is in no extra."""
+    name = (error.name or "").partition(".")[0]
+    if name not in EXTRAS:
+        return None
+    return MissingPackageError(f"this needs {name}, which is not installed; pip install 'dragoman[{EXTRAS[name]}]'")

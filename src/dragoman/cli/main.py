@@ -34,7 +34,7 @@ from dragoman.cli.terminal import say, show
 from dragoman.cli.training import average, train, verify
 from dragoman.cli.translation import translate
 from dragoman.cli.vision import vit
-from dragoman.errors import DragomanError, UnheardError
+from dragoman.errors import DragomanError, UnheardError, missing_package
 
 app = typer.Typer(
     name="dragoman",
@@ -111,6 +111,8 @@ def main() -> NoReturn:
         asked = getattr(getattr(error, "ctx", None), "command_path", "dragoman")
         complaint = " ".join(error.format_message().split())
         _fail(f"{complaint.rstrip('.')}; see: {asked} --help", 2)
+    except ModuleNotFoundError as error:
+        _fail(str(missing_package(error) or error), 1)
     except OSError as error:
         _fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     except Exception as error:

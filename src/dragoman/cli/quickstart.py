@@ -18,6 +18,7 @@ from dragoman.cli.options import (
 )
 from dragoman.cli.terminal import say, show, this_command
 from dragoman.config_ranges import MOST_SEED
+from dragoman.errors import require_torch
 
 
 def demo(
@@ -30,6 +31,7 @@ def demo(
 
     Fetches real sentence pairs, trains for some minutes, scores on sentences held out, translates a few more.
     """
+    require_torch("demo")  # before anything is fetched
     from dragoman.quickstart.demo import run_demo
 
     run_demo(out, minutes, show)

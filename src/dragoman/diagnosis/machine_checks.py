@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragoman.errors import has_torch
 from dragoman.processes import cores
 
 _NEEDED = ("torch", "numpy", "sentencepiece", "sacrebleu", "ctranslate2")
@@ -23,11 +24,12 @@ class Line:
 
 
 def examine_environment(directory: Path = Path()) -> list[Line]:
-    return [_versions(), _threads(), _disk(directory), _pass()]
+    """The state of this machine; what trains is looked at where torch is installed."""
+    return [_versions(), *([_threads()] if has_torch() else []), _disk(directory), *([_pass()] if has_torch() else [])]
 
 
 def _versions() -> Line:
-    found = {name: importlib.metadata.version(name) for name in _NEEDED}
+    found = {name: importlib.metadata.version(name) for name in _NEEDED if name != "torch" or has_torch()}
     return Line("versions", f"Python {platform.python_version()}, " + ", ".join(f"{n} {v}" for n, v in found.items()))
 
 

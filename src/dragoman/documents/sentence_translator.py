@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from dragoman.data.glossary import Requirements
 from dragoman.decoding.engines import ComputeType, EngineName
+from dragoman.errors import has_torch
 from dragoman.translation.confidence import require_calibration
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 from dragoman.translation.translator import Translator
@@ -100,7 +101,10 @@ class RunSentenceTranslator:
 
 
 def explainer_of(translator: Translator, run: Path) -> "Explainer | None":
-    """An explainer that shares the weights of the translator; None: the model gives no alignment."""
+    """An explainer that shares the weights of the translator; None: the model gives no alignment, or torch is not there
+    to ask it."""
+    if not has_torch():
+        return None
     from dragoman.data.dataset import validation_pairs
     from dragoman.inspection.alignment import CALIBRATION_SENTENCES
     from dragoman.inspection.explain import Explainer

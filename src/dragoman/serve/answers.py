@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from dragoman.errors import DataError, DragomanError, UsageError
+from dragoman.errors import DataError, DragomanError, MissingPackageError, UsageError, missing_package
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.security import Keys, RefusedError
 
@@ -112,6 +112,14 @@ def answer_errors(app: FastAPI) -> None:
     @app.exception_handler(ClientLeftError)
     async def left(_: Request, __: ClientLeftError) -> JSONResponse:
         return problem(499, "The client left")
+
+    @app.exception_handler(MissingPackageError)
+    async def not_installed(_: Request, error: MissingPackageError) -> JSONResponse:
+        return problem(501, str(error))
+
+    @app.exception_handler(ModuleNotFoundError)
+    async def not_there(_: Request, error: ModuleNotFoundError) -> JSONResponse:
+        return problem(501, str(missing_package(error) or error))
 
     @app.exception_handler(DragomanError)
     async def explained(_: Request, error: DragomanError) -> JSONResponse:

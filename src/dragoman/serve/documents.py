@@ -12,7 +12,7 @@ from dragoman.documents.formats import DocumentFormat, pieces_of
 from dragoman.documents.pipeline import sentences_in, translate_bytes
 from dragoman.documents.report import DocumentReport
 from dragoman.documents.settings import FormatSettings
-from dragoman.errors import UsageError
+from dragoman.errors import MissingPackageError, UsageError
 from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service
 from dragoman.translation.result import Candidate, SourceSentence, Translation
@@ -47,7 +47,7 @@ class ServedSentenceTranslator:
     def align(self, text: str, candidate: Candidate) -> "Alignment | None":
         try:
             return self._wait(self.service.explain(self.pair, lambda one: one.align(text, candidate.tokens)))
-        except UsageError:  # a model that does not say
+        except (UsageError, MissingPackageError):  # a model that does not say
             return None
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

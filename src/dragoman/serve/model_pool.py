@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragoman.errors import DragomanError, UsageError
+from dragoman.errors import DragomanError, UsageError, require_torch
 from dragoman.run_directory import RunDirectory
 from dragoman.serve.pairs import ServedPair
 from dragoman.translation.translator import Translator
@@ -179,6 +179,7 @@ def _warm(translator: Translator) -> None:
 def _use_one_thread() -> None:
     """Keeps torch to one thread. A sentence is little work: a second thread gains next to nothing, and when something
     else takes its core the first one waits for it, a hundred times in a pass."""
+    require_torch("looking inside")
     import torch
 
     torch.set_num_threads(1)

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from dragoman.config import SearchConfig
 from dragoman.data.glossary import Required
@@ -10,7 +10,7 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.engines import Engine, batches_of_like_length
 from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.decoding.phrase_automaton import Borders, Phrases
-from dragoman.errors import UsageError
+from dragoman.errors import UsageError, has_torch
 from dragoman.progress import Say, nobody
 
 if TYPE_CHECKING:
@@ -55,15 +55,13 @@ class SentenceDecoder:
 
     @property
     def can_constrain(self) -> bool:
-        return self.engine.name == "reference" or self._load_reference is not None
+        return self.engine.name == "reference" or (self._load_reference is not None and has_torch())
 
     @property
     def reference(self) -> "ReferenceEngine":
         """The engine that knows constraints: the decoder's own, or the same weights loaded once."""
-        from dragoman.decoding.engines.torch_engine import ReferenceEngine
-
-        if isinstance(self.engine, ReferenceEngine):
-            return self.engine
+        if self.engine.name == "reference":
+            return cast("ReferenceEngine", self.engine)
         if self._load_reference is None:
             raise UsageError(f"{self.engine.name} knows no constraints; load the translator with Translator.load")
         return self._load_reference()

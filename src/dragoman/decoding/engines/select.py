@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dragoman.config import SearchConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.engines import CannotServeError, ComputeType, Engine, EngineName
-from dragoman.errors import UsageError
+from dragoman.errors import UsageError, require_torch
 from dragoman.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def load_reference(
     runs: Sequence[RunDirectory], tokenizer: Tokenizer, checkpoint: str | None = None
 ) -> "ReferenceEngine":
     """Loads the reference engine: one run, or several as an ensemble."""
+    require_torch("the reference engine (required words, sampling, ensembles, checkpoints)")
     from dragoman.decoding.engines.torch_engine import ReferenceEngine
     from dragoman.model.checkpoint import load_model
 
