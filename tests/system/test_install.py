@@ -54,7 +54,14 @@ def plain(wheel: Path, repository: Path, tmp_path_factory: pytest.TempPathFactor
     """The directory of programs of an environment with `pip install 'dragoman[serve,documents]'`, and no checkout."""
     environment = tmp_path_factory.mktemp("plain") / "environment"
     venv.create(environment, with_pip=True)
-    install = [environment / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    install: list[str | Path] = [
+        environment / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     install += ["--constraint", repository / "constraints.txt", f"{wheel}[serve,documents]"]
     subprocess.run(install, check=True, timeout=900)
     return environment / "bin"
@@ -112,14 +119,15 @@ def test_a_plain_install_converts_and_translates(plain: Path, bare: Path, tmp_pa
 def test_a_plain_install_says_what_needs_torch(plain: Path, bare: Path, tmp_path: Path, tiny_text: Path) -> None:
     glossary = tmp_path / "terms.tsv"
     glossary.write_text("dog\tkato\n", encoding="utf-8")
-    for command in (
+    commands: list[list[str | Path]] = [
         ["train", "--pairs", tiny_text / "train.tsv", "-o", tmp_path / "new", "--steps", "1"],
         ["quickstart", tiny_text / "train.tsv", "-o", tmp_path / "new"],
         ["demo", "-o", tmp_path / "new"],
         ["inspect", bare, "the dog"],
         ["translate", bare, "--engine", "reference"],
         ["translate", bare, "--glossary", glossary],
-    ):
+    ]
+    for command in commands:
         refused = ran(plain, *command, stdin="the dog\n")
         assert (refused.returncode, refused.stdout) == (1, "")
         assert refused.stderr.endswith(NEEDS_TORCH)
@@ -129,7 +137,7 @@ def test_a_plain_install_says_what_needs_torch(plain: Path, bare: Path, tmp_path
 
 @pytest.mark.full
 def test_a_plain_install_serves(plain: Path, bare: Path, tiny_run: Path) -> None:
-    command = [plain / "dragoman", "serve", "--pair", f"en-eo={bare}", "--port", "0"]
+    command: list[str | Path] = [plain / "dragoman", "serve", "--pair", f"en-eo={bare}", "--port", "0"]
     server = subprocess.Popen(command, cwd="/", env=outside(), stderr=subprocess.PIPE, text=True)
     stop = threading.Timer(240, server.kill)  # so that no line below waits for ever
     stop.start()
