@@ -24,11 +24,12 @@ def calibrate_run(
             f"{len(sources)} sentences to calibrate with, but references for {len(references)}; both must be aligned"
         )
     translator = Translator.load(run, to=to)
-    seen = [(e, some) for e, some in zip(translator.evidence(sources), references, strict=True) if e is not None]
+    rows = zip(translator.evidence(sources), references, strict=True)
+    seen = [(evidence, row) for evidence, row in rows if evidence is not None]
     directory = RunDirectory.open(run)
     report = confidence.calibrate(
         [evidence for evidence, _ in seen],
-        [some for _, some in seen],
+        [row for _, row in seen],
         digest_of(directory, translator.tokenizer),
         good,
     )

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypedDict, Unpack
 
 from dragoman.data.corpus import read_lines
 from dragoman.data.glossary import Requirements
@@ -39,6 +39,16 @@ class FileProgress:
     bytes: int = 0  # of the output
 
 
+class LineOptions(TypedDict, total=False):
+    """How each line is translated; `Translator.translate_stream` says what each means."""
+
+    required: Requirements | None
+    repair: bool
+    rate: bool
+    whole: bool
+    protect: bool
+
+
 def translate_file(
     translator: Translator,
     source: Path,
@@ -49,14 +59,10 @@ def translate_file(
     n_best: int = 1,
     seed: int = 0,
     scores: bool = True,
-    required: Requirements | None = None,
-    repair: bool = True,
-    rate: bool = False,
-    whole: bool = False,
-    protect: bool = True,
     say: Callable[[str], None],
     tell: Say = nobody,
     window: int = WINDOW,
+    **options: Unpack[LineOptions],
 ) -> None:
     """Translates `source` line by line into `output`, or goes on where an earlier call was stopped.
 
@@ -83,12 +89,8 @@ def translate_file(
                     warn=meter.warn,
                     scores=scores,
                     first_line=done.lines + 1,
-                    required=required,
-                    repair=repair,
-                    rate=rate,
-                    whole=whole,
-                    protect=protect,
                     tell=tell,
+                    **options,
                 )
                 file.write("".join(map(write, translations)).encode())
                 flush_to_disk(file)
