@@ -210,7 +210,7 @@ def test_too_little_is_refused(tmp_path: Path, cli: Callable[..., Any]) -> None:
 
 def test_larger_models_for_more_text_and_time() -> None:
     speeds = {"tiny": 5000.0, "small": 3500.0, "medium": 1800.0}
-    little, much = sizing.Corpus(2_000, 20_000), sizing.Corpus(300_000, 4_000_000)
+    little, much = sizing.CorpusSize(2_000, 20_000), sizing.CorpusSize(300_000, 4_000_000)
     assert [size.name for size in sizing.candidates(little, 600)] == ["tiny"]
     # The largest first, and down to the smallest: where time is short, no other may see the text often enough.
     assert [size.name for size in sizing.candidates(much, 600)] == ["medium", "small", "tiny"]
@@ -238,7 +238,7 @@ def test_larger_models_for_more_text_and_time() -> None:
 def test_every_plan_is_a_configuration(pairs: int, minutes: float) -> None:
     from dragoman.config import load
 
-    corpus = sizing.Corpus(pairs, 12 * pairs)
+    corpus = sizing.CorpusSize(pairs, 12 * pairs)
     speeds = {size.name: 4000.0 for size in sizing.candidates(corpus, minutes)}
     plan = sizing.choose(corpus, minutes, speeds)
     config = load(None, [(key, value, "plan") for key, value in plan.settings.items()]).config

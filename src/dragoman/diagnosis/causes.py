@@ -21,5 +21,5 @@ class Cause:
 
 
 def ranked(causes: Iterable[Cause | None]) -> list[Cause]:
-    """The costliest first."""
+    """Returns the causes that were found, the costliest first."""
     return sorted((cause for cause in causes if cause is not None), key=lambda cause: -cause.weight)

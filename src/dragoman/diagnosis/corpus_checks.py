@@ -1,4 +1,4 @@
-"""What is wrong with a corpus. Each check looks at pairs in their order and finds one cause or none.
+"""Finds what is wrong with a corpus. Each check looks at pairs in their order and finds one cause or none.
 
 The limits were set so that Multi30k and the demo's Tatoeba pairs pass, and the damaged corpora of
 tests/diagnosis/test_doctor.py do not.
@@ -76,7 +76,7 @@ def examine_text(
     test: Sequence[SentencePair] | None = None,
     has_lines: bool = True,
 ) -> list[Cause]:
-    """All causes found in a corpus, ranked. `paths`: its files; `test`: what it is scored on; has_lines: its pairs are
+    """Finds all causes in a corpus, ranked. `paths`: its files; `test`: what it is scored on; has_lines: its pairs are
     the lines of one file."""
     quoted = Named(shlex.join([paths] if isinstance(paths, str) else paths), has_lines)
     sample = Sample.of(pairs)
@@ -152,7 +152,7 @@ def _correlation(lengths: npt.NDArray[np.float64]) -> float:
 
 
 def _best_shift(lengths: npt.NDArray[np.float64]) -> int:
-    """By how many lines the second column is late; 0: no shift makes it fit."""
+    """Returns by how many lines the second column is late; 0: no shift makes it fit."""
     best, found = 0.5, 0
     for shift in (*range(-5, 0), *range(1, 6)):
         source, target = (
@@ -181,7 +181,7 @@ def duplicates(pairs: Sequence[SentencePair], name: Named) -> Cause | None:
 
 
 def leakage(pairs: Sequence[SentencePair], test: Sequence[SentencePair], name: Named) -> Cause | None:
-    """Test sentences that are in the training text, whatever their case and punctuation."""
+    """Finds test sentences that are in the training text, whatever their case and punctuation."""
     known = {identity_of(source) for source, _ in pairs}
     leaked = [pair for pair in test if identity_of(pair[0]) in known and len(pair[0].split()) > 2]
     share = len(leaked) / max(1, len(test))
@@ -198,7 +198,7 @@ def leakage(pairs: Sequence[SentencePair], test: Sequence[SentencePair], name: N
 
 
 def wrong_language(sample: Sample, name: Named) -> Cause | None:
-    """Lines of a third language, or of the other side's."""
+    """Finds lines of a third language, or of the other side's."""
     pairs = sample.pairs
     if importlib.util.find_spec("py3langid") is None:
         return None
@@ -208,16 +208,16 @@ def wrong_language(sample: Sample, name: Named) -> Cause | None:
     long_enough = [i for i, pair in enumerate(pairs) if min(map(len, pair)) >= 30]
     if len(long_enough) < 50:
         return None
-    some = long_enough[:: max(1, len(long_enough) // _DETECTED)]
+    sampled = long_enough[:: max(1, len(long_enough) // _DETECTED)]
     detector = LanguageDetector(known_languages())
     worst: tuple[float, int, list[tuple[int, str]]] = (0.0, 0, [])
     for side in (0, 1):
         others = []
-        for line in some:
+        for line in sampled:
             found = detector.detect([pairs[line][side]])[0]
             if found.language != languages[side] and found.confidence >= 97:
                 others.append((line, found.language))
-        worst = max(worst, (len(others) / len(some), side, others))
+        worst = max(worst, (len(others) / len(sampled), side, others))
     share, side, others = worst
     named = Counter(language for _, language in others).most_common(1)
     # A few names and short sentences look like anything: one language must stand out among the errors.
@@ -257,7 +257,7 @@ def encoding_damage(sample: Sample, name: Named) -> Cause | None:
 
 
 def casing(sample: Sample, name: Named) -> Cause | None:
-    """A side without capitals, or much of it in nothing else."""
+    """Finds a side without capitals, or with much text in capitals alone."""
     pairs = sample.pairs
     for side, which in ((1, "target"), (0, "source")):
         lines = [pair[side] for pair in pairs if any(c.isalpha() and c.lower() != c.upper() for c in pair[side])]
@@ -284,7 +284,7 @@ def casing(sample: Sample, name: Named) -> Cause | None:
 
 
 def copies(sample: Sample, name: Named) -> Cause | None:
-    """Lines left untranslated. Names and numbers may well be the same in two languages, sentences not."""
+    """Finds lines left untranslated. Names and numbers may well be the same in two languages, sentences not."""
     pairs = sample.pairs
     same = [
         i for i, pair in enumerate(pairs) if len(pair[0].split()) > 2 and identity_of(pair[0]) == identity_of(pair[1])

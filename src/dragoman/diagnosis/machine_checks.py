@@ -1,4 +1,4 @@
-"""The machine: versions, threads, disk, memory, and one pass through a small model."""
+"""Checks the machine: versions, threads, disk, memory, and one pass through a small model."""
 
 import importlib.metadata
 import math
@@ -57,7 +57,7 @@ def _disk(directory: Path) -> Line:
 
 
 def _pass() -> Line:
-    """Forward and backward of a small model: that it works, and what it takes."""
+    """Runs forward and backward of a small model: whether it works, and how long it takes."""
     import torch
 
     from dragoman.config import ModelConfig

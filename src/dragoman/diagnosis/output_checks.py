@@ -1,4 +1,4 @@
-"""What is wrong with translations, seen beside their sources and references."""
+"""Finds what is wrong with translations, seen beside their sources and references."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _ENDS = ".!?…。！？؟।"
 
 
 def examine_outputs(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], run: str) -> list[Cause]:
-    """`run`: how commands are to call what made the outputs."""
+    """Finds all causes in translations, ranked. `run`: how commands are to call what made them."""
     checks = (empty, looping, truncated, too_short, untranslated, tokenised_outputs)
     return ranked(check(sources, outputs, references, run) for check in checks)
 
@@ -56,7 +56,7 @@ def looping(_: Sequence[str], outputs: Sequence[str], references: Sequence[str],
 
 
 def truncated(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], run: str) -> Cause | None:
-    """Sentences that stop in the middle: no full stop where source and reference have one."""
+    """Finds sentences that stop in the middle: no full stop where source and reference have one."""
     ending = [
         i
         for i, (source, reference) in enumerate(zip(sources, references, strict=True))

@@ -1,4 +1,4 @@
-"""What is wrong with a run: its log, its settings, its vocabulary, its text, and what it writes."""
+"""Finds what is wrong with a run: its log, its settings, its vocabulary, its text, and what it writes."""
 
 import math
 import shlex
@@ -51,14 +51,14 @@ def examine_run(path: Path) -> list[Cause]:
         found += examine_text(train, named, valid)
         found.append(vocabulary_too_small(run, train, config, name))
     if valid and run.model_path.exists():
-        some = valid[:_TRANSLATED]
-        outputs = Translator.load(path).translate([source for source, _ in some])
-        found += examine_outputs([s for s, _ in some], outputs, [t for _, t in some], name)
+        sources, references = zip(*valid[:_TRANSLATED], strict=True)
+        outputs = Translator.load(path).translate(list(sources))
+        found += examine_outputs(sources, outputs, references, name)
     return ranked(found)
 
 
 def _text(corpora: Sequence[CorpusConfig]) -> list[SentencePair]:
-    """The beginning of the training text, where its files are still there."""
+    """Reads the beginning of the training text, where its files are still there."""
     pairs: list[SentencePair] = []
     for corpus in corpora:
         try:
@@ -77,7 +77,8 @@ def examine_log(events: Sequence[Event], config: RunConfig, name: str) -> list[C
 
 
 def train_command(config: RunConfig) -> str:
-    """The beginning of a command that trains on the same text; the settings of the run are for the user to repeat."""
+    """Returns the beginning of a command that trains on the same text; the settings of the run are for the user to
+    repeat."""
     words = ["dragoman", "train"]
     for prefix, corpora in (("--", config.data.train), ("--valid-", config.data.valid)):
         if len(corpora) == 1:  # several can only be named in a recipe
@@ -87,7 +88,7 @@ def train_command(config: RunConfig) -> str:
 
 
 def quickstart_command(run: RunDirectory) -> str | None:
-    """Of a run that quickstart made: the command that goes on with it, but for its minutes."""
+    """Returns, of a run that quickstart made, the command that goes on with it, but for its minutes."""
     about = run.path / "text" / "about.json"
     if not (run.path / "quickstart.json").is_file() or not about.is_file():
         return None
@@ -99,7 +100,7 @@ def quickstart_command(run: RunDirectory) -> str | None:
 
 
 def times_seen(data: Dataset, events: Sequence[Event]) -> float:
-    """How often training went through the text, by target tokens."""
+    """Returns how often training went through the text, by target tokens."""
     trained = sum(event.get("tokens", 0) for event in events if event["event"] == "train")
     return float(trained) / max(1, int(data.target_lengths.sum()) + len(data))
 
@@ -244,7 +245,7 @@ def averaging(run: RunDirectory, events: Sequence[Event], config: RunConfig, nam
 
 
 def vocabulary_too_large(data: Dataset, config: RunConfig, name: str) -> Cause | None:
-    """By what the training text has of each piece."""
+    """Finds pieces that the training text hardly has."""
     tokenizer_size = config.model.vocab_size
     counts = sum(np.bincount(ids, minlength=tokenizer_size) for ids in (data.source_ids, data.target_ids))
     assert isinstance(counts, np.ndarray)
@@ -266,11 +267,11 @@ def vocabulary_too_large(data: Dataset, config: RunConfig, name: str) -> Cause |
 def vocabulary_too_small(
     run: RunDirectory, pairs: Sequence[SentencePair], config: RunConfig, name: str
 ) -> Cause | None:
-    """Pieces a word, on real text."""
+    """Counts pieces a word, on real text."""
     tokenizer = load_tokenizer(run.path)
-    some = [side for pair in pairs[:2000] for side in pair]
-    words = sum(len(side.split()) for side in some)
-    pieces = sum(map(len, tokenizer.encode_batch(some)))
+    sentences = [side for pair in pairs[:2000] for side in pair]
+    words = sum(len(sentence.split()) for sentence in sentences)
+    pieces = sum(map(len, tokenizer.encode_batch(sentences)))
     suited = choose_vocab_size(sum(map(len, (side for pair in pairs for side in pair))))
     if not words or pieces / words < 2.6 or tokenizer.vocab_size > 0.6 * suited:
         return None

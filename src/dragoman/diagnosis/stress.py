@@ -1,4 +1,4 @@
-"""The behavioural suite: each test changes sentences in one way and says what must not change in the translation.
+"""Tests how a run behaves: each test changes sentences in one way and says what must not change in the translation.
 
 Where a test compares quality, it is chrF of lower-cased text over that of the plain sentences: what counts is whether
 the words are still there, not their case.

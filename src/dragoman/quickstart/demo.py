@@ -1,5 +1,5 @@
-"""The demo: real sentence pairs, a translator trained on them in minutes, its score, and a few sentences to try, each
-with how sure it is; at the end the run is held against its own log."""
+"""Runs the demo: real sentence pairs, a translator trained on them in minutes, its score, and a few sentences to try,
+each with how sure it is; at the end the run is held against its own log."""
 
 import shlex
 from collections.abc import Callable
@@ -33,7 +33,7 @@ VERIFIED_STEPS = 50  # trained again at the end: up to the log's next line
 
 
 def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> None:
-    """Progress goes to stderr; `show` is given scores and translations."""
+    """Runs the demo. Progress goes to stderr; `show` is given scores and translations."""
     to_stderr("fetching English-French sentence pairs of the Tatoeba project (once)")
     data = prepare_demo(default_cache())
     to_stderr(f"{data.summary.train_pairs:,} pairs to train on; sentences held out, none of which occurs in training: "

@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a quickstart ended: lines for people, the same as values for programs."""
+    """The result of a quickstart: lines for people, and the same as values for programs."""
 
     lines: tuple[str, ...]
     values: dict[str, Any]
@@ -50,7 +50,7 @@ def quickstart(
     again: str,
     say: Say,
 ) -> Ended:
-    """A translator from pairs, in about so many minutes. `changes`: settings that the user insists on."""
+    """Makes a translator from pairs, in about so many minutes. `changes`: settings that the user insists on."""
     from dragoman.training.distributed import require_room
 
     load(None, [("train.seed", seed, "--seed"), ("train.minutes", minutes, "--minutes")])  # both are in their ranges
@@ -170,7 +170,7 @@ def _plan_anew(
     with waiting("learning a vocabulary"):
         prepared = prepare(config.data, config.model.vocab_size, seed, run.path, say)
     config = replace(config, model=replace(config.model, vocab_size=prepared.tokenizer.vocab_size))
-    corpus = sizing.Corpus(len(prepared.train), int(prepared.train.target_lengths.sum()) + len(prepared.train))
+    corpus = sizing.CorpusSize(len(prepared.train), int(prepared.train.target_lengths.sum()) + len(prepared.train))
     del prepared
     speeds, batch_tokens = {}, 0
     candidates = list(sizing.candidates(corpus, minutes))

@@ -1,4 +1,5 @@
-"""How quick a model trains here: a few steps of the real loop, on the real text, in a process of their own."""
+"""Measures how quickly a model trains here: a few steps of the real loop, on the real text, in a process of their
+own."""
 
 import subprocess
 import sys
@@ -13,20 +14,20 @@ _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from dragoman.quickstart.pro
 
 
 def measure(run: RunDirectory, config: RunConfig) -> float:
-    """Target tokens a second. The run's text must be prepared; nothing in it is changed."""
+    """Returns target tokens a second. The run's text must be prepared; nothing in it is changed."""
     with scratch_of(run) as scratch:
         command = [sys.executable, "-c", _PROGRAM, str(scratch.path), *sys.path]
         done = subprocess.run(command, input=config.to_json(), capture_output=True, encoding="utf-8", check=False)
         logged = [event for event in scratch.events() if event["event"] == "train"]
     speeds = [event["tokens_per_second"] for event in logged if event["step"] == STEPS]
     if done.returncode != 0 or not speeds:
-        said: Sequence[str] = done.stderr.strip().splitlines() or ["no message"]
-        raise DragomanError(f"the probe of a few training steps failed: {said[-1]}")
+        messages: Sequence[str] = done.stderr.strip().splitlines() or ["no message"]
+        raise DragomanError(f"the probe of a few training steps failed: {messages[-1]}")
     return float(speeds[0])
 
 
 def main(path: str) -> None:
-    """In the other process: the configuration comes on stdin."""
+    """Does the steps, in the other process: the configuration comes on stdin."""
     from dragoman.training.loop import Replay, train
 
     config = RunConfig.from_json(sys.stdin.read(), "the probe's configuration")

@@ -1,4 +1,4 @@
-"""One page about a run, as Markdown and as HTML that needs nothing else."""
+"""Writes one page about a run, as Markdown and as HTML that needs nothing else."""
 
 import html
 import math
@@ -144,7 +144,7 @@ def _capital(line: str) -> str:
 
 
 def advice(outcome: "Outcome") -> Iterator[str]:
-    """What would make it better, where it is not good enough."""
+    """Says what would make the translator better, where it is not good enough."""
     if outcome.verdict.kind == "usable":
         return
     facts, minutes, plan = outcome.facts, outcome.actual["all_minutes"], outcome.plan

@@ -30,7 +30,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a quickstart came to."""
+    """The result of a quickstart: scores, verdict, and what was measured on the way."""
 
     run: Path
     data: Data
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def finish(run: RunDirectory, data: Data, plan: sizing.Plan, insists: bool, clock: Clock, say: Say) -> Outcome:
-    """Measure a trained run. Validation sentences decide; the test decides nothing. insists: on a length penalty."""
+    """Measures a trained run. Validation sentences decide; the test decides nothing. insists: on a length penalty."""
     events = run.events()
     left_out: list[str] = []
     valid_bleu = max((event["bleu"] for event in events if event["event"] == "valid"), default=0.0)
@@ -95,14 +95,14 @@ def finish(run: RunDirectory, data: Data, plan: sizing.Plan, insists: bool, cloc
 
 
 def _seconds_each(run: RunDirectory, data: Data) -> float:
-    """To translate a sentence: of a few, after the model was loaded and converted."""
-    some = data.source("valid")[: _TIMED + 1]
+    """Measures the seconds to translate a sentence: of a few, after the model was loaded and converted."""
+    sentences = data.source("valid")[: _TIMED + 1]
     with waiting("loading the model"):
         translator = Translator.load(run.path, compute_type="float32", vocabulary_map=False)
-        translator.translate(some[:1])
+        translator.translate(sentences[:1])
         began = time.perf_counter()
-        translator.translate(some[1:])
-    return max(1e-4, (time.perf_counter() - began) / max(1, len(some) - 1))
+        translator.translate(sentences[1:])
+    return max(1e-4, (time.perf_counter() - began) / max(1, len(sentences) - 1))
 
 
 def _say_left_out(shares: Afterwards, worth: bool, insists: bool, run: RunDirectory, left_out: list[str]) -> None:

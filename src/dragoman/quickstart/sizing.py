@@ -1,4 +1,4 @@
-"""Model, batch, warm-up and schedule for so many pairs and so much time. Imports no torch.
+"""Chooses model, batch, warm-up and schedule for so many pairs and so much time. Imports no torch.
 
 Where each figure comes from, and what is still a guess, is in docs/guides/your-data.md.
 """
@@ -46,7 +46,7 @@ _SMALL_TOKENS, _LARGE_TOKENS = 200_000, 5_000_000  # of the target side
 
 
 @dataclass(frozen=True)
-class Corpus:
+class CorpusSize:
     """What sizing needs to know of the training text."""
 
     pairs: int
@@ -66,18 +66,19 @@ class Plan:
 
 
 def held_out(pairs: int) -> int:
-    """Sentences to validate with, and as many again to test with."""
+    """Returns how many sentences to validate with, and as many again to test with."""
     return min(HELD_OUT, pairs // LEAST_SHARE)
 
 
 def vocabulary(characters: int, minutes: float) -> int:
-    """As many pieces as the text supports; in a hurry half, since the last layer's time goes by them."""
+    """Returns the vocabulary's size: as many pieces as the text supports; in a hurry half, since the last layer's time
+    goes by them."""
     supported = choose_vocab_size(characters)
     hurried = minutes * 60 * ROUGH_SPEED < 5 * characters / 8  # both sides' characters, some four a token
     return max(1000, supported // 2) if hurried else supported
 
 
-def candidates(corpus: Corpus, minutes: float) -> Sequence[Size]:
+def candidates(corpus: CorpusSize, minutes: float) -> Sequence[Size]:
     """What a probe should try, the largest first, until one sees the text often enough: those that so many pairs may be
     worth, without those that no ordinary machine would be quick enough for."""
     return [
@@ -87,12 +88,12 @@ def candidates(corpus: Corpus, minutes: float) -> Sequence[Size]:
     ]
 
 
-def often_enough(size: Size, corpus: Corpus, minutes: float, speed: float) -> bool:
+def often_enough(size: Size, corpus: CorpusSize, minutes: float, speed: float) -> bool:
     return _epochs(corpus, minutes, speed) >= size.least_epochs
 
 
-def batch_of(corpus: Corpus) -> dict[str, int]:
-    """Tokens of a step: small text needs many small steps, a large one steadier ones."""
+def batch_of(corpus: CorpusSize) -> dict[str, int]:
+    """Returns the tokens of a step: small text needs many small steps, a large one steadier ones."""
     if corpus.target_tokens < _SMALL_TOKENS:
         return {"train.batch_tokens": 500, "train.micro_batch_tokens": 125}
     if corpus.target_tokens < _LARGE_TOKENS:
@@ -101,7 +102,7 @@ def batch_of(corpus: Corpus) -> dict[str, int]:
 
 
 def model_and_optimizer(size: Size, dropout: float) -> dict[str, Any]:
-    """All of a size that decides how long a step takes."""
+    """Returns all settings of a size that decide how long a step takes."""
     return {
         "model.encoder_layers": size.encoder_layers,
         "model.decoder_layers": size.decoder_layers,
@@ -115,13 +116,13 @@ def model_and_optimizer(size: Size, dropout: float) -> dict[str, Any]:
 
 
 def choose(
-    corpus: Corpus,
+    corpus: CorpusSize,
     minutes: float,
     speeds: Mapping[str, float],
     batch_tokens: int | None = None,
     optimizer: Optimizer | None = None,
 ) -> Plan:
-    """The largest probed model that sees the text often enough in the time; the smallest, where none does.
+    """Chooses the largest probed model that sees the text often enough in the time; the smallest, where none does.
 
     batch_tokens of a step and optimizer: where the user insists.
     """
@@ -160,12 +161,12 @@ def longer(settings: TrainConfig, plan: Plan, minutes: float) -> Plan:
     return replace(plan, minutes=minutes, steps=steps, epochs=plan.epochs * steps / plan.steps)
 
 
-def _epochs(corpus: Corpus, minutes: float, speed: float) -> float:
+def _epochs(corpus: CorpusSize, minutes: float, speed: float) -> float:
     return speed * 60 * minutes / corpus.target_tokens
 
 
 def _dropout(epochs: float) -> float:
-    """What is seen five times cannot be learned by heart, what is seen fifty times can."""
+    """Returns the dropout: what is seen five times cannot be learned by heart, what is seen fifty times can."""
     for most, dropout in ((8, 0.0), (20, 0.1), (40, 0.2)):
         if epochs < most:
             return dropout

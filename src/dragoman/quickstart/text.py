@@ -1,4 +1,4 @@
-"""The text of a quickstart: read, cleaned, split and examined, once; a second call finds the files."""
+"""Reads, cleans, splits and examines the text of a quickstart, once; a second call finds the files."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -150,7 +150,8 @@ def _about(
 
 
 def _files_now(paths: Sequence[Path], wanted: WantedLanguages, run: RunDirectory) -> list[Path]:
-    """Of the folders. What could no longer be read from the beginning is no reason not to go on."""
+    """Returns the files that are in the folders now; none where they cannot be read, which is no reason not to go
+    on."""
     folders = [path for path in paths if path.is_dir()]
     with suppress(DataError):
         return [file for files in files_of(folders, wanted, without=run.path) for file in files]
@@ -158,7 +159,7 @@ def _files_now(paths: Sequence[Path], wanted: WantedLanguages, run: RunDirectory
 
 
 def clean(found: PairCollection, directory: Path, seed: int) -> tuple[list[SentencePair], dict[str, int]]:
-    """What training's own rules keep, and how many pairs each rule dropped."""
+    """Returns the pairs that training's own rules keep, and how many each rule dropped."""
     everything = directory / "all.tsv"
     _write_lines(everything, [f"{source}\t{target}" for source, target in found.pairs])
     try:

@@ -1,4 +1,4 @@
-"""What a trained model is good for: usable, usable for something, or not usable, and why. Pure functions.
+"""Judges what a trained model is good for: usable, usable for something, or not usable, and why. Pure functions.
 
 Where each limit comes from is in docs/guides/your-data.md.
 """
@@ -30,7 +30,7 @@ class Sure:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a verdict stands on."""
+    """The measurements that a verdict follows from."""
 
     bleu: float
     copied: float  # BLEU of the same test sentences left as they are
@@ -56,7 +56,7 @@ class UsabilityVerdict:
 
 
 def threshold(judged: Sequence[Judged], most_risk: float = SURE_RISK, least_share: float = SURE_SHARE) -> Sure | None:
-    """The lowest confidence above which few enough are bad, where that keeps enough of them."""
+    """Returns the lowest confidence above which few enough are bad, where that keeps enough of them."""
     ordered = sorted(judged, key=lambda one: -one.confidence)
     found, bad = None, 0
     for kept, one in enumerate(ordered, start=1):
@@ -67,12 +67,12 @@ def threshold(judged: Sequence[Judged], most_risk: float = SURE_RISK, least_shar
 
 
 def worth_measuring(valid_bleu: float, copied: float) -> bool:
-    """Whether speed and length penalty are worth finding out: not of a model that nobody should use."""
+    """Tells whether speed and length penalty are worth measuring: not of a model that nobody should use."""
     return valid_bleu >= LEAST_TELLING_BLEU and valid_bleu > copied
 
 
 def judge(facts: Facts) -> UsabilityVerdict:
-    """By rules, the first that holds."""
+    """Judges by rules: the first that holds decides."""
     reasons = tuple(_reasons(facts))
     if facts.bleu <= facts.copied + ABOVE_COPY:
         return UsabilityVerdict("not usable", "", reasons)

@@ -1,4 +1,4 @@
-"""Back-translation: text in the target language alone, made into pairs by a run that translates the other way.
+"""Back-translates: makes pairs of text in the target language alone, by a run that translates the other way.
 
 `make` writes raw.tsv: a synthetic source, the real target, and the log-probability a token; a stopped one goes on.
 `sift` drops what is no translation and counts it by rule; the rest is synthetic.tsv. `mix` writes recipe.toml: the
@@ -69,7 +69,7 @@ def backtranslate(
     say: Callable[[str], None] = lambda _: None,
     **search: float,
 ) -> BackTranslated:
-    """Make, sift and mix synthetic pairs; `dragoman train OUT/recipe.toml` learns from them.
+    """Makes, filters and mixes synthetic pairs; `dragoman train OUT/recipe.toml` learns from them.
 
     `reverse` translates from the target language into the source language. `ratio`: at most so many synthetic pairs
     are seen for each real one. `drop`: this share, the least probable, is left out. `sample`: draw the sources at
@@ -109,7 +109,7 @@ def make(
     say: Callable[[str], None],
     **search: float,
 ) -> Path:
-    """Translate the lines back; a line of raw.tsv for each."""
+    """Translates the lines back; each gives a line of raw.tsv."""
     translator = Translator.load(
         reverse, checkpoint=None, engine="auto", compute_type=None, vocabulary_map=None, to=to, **search
     )
@@ -134,7 +134,7 @@ def make(
 
 
 def sift(raw: Path, out: Path, drop: float) -> tuple[int, int, dict[str, int]]:
-    """Write the pairs that may be translations: (lines, kept, dropped by rule)."""
+    """Writes the pairs that may be translations; returns lines read, pairs kept, and pairs dropped by each rule."""
     counts: Counter[str] = Counter()
     scores = sorted(score for source, target, score in _raw(raw) if fault(source, target) is None)
     least = scores[math.floor(drop * len(scores))] if scores else -math.inf
@@ -164,7 +164,7 @@ def _raw(path: Path) -> Iterator[tuple[str, str, float]]:
 
 
 def fault(source: str, target: str) -> str | None:
-    """Why a synthetic pair is no translation; None: it may be one."""
+    """Says why a synthetic pair is no translation; None: it may be one."""
     if not source.strip() or not target.strip():
         return "empty"
     if source.strip().lower() == target.strip().lower():

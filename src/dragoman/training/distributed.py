@@ -1,4 +1,4 @@
-"""Several processes, one training: torch.distributed, under torchrun or started here for the cores of one machine.
+"""Trains with several processes: torch.distributed, under torchrun or started here for the cores of one machine.
 
 A rank computes its share of each step's micro-batches; gradients are summed over ranks, and as the loss is already
 divided by the tokens of the whole step, the sum is the mean over tokens. Alone, everything here does nothing, so that
@@ -43,7 +43,7 @@ class LostRankError(DragomanError):
 
 
 class Ranks:
-    """This process among those of the training."""
+    """This process's place among the processes of a training, and what they do together."""
 
     def __init__(self, answer_seconds: float = 600.0) -> None:
         self.answer_seconds = answer_seconds
@@ -62,7 +62,8 @@ class Ranks:
             self._join(timedelta(seconds=self._patience))
 
     def _join(self, timeout: timedelta) -> None:
-        """A group that torchrun starts again meets in a place of its own: the old one has the addresses of the dead."""
+        """Joins the process group. One that torchrun starts again gets a store of its own: the old one has the
+        addresses of processes that are gone."""
         try:
             store, rank, size = next(iter(rendezvous("env://", timeout=timeout)))
         except RuntimeError:
@@ -86,7 +87,7 @@ class Ranks:
             )
 
     def share(self, items: Sequence[Item]) -> Sequence[Item]:
-        """This rank's part of what all of them have to do."""
+        """Returns this rank's part of what all ranks have to do."""
         return items[self.rank :: self.size]
 
     def share_evenly(self, items: Sequence[Item]) -> Iterator[tuple[int, Item, float]]:
@@ -97,7 +98,7 @@ class Ranks:
             yield (number, items[number], 1.0) if number < len(items) else (0, items[0], 0.0)
 
     def first(self, name: str, work: Callable[[], Item]) -> Item:
-        """Rank 0 does it before the others do, who then find it done; however long that takes."""
+        """Lets rank 0 do the work before the others, who then find it done; however long that takes."""
         if self.size == 1:
             return work()
         if not self.leads:
@@ -109,7 +110,7 @@ class Ranks:
         return result
 
     def sum(self, values: Tensor, step: int) -> Tensor:
-        """In place, over all ranks."""
+        """Sums a tensor over all ranks, in place."""
         if self.size > 1:
             with self.together(f"step {step}"):
                 dist.all_reduce(values)
@@ -117,14 +118,14 @@ class Ranks:
         return values
 
     def _all_have_started(self) -> None:
-        """And do the same from here on: whoever lets the others wait now hangs."""
+        """Shortens the timeout once all ranks are at work: whoever lets the others wait from now on hangs."""
         if self._patience > self.answer_seconds:
             self._patience = self.answer_seconds
             # No public name: a timeout that changes is foreseen for the launchers of others only.
             dist.distributed_c10d._set_pg_timeout(timedelta(seconds=self._patience), dist.group.WORLD)
 
     def gather(self, value: Any) -> list[Any]:
-        """What each rank holds, in their order, on every rank."""
+        """Returns what each rank holds, in their order, on every rank."""
         if self.size == 1:
             return [value]
         values: list[Any] = [None] * self.size
@@ -134,7 +135,7 @@ class Ranks:
 
     @contextmanager
     def together(self, when: str) -> Iterator[None]:
-        """Around what takes all ranks: if one is not there, the error says which."""
+        """Stands around what takes all ranks: if one is missing, the error says which."""
         self._meetings, self._when = self._meetings + 1, when
         try:
             if self.size > 1:
@@ -146,16 +147,17 @@ class Ranks:
             raise self._lost("timed out" in str(error).lower() or "timeout" in str(error).lower()) from None
 
     def _lost(self, hung: bool) -> LostRankError:
-        """What the first to notice says of it, all say: of the others, many only notice that the first one left."""
+        """Makes the error for a lost rank. All say what the first to notice says: many of the others only notice that
+        the first one left."""
         try:
             self._store.set_timeout(timedelta(seconds=SETTLING_SECONDS))  # the rank that is lost may be who holds it
             self._store.set(f"gives up/{self.rank}", "hung" if hung else "ended")
             missing = self._missing(hung)
             notices = [f"gives up/{rank}" for rank in range(self.size)]
             hung = any(self._store.get(key) == b"hung" for key in notices if self._store.check([key]))
-            mine = f"{self.rank} {self._that_is(missing, hung)}"
-            said = self._store.compare_set("lost", "", mine).decode()
-            return LostRankError(said.split(" ", 1)[1], hung, noticed_first=said == mine)
+            own_notice = f"{self.rank} {self._that_is(missing, hung)}"
+            first_notice = self._store.compare_set("lost", "", own_notice).decode()
+            return LostRankError(first_notice.split(" ", 1)[1], hung, noticed_first=first_notice == own_notice)
         except RuntimeError:
             return LostRankError(self._that_is([0], hung), hung)
 
@@ -164,8 +166,8 @@ class Ranks:
         return f"{self._when}: rank {who} of {self.size} {what}; {GO_ON}"
 
     def _missing(self, hung: bool) -> list[int]:
-        """Those that did not come; if all came, those that do not notice what went wrong; if all do, the last to come:
-        it was too late for the first."""
+        """Returns the ranks that did not come; if all came, those that do not notice what went wrong; if all do, the
+        last to come: it was too late for the first."""
         arrived = [
             self._store.get(f"arrived/{rank}").split() if self._store.check([f"arrived/{rank}"]) else [b"0", b"0"]
             for rank in range(self.size)
@@ -192,27 +194,28 @@ class Clock:
         self._start = now() - before if ranks.leads else 0.0
 
     def part(self) -> float:
-        """What this rank adds to a sum over all of them, which is the time: the others add nothing."""
+        """Returns what this rank adds to a sum over all ranks, which is the time: all but the first add nothing."""
         return self._now() - self._start if self._ranks.leads else 0.0
 
     def agreed(self) -> float:
-        """The time, where there is no sum to send it with. All ranks have to ask for it."""
+        """Returns the time where there is no sum to send it with. All ranks have to call this together."""
         return float(self._ranks.gather(self.part())[0])
 
 
 def is_about_the_group(error: RuntimeError) -> bool:
-    """And not about the computation. gloo's errors have no class, but begin with the name of its file."""
+    """Tells whether an error is of the process group, not of the computation. gloo's errors have no class, but begin
+    with the name of its file."""
     return isinstance(error, dist.DistError) or "gloo" in str(error).lower() or "Operation timed out" in str(error)
 
 
 def leave() -> None:
-    """The group, if this process is in one."""
+    """Leaves the process group, if this process is in one."""
     if dist.is_initialized():
         dist.destroy_process_group()
 
 
 def leads() -> bool:
-    """One of the ranks talks, logs and saves: the first."""
+    """Tells whether this is the first rank, which alone writes messages, logs and checkpoints."""
     return int(os.environ.get("RANK", 0)) == 0
 
 
@@ -221,7 +224,7 @@ def started_by_torchrun() -> bool:
 
 
 def require_room(processes: int, threads: int) -> None:
-    """Refuse what this machine cannot start, before it tries to."""
+    """Refuses more processes or threads than this machine can start, before it tries to."""
     most = max(MOST_PER_CORE * cores(), torch.cuda.device_count())
     for name, asked in (("processes", processes), ("threads", threads)):
         if asked > most:
@@ -232,8 +235,8 @@ def require_room(processes: int, threads: int) -> None:
 
 
 def processes_for(asked: int, micro_batches: int, threads: int) -> int:
-    """How many processes to train with; 0 asks for as many as there is work for in a step, and as there are GPUs, or
-    cores for so many threads each (0: for one).
+    """Returns how many processes to train with; 0 asks for as many as there is work for in a step, and as there are
+    GPUs, or cores for so many threads each (0: for one).
 
     Threads that share one small product wait for each other more than processes that share a step.
     """
@@ -244,24 +247,24 @@ def processes_for(asked: int, micro_batches: int, threads: int) -> int:
 
 
 def threads_for(asked: int, processes: int) -> int:
-    """Of each process; 0 divides the cores among them."""
+    """Returns the threads of each process; 0 divides the cores among the processes."""
     return asked or max(1, cores() // processes)
 
 
 def in_words(processes: int, threads: int, chosen: bool) -> str:
-    """`2 processes of 1 thread each`, and what follows from it for the cores."""
+    """Says with what it trains, as `2 processes of 1 thread each`, and what that means for the cores."""
     of_each = f"{threads} thread{'s' if threads > 1 else ''}"
-    said = of_each if processes == 1 else f"{processes} processes of {of_each} each"
-    there = f"{cores()} core{'s' if cores() > 1 else ''}"
+    in_use = of_each if processes == 1 else f"{processes} processes of {of_each} each"
+    available = f"{cores()} core{'s' if cores() > 1 else ''}"
     if processes * threads > cores():
-        return f"{said} (more than {there}: they wait for each other)"
+        return f"{in_use} (more than {available}: they wait for each other)"
     if chosen and processes > 1:
-        return f"{said} (train.processes = 0 takes {there}; --set train.processes=1 takes one process)"
-    return said
+        return f"{in_use} (train.processes = 0 takes {available}; --set train.processes=1 takes one process)"
+    return in_use
 
 
 def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None:
-    """`work(*arguments)` in so many processes of this machine, by torchrun's launcher; their failure is ours."""
+    """Runs `work(*arguments)` in so many processes of this machine, by torchrun's launcher; fails where one fails."""
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -293,7 +296,7 @@ def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None
 
 @contextmanager
 def _handlers_kept() -> Iterator[None]:
-    """The launcher puts handlers of its own in place of ours, and leaves them there."""
+    """Puts our signal handlers back in the end: the launcher replaces them, and leaves its own there."""
     stopping = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
     before = {number: signal.getsignal(number) for number in stopping}
     try:
@@ -305,7 +308,7 @@ def _handlers_kept() -> Iterator[None]:
 
 
 def _as_rank(work: Callable[..., object], *arguments: Any) -> None:
-    """A rank's whole life. It prints its own one line, as the command line does for a single process."""
+    """Runs one rank from start to end. It prints its own one line, as the command line does for a single process."""
     os.setpgrp()  # Ctrl-C reaches the launcher alone, which passes it on once
     if not leads():  # until the loop listens: they have nothing to put in order, and may be waiting in C for the first
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Teach a trained run new text, and measure what it learned and what it forgot.
+"""Fine-tunes a run on new text, and measures what it learned and what it forgot.
 
 The vocabulary is the old run's and so are the weights to begin with; pairs of the old training are mixed in, so that
 what was known stays known. Two sets of pairs that neither training has seen are translated before and after:
@@ -44,7 +44,8 @@ VALIDATIONS = 5
 
 @dataclass(frozen=True)
 class FineTuned:
-    """A run before and after, on both domains. `old` is None where the old run left no text to measure with."""
+    """The scores of a run before and after fine-tuning, on both domains. `old` is None where the old run left no text
+    to measure with."""
 
     run: Path
     new: metrics.Comparison
@@ -60,7 +61,7 @@ class FineTuned:
         }
 
     def lines(self) -> list[str]:
-        """A table for the terminal."""
+        """Returns a table for the terminal."""
         rows = [("domain", "metric", "before", "after", "change", "p", "")]
         for domain, found in (("new", self.new), ("old", self.old)):
             if found is None:
@@ -93,7 +94,7 @@ def finetune(
     again: str = "the same call",
     say: Callable[[str], None] = lambda _: None,
 ) -> FineTuned:
-    """Train `run` further on new pairs, into `out`; or go on with it, if it was stopped.
+    """Trains `run` further on new pairs, into `out`; or goes on with that, if it was stopped.
 
     `old`: so many pairs of the old training for each new one (never more than the old training had); 0: none, and the
     weights are chosen by the new domain alone.
@@ -131,7 +132,7 @@ def corpus_of(text: str | Path | CorpusConfig) -> CorpusConfig:
 
 
 def fine_tuning_config(before: RunConfig, text: FineTuningText, old: float, after: RunDirectory) -> RunConfig:
-    """The old run's configuration, with the mixed text, a lower rate and a budget for so much text."""
+    """Returns the old run's configuration with the mixed text, a lower rate and a budget for so much text."""
     known = sum(corpus.weight * pairs for corpus, pairs in text.old)
     share = min(1.0, old * text.train_pairs / known) if known else 0.0
     mixed = tuple(replace(corpus, weight=corpus.weight * share) for corpus, _ in text.old if share)

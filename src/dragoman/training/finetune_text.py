@@ -357,5 +357,5 @@ def _name(corpus: CorpusConfig) -> str:
 
 
 def as_json(values: dict[str, Any]) -> bytes:
-    """Writes values as people like to read them."""
+    """Returns values as indented JSON."""
     return (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode()

@@ -1,4 +1,4 @@
-"""What a training tells: metrics as JSON lines for programs, a progress bar or plain lines for people.
+"""Writes a training's log: metrics as JSON lines for programs, a progress bar or plain lines for people.
 
 Everything for people goes to stderr. TensorBoard gets the numbers too where it is installed.
 """
@@ -19,11 +19,11 @@ from dragoman.run_directory import RunDirectory
 
 
 class NoLog:
-    """For the ranks of a training that leave the talking to the first."""
+    """Writes nothing: for the ranks that leave the log to the first."""
 
     @property
     def unheard(self) -> bool:
-        """Whether nobody reads what is said any more."""
+        """Whether nobody reads the messages any more."""
         return False
 
     def __enter__(self) -> Self:
@@ -46,7 +46,7 @@ class NoLog:
 
 
 class RunLog(NoLog):
-    """Open for the length of a training."""
+    """Writes metrics.jsonl, lines for people and TensorBoard's files; open for the length of a training."""
 
     def __init__(self, run: RunDirectory, keep_bytes: int) -> None:
         """keep_bytes: how much of an earlier log to keep; lines after the checkpoint it goes on from are cut off."""
@@ -84,7 +84,7 @@ class RunLog(NoLog):
             self._tensorboard.close()
 
     def write(self, event: str, step: int, **values: Any) -> int:
-        """One line of metrics.jsonl, on disk when this returns; the size of the file after it."""
+        """Writes one line of metrics.jsonl; returns the size of the file after it."""
         line = json.dumps({"event": event, "step": step, **values}, ensure_ascii=False)
         try:
             self._file.write(line.encode() + b"\n")
@@ -98,12 +98,12 @@ class RunLog(NoLog):
         return self._file.tell()
 
     def sync(self) -> int:
-        """Make what was written survive a power cut; the size of the file."""
+        """Makes what was written survive a power cut; returns the size of the file."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 
     def say(self, line: str) -> None:
-        """A line for a person, above the bar. It is text, not markup: it may hold what users wrote."""
+        """Writes a line for a person, above the bar. It is text, not markup: it may hold what users wrote."""
         if self._bar is not None:
             self._console.print(Text(line), soft_wrap=True)
             return
@@ -114,11 +114,11 @@ class RunLog(NoLog):
 
     @property
     def unheard(self) -> bool:
-        """A reader who left, as `head` does, asks the loop to stop at the end of its step, and to save."""
+        """Whether the reader left, as `head` does. That asks the loop to stop at the end of its step, and to save."""
         return self._unheard or reader_has_left()
 
     def show(self, done: float, line: str) -> None:
-        """The state of things: on the bar, or as a plain line where there is no terminal."""
+        """Shows how far it is: on the bar, or as a plain line where there is no terminal."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, description=line)
         else:

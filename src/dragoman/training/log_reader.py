@@ -1,4 +1,4 @@
-"""What a run's log says so far: its curves, its samples, and what should worry one. No torch; reads while it trains.
+"""Reads a run's log, also while it trains: its curves, its samples, and alerts about them. Imports no torch.
 
 The log can go back: after a stop it is cut to the checkpoint that the run goes on from, and after a setback steps are
 done again. So points are merged by one rule everywhere: those from the first new step on replace what was there.
@@ -31,7 +31,7 @@ class Alert:
 
 @dataclass(frozen=True)
 class Update:
-    """What is new: points to merge, and all alerts as they are now."""
+    """What is new in a log: points to merge, and all alerts as they are now."""
 
     train: tuple[Point, ...]
     valid: tuple[Point, ...]
@@ -67,13 +67,13 @@ class History:
         return Update(tuple(train), tuple(valid), self.alerts())
 
     def alerts(self) -> tuple[Alert, ...]:
-        """Oldest first."""
+        """Returns all alerts, oldest first."""
         found = [*self.troubles, *_divergence(self.train), *_overfitting(self.train, self.valid), *_plateau(self.valid)]
         return tuple(sorted(found, key=lambda alert: alert.step))
 
 
 def merge(points: list[Point], new: Sequence[Point]) -> None:
-    """Points from the first new step on replace what was there."""
+    """Adds new points; from the first new step on they replace what was there."""
     if new:
         while points and points[-1]["step"] >= new[0]["step"]:
             points.pop()
@@ -81,7 +81,7 @@ def merge(points: list[Point], new: Sequence[Point]) -> None:
 
 
 class LogFollower:
-    """metrics.jsonl as it grows, and as it is cut."""
+    """Follows metrics.jsonl as it grows, and as it is cut."""
 
     def __init__(self, run: RunDirectory) -> None:
         self._path = run.metrics_path
@@ -92,7 +92,7 @@ class LogFollower:
         self.history = History()
 
     def read(self) -> Update | None:
-        """What came since the last time, or None. Of a line that is being written nothing is taken yet."""
+        """Returns what came since the last call, or None. A line that is still being written is left for the next."""
         restarted = False
         try:
             with self._path.open("rb") as file:
@@ -139,8 +139,8 @@ def _trouble(event: Point) -> Alert | None:
     step = event["step"]
     match event["event"]:
         case "skipped":
-            said = f"loss {event.get('loss')}, gradient norm {event.get('gradient_norm')}"
-            return Alert("skipped", step, f"{said}: not finite, the step was skipped")
+            finding = f"loss {event.get('loss')}, gradient norm {event.get('gradient_norm')}"
+            return Alert("skipped", step, f"{finding}: not finite, the step was skipped")
         case "setback":
             back = f"back from step {event.get('reached', step):,} to step {step:,}"
             return Alert("setback", step, f"{back}, at {event.get('rate_factor', 0):g} of the rate from there on")
@@ -180,8 +180,10 @@ def _overfitting(train: Sequence[Point], valid: Sequence[Point]) -> list[Alert]:
     then = [point["loss"] for point in train if point["step"] <= best["step"]]
     if not then or train[-1]["loss"] >= then[-1]:
         return []
-    said = f"validation loss {last[-1]['nll']:.3f}, lowest {best['nll']:.3f} at step {best['step']:,}"
-    return [Alert("overfitting", last[0]["step"], f"{said}, while the training loss falls: more data or dropout helps")]
+    finding = f"validation loss {last[-1]['nll']:.3f}, lowest {best['nll']:.3f} at step {best['step']:,}"
+    return [
+        Alert("overfitting", last[0]["step"], f"{finding}, while the training loss falls: more data or dropout helps")
+    ]
 
 
 def _plateau(valid: Sequence[Point]) -> list[Alert]:
@@ -193,5 +195,5 @@ def _plateau(valid: Sequence[Point]) -> list[Alert]:
         return []
     if min(point["nll"] for point in last) < min(point["nll"] for point in earlier):
         return []
-    said = f"no better BLEU than {best_bleu:.1f} and no lower loss in {PLATEAU_VALIDATIONS} validations"
-    return [Alert("plateau", last[0]["step"], said)]
+    finding = f"no better BLEU than {best_bleu:.1f} and no lower loss in {PLATEAU_VALIDATIONS} validations"
+    return [Alert("plateau", last[0]["step"], finding)]

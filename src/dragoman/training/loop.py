@@ -60,7 +60,7 @@ class Replay:
 
 
 def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | None = None) -> None:
-    """Train a run, or go on with it from its last checkpoint. `again`: the command line that would go on with it."""
+    """Trains a run, or goes on with it from its last checkpoint. `again`: the command line that would go on with it."""
     settings = config.train
     require_room(0 if started_by_torchrun() else settings.processes, settings.threads)
     if replay is None and already_finished(run, config):
@@ -217,13 +217,13 @@ def plan_step(training: Training, micro_batches: Sequence[np.ndarray], replay: R
     rate = rate_at(config, progress.step + 1, done) * progress.rate_factor
     if replay is not None:
         rate = replay.rates.get(progress.step + 1, rate)
-        if (then := replay.pass_tokens.get(progress.step)) is not None:
-            progress.pass_tokens = min(then, progress.pass_tokens or then)  # it never grows
+        if (logged := replay.pass_tokens.get(progress.step)) is not None:
+            progress.pass_tokens = min(logged, progress.pass_tokens or logged)  # it never grows
     return PlannedStep(data, micro_batches, tokens, rate)
 
 
 def steps_from(prepared: Prepared, settings: TrainConfig, progress: TrainingProgress) -> Iterator[Sequence[np.ndarray]]:
-    """The step at which the progress stands, each time anew: the loop moves it on."""
+    """Yields the micro-batches of the next step, wherever the progress stands: the loop moves that on, or back."""
     planned = None
     while True:
         if planned != progress.epoch:
@@ -237,12 +237,13 @@ def steps_from(prepared: Prepared, settings: TrainConfig, progress: TrainingProg
 
 
 def seed_of(seed: int, step: int, number: int) -> int:
-    """One 63-bit seed a micro-batch, well mixed, so that neighbours do not draw alike."""
+    """Returns a 63-bit seed for a micro-batch, well mixed, so that neighbours do not draw alike."""
     return int(np.random.SeedSequence([seed, step, number]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def try_largest_batch(training: Training) -> None:
-    """An out-of-memory shows in the first seconds, and not after a night."""
+    """Computes the gradients of the largest batch, so that an out-of-memory shows in the first seconds of a
+    training."""
     prepared, progress, model = training.prepared, training.progress, training.model
     settings = training.config.train
     data = max((prepared.train, *prepared.further_views), key=longest)
@@ -272,14 +273,14 @@ def try_largest_batch(training: Training) -> None:
 
 
 class Meter:
-    """Sums since the last line of measurements, kept in the progress and so in a checkpoint."""
+    """Sums up losses between two lines of the log. The sums are kept in the progress, and so in a checkpoint."""
 
     def __init__(self, progress: TrainingProgress, settings: TrainConfig, now: Callable[[], float]) -> None:
         self.progress, self.settings, self.now = progress, settings, now
         self.since, self.tokens_here = now(), 0
 
     def note_rate(self, rate: float) -> None:
-        """The rate of a step, whatever becomes of it: where the clock decided it, it is kept for doing that again."""
+        """Keeps the rate of a step, skipped or not, where the clock decided it: a replay needs it."""
         if self.settings.minutes is not None:
             self.progress.pending_rates.append(rate)
 

@@ -1,4 +1,4 @@
-"""How gradients become steps: Adam as in section 5.3, or Muon, which learns more from each of few steps."""
+"""Makes the optimiser: Adam as in section 5.3, or Muon, which learns more from each of few steps."""
 
 import functools
 from collections import defaultdict
@@ -20,7 +20,7 @@ ROUNDS = ((8.0934, -23.6204, 17.4462), (3.6366, -2.7219, 0.5365), (2.6613, -1.97
 
 
 def make_optimizer(model: SequenceModel, settings: TrainConfig) -> torch.optim.Optimizer:
-    """The rate is set before every step."""
+    """Makes the optimiser that the settings name. Its rate is set before every step."""
     betas = (settings.adam_beta1, settings.adam_beta2)
 
     def adam(parameters: Sequence[nn.Parameter]) -> torch.optim.Adam:
@@ -72,7 +72,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """Of each U S V^T, roughly U V^T."""  # (N, rows, columns)
+    """Returns roughly U V^T of each U S V^T."""  # (N, rows, columns)
     wide = matrices.shape[1] <= matrices.shape[2]
     x = matrices if wide else matrices.mT
     x = x / torch.linalg.matrix_norm(x, keepdim=True).clamp(min=1e-7)  # the largest is at most 1

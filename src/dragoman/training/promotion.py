@@ -1,4 +1,4 @@
-"""Corrections teach a copy of the run; the copy takes its place only if it is shown to be better.
+"""Fine-tunes a copy of a run on user corrections, and promotes the copy only if it is shown to be better.
 
 Some corrections are held out. The new model is promoted if it is significantly better on those, by paired bootstrap,
 and not significantly worse on what the old one was validated with, or on another test that is given.
@@ -48,7 +48,7 @@ def train_on(
     again: str = "the same call",
     say: Callable[[str], None] = lambda _: None,
 ) -> FineTuned:
-    """Fine-tune a copy of the run on the corrections; what is measured with is the same each time."""
+    """Fine-tunes a copy of the run on the corrections; the same ones are held out to measure with each time."""
     text = out.with_name(f"{out.name}.corrections")
     if not text.exists():  # a stopped training goes on with the corrections that it began with
         _write(of_pair(memory, pair), text)
@@ -64,13 +64,13 @@ def train_on(
 def _write(corrections: Sequence[Correction], directory: Path) -> None:
     if len(corrections) < FEWEST:
         raise DataError(f"{len(corrections)} corrections; to learn from some and measure with others takes {FEWEST}")
-    drawn = sorted(corrections, key=lambda one: blake2b(one.source.encode(), digest_size=8).digest())
+    drawn = sorted(corrections, key=lambda correction: blake2b(correction.source.encode(), digest_size=8).digest())
     cut = round(HELD_OUT * len(drawn))
     with replacing(directory) as temporary:
         temporary.mkdir()
-        for name, some in (("measured", drawn[:cut]), ("learned", drawn[cut:])):
+        for name, part in (("measured", drawn[:cut]), ("learned", drawn[cut:])):
             for side in ("source", "target"):
-                lines = "".join(f"{getattr(correction, side)}\n" for correction in some)
+                lines = "".join(f"{getattr(correction, side)}\n" for correction in part)
                 (temporary / f"{name}.{side}").write_bytes(lines.encode())
 
 
@@ -91,7 +91,7 @@ def promote(
     test: tuple[Sequence[str], metrics.References] | None = None,
     language: str | None = None,
 ) -> PromotionDecision:
-    """Put the new run's weights in the place of the old ones, which stay beside them, if it is better.
+    """Puts the new run's weights in the place of the old ones, which stay beside them, if the new run is better.
 
     `test`: sources and references to hold the two against, in place of what the old run was validated with.
     """
@@ -104,7 +104,7 @@ def promote(
     result = read_json(result_path)
     kept = result["old"]
     if test is not None:
-        outputs = [Translator.load(one.path).translate(list(test[0])) for one in (before, after)]
+        outputs = [Translator.load(tested.path).translate(list(test[0])) for tested in (before, after)]
         kept = metrics.compare(outputs[0], outputs[1], test[1], language).to_dict()
     verdict = judge(result["new"], kept)
     if verdict.promoted:
@@ -117,16 +117,17 @@ def promote(
 
 
 def judge(new: dict[str, Any], old: dict[str, Any] | None) -> PromotionDecision:
-    """Both as `evaluation.metrics.Comparison.to_dict` gives them: A before, B after."""
+    """Decides on a promotion. `new`, `old`: comparisons on each text, as `evaluation.metrics.Comparison.to_dict` gives
+    them: A before, B after."""
     chrf = new["chrf"]
     better = chrf["significant"] and chrf["b"] > chrf["a"]
     reasons = [f"corrections: {_told(chrf)}, {'significantly better' if better else 'not significantly better'}"]
     if old is None:
         return PromotionDecision(False, (*reasons, "old text: not measured; give a test with --source and --reference"))
     worse = [old[name] for name in ("bleu", "chrf") if old[name]["significant"] and old[name]["b"] < old[name]["a"]]
-    said = "significantly worse" if worse else "not significantly worse"
+    finding = "significantly worse" if worse else "not significantly worse"
     return PromotionDecision(
-        better and not worse, (*reasons, f"old text: {_told((worse or [old['chrf']])[0])}, {said}")
+        better and not worse, (*reasons, f"old text: {_told((worse or [old['chrf']])[0])}, {finding}")
     )
 
 

@@ -1,4 +1,4 @@
-"""What keeps a training from being lost: asked to stop, out of memory, numbers that are not finite."""
+"""Keeps a training from being lost: when it is asked to stop, out of memory, or its numbers are not finite."""
 
 import json
 import os
@@ -50,25 +50,26 @@ class Interruption:
 
 
 def is_about_memory(error: BaseException) -> bool:
-    """torch has a class of its own for GPUs only; its CPU allocator raises a plain RuntimeError."""
-    said = str(error).lower()
-    return isinstance(error, MemoryError) or "out of memory" in said or "can't allocate memory" in said
+    """Tells whether an error is an out-of-memory. torch has a class for it for GPUs only; its CPU allocator raises a
+    plain RuntimeError."""
+    message = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in message or "can't allocate memory" in message
 
 
 def longest(data: Dataset) -> int:
-    """Tokens of the longest side, with its end symbol."""
+    """Returns the tokens of the longest side, with its end symbol."""
     return int(max(data.source_lengths.max(), data.target_lengths.max())) + 1
 
 
 def largest_batch(data: Dataset, tokens: int) -> np.ndarray:
-    """The micro-batch that needs the most memory of all that this data can give: its longest pairs together."""
+    """Returns the micro-batch that needs the most memory of all that this data can give: its longest pairs."""
     longer = np.maximum(data.source_lengths, data.target_lengths) + 1
     count = max(1, tokens // int(longer.max()))
     return np.argsort(longer, kind="stable")[-count:]
 
 
 def passes(data: Dataset, rows: np.ndarray, pass_tokens: int) -> Iterator[np.ndarray]:
-    """A micro-batch in as many passes as memory asks for; 0: in one."""
+    """Yields a micro-batch in as many passes as memory asks for. `pass_tokens`: the most of one; 0: any."""
     if not pass_tokens:
         yield rows
         return
@@ -79,7 +80,7 @@ def passes(data: Dataset, rows: np.ndarray, pass_tokens: int) -> Iterator[np.nda
 
 
 def smaller_passes(data: Dataset, rows: Sequence[np.ndarray], pass_tokens: int) -> int:
-    """Half of what did not fit, or a DragomanError where that was a single pair."""
+    """Returns half of the tokens that did not fit; raises a DragomanError where that was a single pair."""
     longest = int(max(max(data.source_lengths[r].max(), data.target_lengths[r].max()) for r in rows)) + 1
     tried = pass_tokens or max(len(r) for r in rows) * longest
     if tried <= longest:
@@ -93,7 +94,7 @@ def smaller_passes(data: Dataset, rows: Sequence[np.ndarray], pass_tokens: int) 
 def record_skipped(
     run: RunDirectory, data: Dataset, tokenizer: Tokenizer, step: int, rows: Sequence[np.ndarray]
 ) -> None:
-    """The pairs of a step whose loss or gradient was not finite, for whoever wants to know why."""
+    """Writes down the pairs of a step whose loss or gradient was not finite, for whoever wants to know why."""
     pairs = [
         {
             "row": int(row),
@@ -112,7 +113,7 @@ def record_skipped(
 
 
 def after_a_setback(progress: TrainingProgress, good: TrainingProgress, run: RunDirectory) -> TrainingProgress:
-    """Where the run goes on from after steps that were not finite: its last good state, with half the rate."""
+    """Returns where the run goes on from after steps that were not finite: its last good state, with half the rate."""
     if progress.setbacks >= MOST_SETBACKS:
         raise DragomanError(
             f"{run.path}: the loss is not finite at step {progress.step + 1}, at {progress.rate_factor:g} of the rate "
@@ -134,7 +135,7 @@ def require_about_memory(training: Training, error: BaseException) -> None:
 
 
 def make_room(training: Training, data: Dataset, rows: Sequence[np.ndarray]) -> None:
-    """Memory did not suffice on some rank: smaller passes from now on, the same on all, so that one log has them."""
+    """Makes passes smaller after an out-of-memory on some rank: the same on all ranks, so that one log has them."""
     progress, log = training.progress, training.log
     training.gradients.clear()
     progress.pass_tokens = smaller_passes(data, rows, progress.pass_tokens)
@@ -144,7 +145,8 @@ def make_room(training: Training, data: Dataset, rows: Sequence[np.ndarray]) -> 
 
 
 def skip(training: Training, data: Dataset, rows: Sequence[np.ndarray], loss: float, gradient_norm: float) -> None:
-    """A loss or gradient that is not finite never reaches the weights. A few in a row, and the run goes back."""
+    """Skips a step whose loss or gradient is not finite: it never reaches the weights. After a few in a row the run
+    goes back to its last checkpoint."""
     progress, run, log, ranks = training.progress, training.run, training.log, training.ranks
     training.gradients.clear()
     if ranks.leads:

@@ -24,16 +24,16 @@ from dragoman.training.validation import perplexity, rank, validate
 
 
 def validate_and_save(training: Training) -> None:
-    """Measure, keep the best for translating, write a checkpoint."""
+    """Validates, keeps the best weights so far for translating, and writes a checkpoint."""
     progress, log, config = training.progress, training.log, training.config
     if len(training.prepared.valid):
         sample = progress.step // config.train.valid_steps
         result = validate(whole_model(training), training.prepared, config, training.ranks, sample)
         better = result.rank > rank(result.key, progress.best_score, progress.best_nll)
-        said = ("  best so far, by its loss" if result.by_loss else "  best so far") if better else ""
+        remark = ("  best so far, by its loss" if result.by_loss else "  best so far") if better else ""
         log.say(
             f"step {progress.step:,}  valid loss {result.nll:.3f}  ppl {perplexity(result.nll):.2f}  "
-            f"{result.measure} {result.score:.1f}{said}\n"
+            f"{result.measure} {result.score:.1f}{remark}\n"
             + "\n".join(f"  {name:<10} {clip(text)}" for name, text in result.example.items())
         )
         if better:
@@ -54,7 +54,7 @@ def validate_and_save(training: Training) -> None:
 
 
 def whole_model(training: Training) -> SequenceModel:
-    """The model, or a copy of one that is divided among the ranks: searching takes it apart in other ways."""
+    """Returns the model, or a whole copy of one that is divided among the ranks, as searching needs it whole."""
     if not isinstance(training.gradients, ShardedGradients):
         return training.model
     with training.ranks.together("validation"):
@@ -63,7 +63,7 @@ def whole_model(training: Training) -> SequenceModel:
 
 
 def model_with(weights: Mapping[str, Tensor], training: Training) -> SequenceModel:
-    """A model of its own with these weights: the one that was trained stays as it is."""
+    """Makes another model with these weights: the one that is trained stays as it is."""
     model = make_model(training.config.model).to(training.ranks.device)
     for name, tensor in weights_of(model).items():
         tensor.copy_(weights[name])
@@ -89,12 +89,12 @@ def save(training: Training) -> None:
 
 
 def clip(text: str, most: int = 120) -> str:
-    """For the terminal: a model that has not learned to end writes lines without end."""
+    """Shortens a text for the terminal: a model that has not learned to end writes lines without end."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def finish(training: Training) -> None:
-    """Average the last checkpoints (6.1); the average translates unless the best single checkpoint did better."""
+    """Averages the last checkpoints (6.1); the average translates unless the best single checkpoint did better."""
     run, config, log, progress, ranks = training.run, training.config, training.log, training.progress, training.ranks
     ranks.gather("the last checkpoint is written")
     trained = [checkpoint for checkpoint in run.checkpoints() if step_of(checkpoint)]  # step 0: what a run began with

@@ -1,5 +1,5 @@
-"""What a training starts from: the run's directory, its data, model and optimiser, at the last checkpoint where there
-is one; and whether there is anything left to do."""
+"""Sets a training up: the run's directory, its data, model and optimiser, at the last checkpoint where there is one;
+and tells whether there is anything left to do."""
 
 import os
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from dragoman.training.optimizer import make_optimizer
 
 @dataclass
 class Training:
-    """What the loop works on, and what its parts are handed. It does nothing by itself."""
+    """All that a training works on, handed from the loop to its parts. It does nothing by itself."""
 
     config: RunConfig
     run: RunDirectory
@@ -47,13 +47,13 @@ class Training:
 
 
 def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], float]) -> Training:
-    """Data, model and optimiser, at the last checkpoint where there is one."""
+    """Opens data, model and optimiser, at the last checkpoint where there is one."""
     config, prepared = ranks.first("prepare", lambda: open_run(config, run, ranks))
     torch.manual_seed(config.train.seed)
     model = make_model(config.model).to(ranks.device)
     optimizer = make_optimizer(model, config.train)
-    said: list[str] = []
-    checkpoint = ranks.first("checkpoint", lambda: last_sound_checkpoint(run, said.append))
+    messages: list[str] = []
+    checkpoint = ranks.first("checkpoint", lambda: last_sound_checkpoint(run, messages.append))
     progress = TrainingProgress() if checkpoint is None else load_training_state(checkpoint, model, optimizer)
     gradients: Gradients | ShardedGradients
     if config.train.shard and ranks.size > 1:
@@ -64,8 +64,8 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
     log = RunLog(run, progress.log_bytes) if ranks.leads else NoLog()
     clock = Clock(ranks, progress.seconds, now)
     training = Training(config, run, ranks, prepared, model, optimizer, gradients, progress, clock, log)
-    for line in said:
-        log.say(line)
+    for message in messages:
+        log.say(message)
     if checkpoint is not None and progress.validated:
         log_checkpoint(training, checkpoint)
     return training
@@ -74,7 +74,7 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
 def go_back(
     config: RunConfig, model: SequenceModel, optimizer: torch.optim.Optimizer, checkpoint: Path | None
 ) -> TrainingProgress:
-    """Put the model and the optimiser back to a checkpoint, or to the very beginning, on the device where they are."""
+    """Puts the model and the optimiser back to a checkpoint, or to the very beginning, on the device where they are."""
     if checkpoint is not None:
         return load_training_state(checkpoint, model, optimizer)
     torch.manual_seed(config.train.seed)
@@ -84,13 +84,13 @@ def go_back(
 
 
 def use_threads(asked: int, ranks: Ranks) -> None:
-    """The cores, divided among the processes of this machine; torch's own choice where there is one process."""
+    """Divides the cores among the processes of this machine; leaves one process torch's own choice."""
     if asked or ranks.local_size > 1:
         torch.set_num_threads(threads_for(asked, ranks.local_size))
 
 
 def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunConfig, Prepared]:
-    """Prepare the data; write the configuration, or hold it against the one that this run began with."""
+    """Prepares the data; writes the configuration, or compares it with the one that this run began with."""
     if not config.data.train:
         raise ConfigError(
             "no training data: give --pairs my.tsv, or --source and --target, or [data] train in a recipe"
@@ -119,7 +119,7 @@ def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunCon
 
 
 def require_same_run(before: RunConfig, now: RunConfig, run: RunDirectory) -> None:
-    """Budgets and intervals may change between two stretches of a run; what makes its numbers what they are may not."""
+    """Refuses a configuration that would change a run's numbers; budgets and intervals may change."""
     may_change = {
         "steps",
         "minutes",
@@ -141,7 +141,7 @@ def require_same_run(before: RunConfig, now: RunConfig, run: RunDirectory) -> No
 
 
 def already_finished(run: RunDirectory, config: RunConfig) -> bool:
-    """Whether the same command would only do the end of a run again; says so."""
+    """Tells whether a run is finished, so that the same command has nothing to do; says so."""
     if not run.checkpoints() or not run.model_card_path.exists() or not run.config_path.exists():
         return False
     require_same_run(RunDirectory.open(run.path).read_config(), config, run)
@@ -154,13 +154,13 @@ def already_finished(run: RunDirectory, config: RunConfig) -> bool:
 
 
 def budget_used(settings: TrainConfig, step: int, seconds: float) -> float:
-    """The share of the budget that is used up: of steps or of minutes, whichever is more."""
+    """Returns the share of the budget that is used up: of steps or of minutes, whichever is more."""
     share = step / settings.steps
     return share if settings.minutes is None else max(share, seconds / (60 * settings.minutes))
 
 
 def nothing_left(settings: TrainConfig, progress: TrainingProgress) -> bool:
-    """Of the budget, or of the patience."""
+    """Tells whether the budget or the patience is used up."""
     out_of_patience = settings.patience > 0 and progress.stale_validations >= settings.patience
     return out_of_patience or budget_used(settings, progress.step, progress.seconds) >= 1
 

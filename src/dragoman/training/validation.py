@@ -1,4 +1,5 @@
-"""What a model is worth while it trains: loss and score on the validation set, measured by all ranks together."""
+"""Measures how good a model is while it trains: loss and score on the validation set, measured by all ranks
+together."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -112,12 +113,12 @@ def translations(
     stream = translator.translate_stream(
         [source for source, _ in ranks.share(pairs)], scores=False, repair=False, whole=True, protect=False
     )
-    mine = [translation.text for translation in stream]
+    own_outputs = [translation.text for translation in stream]
 
-    gathered = ranks.gather((nll, tokens, mine))
+    gathered = ranks.gather((nll, tokens, own_outputs))
     outputs = [""] * len(pairs)
-    for number, (_, _, theirs) in enumerate(gathered):
-        outputs[number :: ranks.size] = theirs
+    for number, (_, _, outputs_of_rank) in enumerate(gathered):
+        outputs[number :: ranks.size] = outputs_of_rank
     score = metrics.bleu(outputs, [[target] for _, target in pairs])
     mean = math.fsum(part[0] for part in gathered) / sum(part[1] for part in gathered)
     shown = sample % len(pairs)
