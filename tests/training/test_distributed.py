@@ -13,7 +13,6 @@ from safetensors.torch import load_file
 from dragoman.config import RunConfig, load, parse_set
 from dragoman.model.checkpoint import save_weights, weights_of
 from dragoman.run_directory import RunDirectory
-from dragoman.training import distributed as ranks_module
 from dragoman.training.distributed import LostRankError, Ranks, in_words, launch, processes_for, threads_for
 from dragoman.training.loop import train_as_rank
 from support.lexicon import lexicon_pairs
@@ -179,12 +178,9 @@ def test_the_share_of_each_rank() -> None:
     assert all(number == item for share in even for number, item, weight in share if weight)
 
 
-def three_ranks(monkeypatch: pytest.MonkeyPatch) -> Ranks:
-    """Rank 0 of three, at its fifth meeting when it next meets the others, who stand nowhere yet."""
-    monkeypatch.setattr(ranks_module, "SETTLING_SECONDS", 0.3)
-    ranks = Ranks(answer_seconds=7)
-    ranks.size, ranks._store, ranks._meetings, ranks._patience = 3, torch.distributed.HashStore(), 4, 7  # type: ignore[attr-defined]
-    return ranks
+def three_ranks(store: Any) -> Ranks:
+    """Rank 0 of three, at its fifth meeting when it next meets the others."""
+    return Ranks(answer_seconds=7, starting_seconds=7, settling_seconds=0.3, size=3, store=store, meetings=4)
 
 
 GLOO = "[/pytorch/third_party/gloo/gloo/transport/tcp/"
@@ -203,12 +199,13 @@ CLOSED = [
 
 
 @pytest.mark.parametrize("message", [*TIMED_OUT, *CLOSED])
-def test_whatever_gloo_says_the_error_names_the_rank(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whatever_gloo_says_the_error_names_the_rank(message: str) -> None:
     """All but rank 2 came; rank 1 has noticed something, too."""
-    ranks = three_ranks(monkeypatch)
-    ranks._store.set("arrived/1", "5 0.0")
-    ranks._store.set("arrived/2", "4 0.0")
-    ranks._store.set("gives up/1", "ended")
+    store = torch.distributed.HashStore()  # type: ignore[attr-defined]
+    store.set("arrived/1", "5 0.0")
+    store.set("arrived/2", "4 0.0")
+    store.set("gives up/1", "ended")
+    ranks = three_ranks(store)
     what = "did not answer within 7 s" if message in TIMED_OUT else "ended"
     expected = f"^step 3: rank 2 of 3 {what}; the same command goes on"
     with pytest.raises(LostRankError, match=expected), ranks.together("step 3"):
@@ -224,10 +221,11 @@ def test_whatever_gloo_says_the_error_names_the_rank(message: str, monkeypatch: 
         ({"arrived/1": "5 0.0", "arrived/2": "5 1.0"}, "1, 2"),
     ],
 )
-def test_who_hangs(others: dict[str, str], who: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ranks = three_ranks(monkeypatch)
+def test_who_hangs(others: dict[str, str], who: str) -> None:
+    store = torch.distributed.HashStore()  # type: ignore[attr-defined]
     for key, value in others.items():
-        ranks._store.set(key, value)
+        store.set(key, value)
+    ranks = three_ranks(store)
     expected = f"^step 3: rank {who} of 3 did not answer within 7 s"
     with pytest.raises(LostRankError, match=expected) as lost, ranks.together("step 3"):
         raise RuntimeError(TIMED_OUT[0])
@@ -238,7 +236,7 @@ def test_who_hangs(others: dict[str, str], who: str, monkeypatch: pytest.MonkeyP
     assert not lost.value.noticed_first
 
 
-def test_a_store_that_went_with_the_first_rank_and_an_error_of_the_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_went_with_the_first_rank_and_an_error_of_the_computation() -> None:
     class Gone:
         def set(self, key: str, _: str) -> None:
             if key.startswith("gives"):
@@ -247,8 +245,7 @@ def test_a_store_that_went_with_the_first_rank_and_an_error_of_the_computation(m
         def set_timeout(self, _: object) -> None:
             pass
 
-    ranks = three_ranks(monkeypatch)
-    ranks._store = Gone()  # type: ignore[assignment]
+    ranks = three_ranks(Gone())
     with pytest.raises(LostRankError, match="rank 0 of 3 ended"), ranks.together("step 3"):
         raise torch.distributed.DistNetworkError("failed to recv, got 0 bytes")
     with pytest.raises(RuntimeError, match="mat1"), ranks.together("step 3"):

@@ -45,18 +45,32 @@ class LostRankError(DragomanError):
 class Ranks:
     """This process's place among the processes of a training, and what they do together."""
 
-    def __init__(self, answer_seconds: float = 600.0) -> None:
-        self.answer_seconds = answer_seconds
-        self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    def __init__(
+        self,
+        answer_seconds: float = 600.0,
+        *,
+        starting_seconds: float = STARTING_SECONDS,
+        settling_seconds: float = SETTLING_SECONDS,
+        size: int | None = None,
+        store: Any = None,
+        meetings: int = 0,
+    ) -> None:
+        """`size`, `store` and `meetings` are those of a group that has met already; without them the environment names
+        the group, and this process joins it."""
+        self.answer_seconds, self._settling_seconds = answer_seconds, settling_seconds
+        self.rank = int(os.environ.get("RANK", 0))
+        self.size = int(os.environ.get("WORLD_SIZE", 1)) if size is None else size
         self.local_size = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
         self.leads = leads()
-        self._meetings, self._when = 0, ""  # of all ranks, counted by each: the same number on every one
+        self._meetings, self._when = meetings, ""  # of all ranks, counted by each: the same number on every one
         self.device = torch.device("cpu")
         if torch.cuda.is_available():
             self.device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
             torch.cuda.set_device(self.device)
-        self._patience = max(answer_seconds, STARTING_SECONDS)
-        if self.size > 1 and dist.is_initialized():
+        self._patience = max(answer_seconds, starting_seconds)
+        if store is not None:
+            self._store = store
+        elif self.size > 1 and dist.is_initialized():
             self._store = dist.distributed_c10d._get_default_store()  # no public name
         elif self.size > 1:
             self._join(timedelta(seconds=self._patience))
@@ -150,7 +164,8 @@ class Ranks:
         """Makes the error for a lost rank. All say what the first to notice says: many of the others only notice that
         the first one left."""
         try:
-            self._store.set_timeout(timedelta(seconds=SETTLING_SECONDS))  # the rank that is lost may be who holds it
+            # The rank that is lost may be the one that holds the store.
+            self._store.set_timeout(timedelta(seconds=self._settling_seconds))
             self._store.set(f"gives up/{self.rank}", "hung" if hung else "ended")
             missing = self._missing(hung)
             notices = [f"gives up/{rank}" for rank in range(self.size)]
@@ -175,7 +190,7 @@ class Ranks:
         late = [rank for rank, (meeting, _) in enumerate(arrived) if int(meeting) < self._meetings]
         if hung and late:
             return late
-        until = time.monotonic() + SETTLING_SECONDS
+        until = time.monotonic() + self._settling_seconds
         while True:
             missing = [rank for rank in range(self.size) if not self._store.check([f"gives up/{rank}"])]
             if len(missing) <= 1 or time.monotonic() > until:
