@@ -1,4 +1,5 @@
-"""What both APIs answer with when it is not a translation, and how an answer is given up when nobody waits for it."""
+"""Answers that all routes share: errors, server-sent events, the check of a key; and work that stops when its client
+leaves."""
 
 import asyncio
 import json
@@ -41,11 +42,11 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 
 
 class ClientLeftError(Exception):
-    pass
+    """The client closed its connection before it was answered."""
 
 
 def key_check(keys: Keys) -> Callable[[Request], Awaitable[None]]:
-    """For routes that only those with a key may ask, where keys are required."""
+    """Makes a dependency for routes that need a key, where keys are required."""
 
     async def require_key(request: Request) -> None:
         if not keys.required:
@@ -65,7 +66,7 @@ def event(name: str, data: Any) -> str:
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """The result, unless the client leaves first: then the work is cancelled, and what waits leaves the queue."""
+    """Waits for the result of work. When the client leaves first, the work is cancelled and leaves the queue."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_disconnected(request))
     try:
@@ -85,7 +86,7 @@ async def _disconnected(request: Request) -> None:
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Every error is {"error": one sentence}. What a client sent is not repeated to it beyond names and sizes."""
+    """Makes every error the JSON {"error": one sentence}, which repeats nothing of the request but names and sizes."""
 
     def problem(status: int, error: str, headers: dict[str, str] | None = None) -> JSONResponse:
         return JSONResponse({"error": error}, status, headers)
@@ -98,8 +99,8 @@ def answer_errors(app: FastAPI) -> None:
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part != "body")
-        said = str(first["msg"]).encode(errors="replace").decode()
-        return problem(422, f"Invalid request: {where + ': ' if where else ''}{said}")
+        message = str(first["msg"]).encode(errors="replace").decode()
+        return problem(422, f"Invalid request: {where + ': ' if where else ''}{message}")
 
     @app.exception_handler(OverloadedError)
     async def overloaded(_: Request, error: OverloadedError) -> JSONResponse:

@@ -22,6 +22,7 @@ from dragoman.serve.settings import Settings
 
 
 def make_app(service: Service) -> App:
+    """All routes behind the guard."""
     settings = service.settings
     keys, limiter = Keys(settings.api_keys), RateLimiter(settings.rate_limit)
 
@@ -35,7 +36,7 @@ def make_app(service: Service) -> App:
         title="Dragoman",
         description="Translation by runs of Dragoman: the API of LibreTranslate, and one that explains.",
         openapi_url="/api/v1/openapi.json",
-        docs_url=None,  # its page would come from elsewhere
+        docs_url=None,  # that page would load scripts from other sites
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
@@ -60,7 +61,7 @@ def make_app(service: Service) -> App:
 
 
 class Server(uvicorn.Server):
-    """uvicorn, that says where it listens as soon as it does, and when it begins to leave."""
+    """uvicorn, which calls `ready` with its address when it listens, and `leaving` when it begins to shut down."""
 
     def __init__(self, app: App, settings: Settings, ready: Callable[[str], None], leaving: Callable[[], None]) -> None:
         super().__init__(
@@ -69,11 +70,11 @@ class Server(uvicorn.Server):
                 host=settings.host,
                 port=settings.port,
                 http=partial(Connection, settings.header_seconds),  # type: ignore[arg-type]
-                log_level="critical",  # the guard says what fails; uvicorn would say with what text
+                log_level="critical",  # the guard logs what fails; uvicorn would log the text with it
                 access_log=False,  # addresses of requests hold text
                 server_header=False,
                 date_header=True,
-                proxy_headers=False,  # a client could say what it likes
+                proxy_headers=False,  # any client could forge them
                 limit_concurrency=settings.connection_limit,
                 timeout_keep_alive=30,
                 ws="none",
@@ -97,7 +98,7 @@ class Server(uvicorn.Server):
 
 
 def run(service: Service, say: Callable[[str], None]) -> None:
-    """Until it is told to stop; then what was accepted is answered first."""
+    """Serves until a signal stops it; what was accepted by then is answered first."""
 
     def stop(*_: object) -> NoReturn:
         sys.exit(0)
@@ -107,10 +108,10 @@ def run(service: Service, say: Callable[[str], None]) -> None:
     server = Server(
         make_app(service),
         settings,
-        lambda address: say(f"serving {_in_words(service)} at {address}"),
+        lambda address: say(f"serving {_served_in_words(service)} at {address}"),
         service.runs.close,
     )
-    # uvicorn handles the signal itself, finishes, and then raises it again for whoever was there before.
+    # uvicorn handles the signal itself, finishes, and then raises it again for the handler that was there before.
     signal.signal(signal.SIGTERM, stop)
     try:
         server.run()
@@ -122,7 +123,7 @@ def run(service: Service, say: Callable[[str], None]) -> None:
         raise
 
 
-def _in_words(service: Service) -> str:
+def _served_in_words(service: Service) -> str:
     working = list(service.models.pairs.values())
     served = ", ".join(f"{pair.name} ({pair.run})" for pair in working)
     if service.parser_run is not None and service.models.has_parser:

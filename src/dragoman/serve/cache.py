@@ -1,4 +1,4 @@
-"""What was answered of late, bounded by characters, and files to fetch, bounded by bytes and time. In memory only."""
+"""Two stores in memory: recent answers, bounded by their size, and files for download, bounded by size and age."""
 
 import secrets
 import time
@@ -11,7 +11,7 @@ ValueT = TypeVar("ValueT")
 
 
 class BoundedCache(Generic[KeyT, ValueT]):
-    """The least recently used goes first."""
+    """A cache that drops the least recently used entries when their sizes add up to more than its limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -32,15 +32,15 @@ class BoundedCache(Generic[KeyT, ValueT]):
         self._entries[key] = value, size
         self.size += size
         while self.size > self._limit:
-            _, (_, gone) = self._entries.popitem(last=False)
-            self.size -= gone
+            _, (_, dropped) = self._entries.popitem(last=False)
+            self.size -= dropped
 
     def __len__(self) -> int:
         return len(self._entries)
 
 
 class FileStore:
-    """Translated files under names that only we choose, until they are too old or too many."""
+    """Translated files under random names, until they are too old or too large together."""
 
     def __init__(self, limit: int, seconds: float) -> None:
         self._limit = limit
@@ -55,8 +55,8 @@ class FileStore:
 
     def get(self, name: str) -> bytes | None:
         self._forget()
-        kept = self._files.get(name)
-        return None if kept is None else kept[1]
+        stored = self._files.get(name)
+        return None if stored is None else stored[1]
 
     def _forget(self) -> None:
         oldest_allowed = time.monotonic() - self._seconds

@@ -1,7 +1,7 @@
-"""A connection whose client is answered, whatever it sends: malformed requests, slow ones, and those refused half-way.
+"""An HTTP connection that answers its client whatever it sends: malformed requests, slow ones, refused ones.
 
-uvicorn would wait for the end of a request's headers for ever, and would close with what it has not read: the client's
-system then throws away the answer that it has not read either.
+uvicorn would wait for ever for the end of a request's headers. And it would close a connection with data that it has
+not read: the client's system then throws away the answer that the client has not read yet.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-LINGER = 2.0  # seconds in which a client may still send what nobody reads
+LINGER = 2.0  # seconds in which a client may go on sending what is not read
 
 
 class Connection(H11Protocol):
@@ -35,7 +35,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """The service stops: who has been answered is not waited for."""
+        """Called when the service stops: a client that has its answer is not waited for."""
         if self.cycle is None or self.cycle.response_complete:
             self.leave()
             self.transport.abort()
@@ -43,7 +43,7 @@ class Connection(H11Protocol):
             super().shutdown()
 
     def leave(self) -> None:
-        """Nothing more is answered here; what still works for this client may stop."""
+        """Answers nothing more on this connection, and stops the work for its client."""
         self._leaving = True
         self._stop_waiting()
         if self.cycle is not None and not self.cycle.response_complete:
@@ -85,8 +85,8 @@ class Connection(H11Protocol):
 
 
 class _Lingering:
-    """A transport that is closed in two steps: nothing more is said; then, when the client has gone or some seconds
-    have passed, nothing more is heard."""
+    """A transport that is closed in two steps: first it sends nothing more; then, when the client has closed its side
+    or some seconds have passed, it receives nothing more."""
 
     def __init__(self, transport: asyncio.Transport, connection: Connection) -> None:
         self._transport, self._connection = transport, connection
@@ -105,7 +105,7 @@ class _Lingering:
         self._connection.leave()
         try:
             self._transport.write_eof()
-        except OSError:  # the client is not there any more
+        except OSError:  # the client has gone
             self._transport.close()
             return
         self._transport.resume_reading()

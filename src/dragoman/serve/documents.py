@@ -1,4 +1,4 @@
-"""Documents over HTTP: a document's own thread asks for sentences, and waits for them as any client does."""
+"""Translates documents: each in a thread of its own, which asks for its sentences and waits for them as clients do."""
 
 import asyncio
 import io
@@ -24,14 +24,14 @@ T = TypeVar("T")
 
 
 class ServedSentenceTranslator:
-    """Sentences through the batcher, among everyone's; what needs the reference engine beside the explanations."""
+    """Translates a document's sentences in batches with others', and aligns them in the thread of explanations."""
 
     def __init__(self, service: Service, pair: ServedPair, loop: asyncio.AbstractEventLoop) -> None:
         self.service, self.pair, self.loop = service, pair, loop
         self.translator = service.models.translators[pair.name]
-        self.left = threading.Event()  # nobody waits any longer
+        self.left = threading.Event()  # the client waits no longer
 
-    min_confidence: float | None = None  # nobody can ask for it here
+    min_confidence: float | None = None  # no request can ask for it
     mark = ""
 
     @property
@@ -46,8 +46,10 @@ class ServedSentenceTranslator:
 
     def align(self, text: str, candidate: Candidate) -> "Alignment | None":
         try:
-            return self._wait(self.service.explain(self.pair, lambda one: one.align(text, candidate.tokens)))
-        except (UsageError, MissingPackageError):  # a model that does not say
+            return self._wait(
+                self.service.explain(self.pair, lambda explainer: explainer.align(text, candidate.tokens))
+            )
+        except (UsageError, MissingPackageError):  # a model that cannot align, or no torch to do it with
             return None
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

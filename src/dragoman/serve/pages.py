@@ -1,4 +1,4 @@
-"""The page's files, read once: a path that a client names is looked up in a table and never opened."""
+"""Serves the page's files. They are read once: the path in a request is looked up in a table, and never opened."""
 
 import hashlib
 import mimetypes

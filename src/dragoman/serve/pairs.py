@@ -1,4 +1,4 @@
-"""Which run translates between which languages, and what languages are called."""
+"""Language pairs and the runs that translate them, from the arguments of the command line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +13,8 @@ from dragoman.run_directory import RunDirectory
 
 @dataclass(frozen=True)
 class ServedPair:
+    """A source language, a target language, and the directory of a run that translates so."""
+
     source: str
     target: str
     run: Path
@@ -23,7 +25,7 @@ class ServedPair:
 
 
 def pair_of(text: str) -> ServedPair:
-    """`en-de=runs/my`."""
+    """Reads `en-de=runs/my`."""
     languages, equals, run = text.partition("=")
     source, dash, target = languages.partition("-")
     if not equals or not dash or not run:
@@ -32,25 +34,25 @@ def pair_of(text: str) -> ServedPair:
 
 
 def parsing_pair(run: Path) -> ServedPair:
-    """A parser among the runs that are watched: from words to trees."""
+    """A parser as a pair, so that it can be watched like the other runs: from words to trees."""
     return ServedPair("words", "trees", run)
 
 
 def is_parser(run: Path) -> bool:
-    """Whether `dragoman parse train` made it: its vocabulary tells."""
+    """Whether `dragoman parse train` made a run: its vocabulary tells."""
     return is_of_trees(Tokenizer.load(RunDirectory.open(run).tokenizer_path))
 
 
 def target_for(pair: ServedPair) -> str | None:
-    """What to ask a run of several languages for; None: it has one."""
+    """The target language to name to a run of several; None: the run has only one."""
     return pair.target if load_tokenizer(RunDirectory.open(pair.run).path).languages else None
 
 
 def pairs_to_serve(
     runs: Sequence[Path], named: Sequence[str], source_language: str | None, target_language: str | None
 ) -> list[ServedPair]:
-    """From the command line: runs whose languages are known, or said once for all of them, and named pairs. Of several
-    for one pair of languages the first translates, and the others are there to compare it with."""
+    """The pairs of a command line: runs whose languages are known or given for all of them, and `--pair` arguments. Of
+    several runs for one language pair the first translates, and the others can be compared with it."""
     if (source_language is None) != (target_language is None):
         raise UsageError("serve: --source-language and --target-language go together; give both")
     if source_language is not None and not runs:

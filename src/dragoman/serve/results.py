@@ -1,9 +1,9 @@
-"""Results kept as JSON files, for the page to open: reports of `dragoman compare`, and those of experiments.
+"""Reads results that are kept as JSON files, for the page: reports of `dragoman compare` and of experiments.
 
 An experiment's file, as lab/result.py writes it, holds an object with `experiment` (its name), `title`, `claim`,
-`method`, `rule`, `verdict`, `findings` and `arms` (lists of objects, a row each) and `figures`. Anything may be missing
-and anything further may be there: what is known is shown, the rest is left out. A figure with `series` is drawn, any
-other is listed.
+`method`, `rule`, `verdict`, `findings` and `arms` (lists of objects, a row each) and `figures`. Any of these may be
+missing, and there may be others: the page shows those that it knows. A figure with `series` is drawn, any other is
+listed.
 """
 
 import json
@@ -33,7 +33,7 @@ def check_results(paths: Sequence[Path]) -> None:
 
 
 def read_results(paths: Sequence[Path]) -> dict[str, Result]:
-    """By name, in the order of the names. Files that are something else are passed over."""
+    """The results in these files and directories, by name. Files that hold something else are passed over."""
     files = [file for path in paths for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])]
     found: dict[str, Result] = {}
     for file in files:

@@ -1,4 +1,4 @@
-"""The runs that are watched: their logs as they grow, their kept checkpoints, and one against another."""
+"""The runs that can be watched in the page: their logs as they grow, replays of their checkpoints, comparisons."""
 
 import asyncio
 import threading
@@ -33,14 +33,14 @@ class WatchedRun:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """What the log does not say by itself."""
+    """A run's state and kept checkpoints, which its log does not hold."""
 
     state: State
     checkpoints: tuple[int, ...]
 
 
 class NobodyWaitsError(Exception):
-    """The one who asked for a comparison has left."""
+    """The client that asked for a comparison has left."""
 
 
 class WatchedRuns:
@@ -55,7 +55,7 @@ class WatchedRuns:
         self._closing = False
 
     def close(self) -> None:
-        """Those who follow a log are told no more: a service that stops waits for all its answers to end."""
+        """Ends the streams of all who follow a log: a service that stops waits for its answers to end."""
         self._closing = True
 
     def progress(self, watched: WatchedRun) -> tuple[History, RunProgress]:
@@ -63,17 +63,17 @@ class WatchedRuns:
         return history, _progress(watched.run, history)
 
     async def follow(self, watched: WatchedRun) -> AsyncIterator[tuple[Update | None, RunProgress | None]]:
-        """At every look: what is new in the log, and how far the run is where that changed. Ends with the service."""
-        follower, told = LogFollower(watched.run), None
+        """Yields at every look what is new in the log, and the run's progress if it changed; ends with the service."""
+        follower, last = LogFollower(watched.run), None
         while not self._closing:
             update = await asyncio.to_thread(follower.read)
             now = await asyncio.to_thread(_progress, watched.run, follower.history)
-            yield update, now if now != told else None
-            told = now
+            yield update, now if now != last else None
+            last = now
             await asyncio.sleep(LOOK_EVERY)
 
     def replay(self, watched: WatchedRun, step: int | None, text: str) -> "Inspection":
-        """One sentence through a kept checkpoint; step None: through what the run translates with. Imports torch."""
+        """Translates a sentence with a kept checkpoint; step None: with the run's own model. Imports torch."""
         return self._inspector(watched, step).inspect(text)
 
     def compare(
@@ -82,9 +82,9 @@ class WatchedRuns:
         second: WatchedRun,
         translators: Callable[[WatchedRun], Translator],
         sentences: int,
-        told: Callable[[int, int], None],
+        report: Callable[[int, int], None],
     ) -> RunComparison:
-        """On the test set, or the validation pairs that both share. Slow; one at a time."""
+        """Compares two runs on the test set, or on the validation pairs that they share. Slow; one at a time."""
         if first.pair.name != second.pair.name:
             raise UsageError(
                 f"{first.name} is {first.pair.name}, {second.name} {second.pair.name}; compare like with like"
@@ -97,7 +97,7 @@ class WatchedRuns:
             if len(kept.sources) < len(test.sources):
                 kept = TestSet(f"the first {sentences:,} of {test.name}", kept.sources, kept.references)
             both = translators(first), translators(second)
-            return compare_runs((first.run, second.run), both, kept, first.pair.target, told=told)
+            return compare_runs((first.run, second.run), both, kept, first.pair.target, told=report)
         finally:
             self._comparing.release()
 
@@ -109,7 +109,7 @@ class WatchedRuns:
                 kept = ", ".join(f"{step:,}" for step in kept_steps(watched.run)) or "none"
                 raise UsageError(f"{watched.name} does not keep step {step:,}; kept: {kept}")
         weights = watched.run.model_path if checkpoint is None else checkpoint / WEIGHTS
-        # A run that is trained anew in its place has the same names for other weights.
+        # A run that is trained again in the same directory has the same names for other weights.
         written = weights.stat().st_mtime_ns if weights.exists() else 0
         key = (watched.name, step, written)
         if key not in self._loaded:
@@ -120,7 +120,7 @@ class WatchedRuns:
             name = None if checkpoint is None else checkpoint.name
             loaded = Translator.load(watched.pair.run, checkpoint=name, engine="reference")
             assert isinstance(loaded.engine, ReferenceEngine)
-            # Its words are not aligned here, so no heads are chosen for that: that takes longer than all the rest.
+            # Words are not aligned here, so no heads are chosen for that: it takes longer than all the rest.
             self._loaded[key] = Inspector(Explainer(loaded.engine, loaded.search))
             while len(self._loaded) > LOADED_AT_ONCE:
                 self._loaded.popitem(last=False)
@@ -133,7 +133,7 @@ def _progress(run: RunDirectory, history: History) -> RunProgress:
 
 
 def _names(pairs: Sequence[ServedPair]) -> list[str]:
-    """The directories' names; numbered where two are the same."""
+    """The names of the runs' directories, numbered where two are the same."""
     names = [pair.run.resolve().name or "run" for pair in pairs]
     seen: Counter[str] = Counter()
     result = []

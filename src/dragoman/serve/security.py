@@ -1,4 +1,4 @@
-"""What every request passes before the service sees it, and the headers that every answer carries.
+"""The guard that every request passes before the service sees it, and the headers that every answer carries.
 
 Plain ASGI, outermost: the Host is checked, then where a browser says the request came from, the rate, and the body,
 which is read here once, whole, within its limits of size and time.
@@ -44,6 +44,8 @@ _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class RefusedError(Exception):
+    """A request that is refused: the status, the sentence and the headers of the answer."""
+
     def __init__(self, status: int, error: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         super().__init__(error)
         self.status = status
@@ -107,7 +109,7 @@ class Keys:
         return bool(self._keys)
 
     def holds(self, given: str) -> bool:
-        """Every key is compared, each in constant time: how long it takes says nothing."""
+        """Whether a key is one of these. Every key is compared, each in constant time: the time taken tells nothing."""
         return sum(hmac.compare_digest(given.encode(errors="surrogatepass"), key) for key in self._keys) > 0
 
 
@@ -149,7 +151,7 @@ class Guard:
         except _LeftError:
             self._metrics.left.inc()
             status = 499
-        except Exception as error:  # answered already; an error's message may hold text, so only where it was is said
+        except Exception as error:  # answered already; its message may hold text, so only its place is logged
             last = traceback.extract_tb(error.__traceback__)[-1]
             print(f"dragoman: {type(error).__name__} at {last.filename}:{last.lineno}", file=sys.stderr)
         route = getattr(scope.get("route"), "path", "other")
@@ -190,7 +192,7 @@ class Guard:
 
 
 class _LeftError(Exception):
-    """The client went away before it had asked anything."""
+    """The client left before its request was whole."""
 
 
 def address_of(scope: Scope) -> str:
@@ -199,8 +201,8 @@ def address_of(scope: Scope) -> str:
 
 
 def _check_origin(scope: Scope, headers: dict[bytes, list[bytes]]) -> None:
-    """A browser says which page a request comes from; only our own may change or cost anything. Other programs say
-    nothing, and nothing is asked of them."""
+    """Refuses requests from pages of other sites. A browser names the page that a request comes from; other programs
+    name none, and are not asked for one."""
     site = headers.get(b"sec-fetch-site", [b"none"])[-1]
     if site not in (b"same-origin", b"none"):
         raise RefusedError(403, "Requests from pages of other sites are refused")
@@ -220,14 +222,14 @@ def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, then whatever comes: that the client leaves."""
-    told = False
+    """Gives the body that was read, and then what comes later: that the client leaves."""
+    given = False
 
     async def replayed() -> Message:
-        nonlocal told
-        if told:
+        nonlocal given
+        if given:
             return await receive()
-        told = True
+        given = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replayed

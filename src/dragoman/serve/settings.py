@@ -1,4 +1,4 @@
-"""What the service allows: each limit, its default, and what it protects."""
+"""The settings of the service: each limit, its default, and the range it may have."""
 
 import ipaddress
 import re
@@ -9,7 +9,7 @@ from dragoman.errors import UsageError
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"[^\s/:@?#\\\[\]]+|\[[0-9a-f:.]+\]", re.IGNORECASE)
-# From the least to the most: what a machine can have, far beyond what makes sense on any.
+# The least and the most of each: far beyond what makes sense on any machine.
 RANGES: dict[str, tuple[float, float]] = {
     "port": (0, 65535),
     "body_limit": (1, 1 << 40),
@@ -43,7 +43,7 @@ class Settings:
     without_key: bool = False  # serve a network without a key, on purpose
     # one request
     body_limit: int = 1 << 20  # bytes
-    body_seconds: float = 10.0  # a body that takes longer to arrive is given up
+    body_seconds: float = 10.0  # a body that takes longer to arrive is refused
     header_seconds: float = 10.0  # likewise headers
     character_limit: int = 5000  # a text
     batch_limit: int = 64  # texts
@@ -58,7 +58,7 @@ class Settings:
     connection_limit: int = 1024
     workers: int = 2
     batch_tokens: int = 2048  # source tokens translated together, padding included
-    batch_wait: float = 0.002  # seconds that a sentence waits for company while others are at work
+    batch_wait: float = 0.002  # seconds that a sentence waits for others to join its batch
     cache_characters: int = 4_000_000  # kept of sentences and their translations; 0: no cache
     file_bytes: int = 16 << 20  # translated files kept for download
     file_seconds: float = 1200.0
@@ -68,7 +68,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name, (least, most) in RANGES.items():
             value = getattr(self, name)
-            if not least <= value <= most:  # no number is in no range
+            if not least <= value <= most:  # true of NaN, too
                 raise UsageError(f"serve: {name.replace('_', ' ')} {value}; must be {least:,} to {most:,}")
         for host in self.allowed_hosts:
             if not _HOST.fullmatch(host):
@@ -91,19 +91,19 @@ class Settings:
             return False
 
     def allows_host(self, header: str) -> bool:
-        """Whether a Host header names this service. A page of another site can make its own name lead here, but it
-        cannot make a browser send another name than its own: that is what this stops."""
+        """Whether a Host header names this service. The page of another site can make its own name resolve to this
+        address (DNS rebinding), but the browser then sends that name, which is refused here."""
         name = _without_port(header).lower()
         if name in self.allowed_hosts or name == self.host.lower() or name == f"[{self.host.lower()}]":
             return True
         if self.is_loopback:
             return name in LOOPBACK_NAMES
-        # Numbers cannot be made to lead elsewhere, so on a network every number of this machine is as good.
+        # An IP address cannot be made to resolve to another, so on a network every address is as good.
         return name in LOOPBACK_NAMES or _is_number(name.strip("[]"))
 
 
 def read_keys(path: Path | None) -> tuple[str, ...]:
-    """One a line. A file, because everyone on a machine can read the commands that run there."""
+    """Reads keys, one a line. They come in a file because everyone on a machine can read its command lines."""
     if path is None:
         return ()
     try:

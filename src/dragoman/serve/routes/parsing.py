@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dragoman.parsing.bracket_attention import Node, ParseTrace
     from dragoman.parsing.parser import Parser
 
-KEPT = 4  # parses, for whoever asks for one layer after the other
-DEEPEST = 200  # brackets in each other; pydantic writes no more than 255
+KEPT = 4  # parses, for a client that asks for one layer after the other
+DEEPEST = 200  # nested brackets; pydantic writes no more than 255
 
 
 class ParseQuestion(ApiModel):
