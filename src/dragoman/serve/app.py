@@ -108,7 +108,7 @@ def run(service: Service, say: Callable[[str], None]) -> None:
     server = Server(
         make_app(service),
         settings,
-        lambda address: say(f"serving {_served_in_words(service)} at {address}"),
+        lambda address: say(f"serving {served_in_words(service)} at {address}"),
         service.runs.close,
     )
     # uvicorn handles the signal itself, finishes, and then raises it again for the handler that was there before.
@@ -123,7 +123,8 @@ def run(service: Service, say: Callable[[str], None]) -> None:
         raise
 
 
-def _served_in_words(service: Service) -> str:
+def served_in_words(service: Service) -> str:
+    """What is served, for the line that says so when the service has started."""
     working = list(service.models.pairs.values())
     served = ", ".join(f"{pair.name} ({pair.run})" for pair in working)
     if service.parser_run is not None and service.models.has_parser:

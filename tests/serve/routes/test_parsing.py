@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.parsing.bracket_attention import Node, trace_parse
 from dragoman.parsing.parser import Parser
-from dragoman.serve.app import _in_words
+from dragoman.serve.app import served_in_words
 from dragoman.serve.pairs import ServedPair, is_parser
 from dragoman.serve.routes.parsing import DEEPEST, _tree
 from dragoman.serve.service import Service
@@ -95,7 +95,7 @@ def test_where_only_a_parser_is_served_nothing_is_translated(served_parser: Runn
     assert served_parser.post("/detect", {"q": "the dog"}).status == 200
     (run,) = served_parser.ask("GET", "/api/v1/runs").json
     assert (run["name"], run["source"], run["target"], run["serves"]) == ("parser", "words", "trees", True)
-    assert _in_words(served_parser.service).startswith("a parser (")
+    assert served_in_words(served_parser.service).startswith("a parser (")
 
 
 def test_beside_a_translator(served: Running, served_run: Path, tiny_parser: Path, tmp_path: Path) -> None:
