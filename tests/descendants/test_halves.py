@@ -178,7 +178,7 @@ def test_the_encoder_alone_looks_both_ways_but_not_at_padding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"encoder_layers": 0, "decoder_layers": 0}, "model.encoder_layers = 0; must be at least 1"),
         ({"encoder_layers": 0, "architecture": "lstm"}, "model.encoder_layers = 0; must be at least 1"),
@@ -187,8 +187,8 @@ def test_the_encoder_alone_looks_both_ways_but_not_at_padding() -> None:
         ({"positions": "sinusoidal-2d"}, "model.patch = 0; must be at least 1 with positions in two dimensions"),
     ],
 )
-def test_halves_that_cannot_be_are_refused(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_halves_that_cannot_be_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         replace(SMALL, **changes)
 
 

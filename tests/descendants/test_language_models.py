@@ -208,13 +208,13 @@ def test_a_run_that_was_stopped_hides_the_same_tokens_afterwards(
 
 
 def test_a_run_is_used_for_what_it_was_trained_for(lm_run: Path, mlm_run: Path, tiny_run: Path, cli: Cli) -> None:
-    for command, run, said in (
+    for command, run, message in (
         (("translate",), lm_run, "was trained to continue, not to translate; use dragoman lm generate"),
         (("lm", "generate"), tiny_run, "was trained to translate, not to continue; use dragoman translate"),
         (("mlm", "classify"), mlm_run, "was trained to restore, not to classify; use dragoman mlm fill"),
     ):
         ran = cli(*command, run, stdin="the dog\n")
-        assert (ran.code, ran.stderr) == (3, f"dragoman: {run}: {said}\n")
+        assert (ran.code, ran.stderr) == (3, f"dragoman: {run}: {message}\n")
 
 
 def test_labels_and_recipes_that_do_not_fit_are_named(

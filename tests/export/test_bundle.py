@@ -33,8 +33,8 @@ def test_the_card_says_where_it_comes_from(packed: Path, tiny_run: Path, tiny_te
     end = json.loads((tiny_run / "metrics.jsonl").read_text().splitlines()[-1])
     assert card["training"]["seconds"] == end["seconds"]
     assert card["files"]["model.safetensors"] == sha256(tiny_run / "model.safetensors")
-    for said in ("CC-BY-4.0", "CC0-1.0", r"A \| B", sha256(tiny_text / "train.tsv"), "90", "nrefs:1|case:mixed"):
-        assert said.replace("s:1|c", r"s:1\|c") in page
+    for entry in ("CC-BY-4.0", "CC0-1.0", r"A \| B", sha256(tiny_text / "train.tsv"), "90", "nrefs:1|case:mixed"):
+        assert entry.replace("s:1|c", r"s:1\|c") in page
 
 
 def test_every_command_takes_a_bundle_for_a_run(
@@ -48,8 +48,8 @@ def test_every_command_takes_a_bundle_for_a_run(
     into = cli("translate", packed, "--input", tmp_path / "in.txt", "--out", tmp_path / "out.txt")
     assert into.code == 0, into.stderr
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == ran.stdout
-    (kept,) = (tmp_path / "cache" / "dragoman" / "bundles").iterdir()
-    assert Translator.load(packed).translate(["the dog"]) == Translator.load(kept).translate(["the dog"])
+    (unpacked,) = (tmp_path / "cache" / "dragoman" / "bundles").iterdir()
+    assert Translator.load(packed).translate(["the dog"]) == Translator.load(unpacked).translate(["the dog"])
     assert cli("unbundle", packed, "--out", tmp_path / "run").code == 0
     assert sha256(tmp_path / "run" / "model.safetensors") == sha256(tiny_run / "model.safetensors")
     assert cli("unbundle", packed, "--out", tmp_path / "run").code == 2  # nothing is written over

@@ -68,8 +68,8 @@ def greedy(run: Path) -> list[list[int]]:
 
 def cut(ids: Sequence[int], end: int, longest: int) -> list[int]:
     """Up to the end symbol."""
-    kept = list(ids)
-    return kept[: kept.index(end)] if end in kept else kept[:longest]
+    tokens = list(ids)
+    return tokens[: tokens.index(end)] if end in tokens else tokens[:longest]
 
 
 # CTranslate2

@@ -150,18 +150,18 @@ def test_without_the_mask_the_future_is_seen_and_decoding_begins_anew_at_each_st
     assert abs(outcome.change) > 1e-4
     # Greedily, by hand: each next token from a whole pass over what was said so far.
     inspector = Inspector(Explainer(deep.engine, SearchConfig(beam=1, max_extra_length=4)))
-    said: list[int] = []
+    written: list[int] = []
     source = deep.explainer.source_ids(SENTENCE)
     probe = Probe(inspector._interventions([Change.parse(unmask[0])], source, ()))
     with torch.no_grad():
-        while len(said) < len(source) + 4:
-            fed = torch.tensor([[deep.tokenizer.bos_id, *said]])
+        while len(written) < len(source) + 4:
+            fed = torch.tensor([[deep.tokenizer.bos_id, *written]])
             logits = deep.model(torch.tensor([[*source, deep.tokenizer.eos_id]]), fed, probe=probe)
             token = int(logits[0, -1].argmax())
             if token == deep.tokenizer.eos_id:
                 break
-            said.append(token)
-    assert inspector.intervene(SENTENCE, unmask).tokens == deep.explainer.pieces(said)
+            written.append(token)
+    assert inspector.intervene(SENTENCE, unmask).tokens == deep.explainer.pieces(written)
 
 
 def test_effects_are_those_of_switching_each_head_off(deep: Inspector) -> None:
@@ -173,8 +173,8 @@ def test_effects_are_those_of_switching_each_head_off(deep: Inspector) -> None:
     for effect in (*found[:3], found[-1]):
         off = f"{effect.kind}.{effect.layer}.{effect.head}:off"
         assert deep.intervene(SENTENCE, [off], retranslate=False).change == pytest.approx(effect.change, abs=1e-3)
-    some = deep.effects(SENTENCE, kind="cross", layer=1)
-    assert {(effect.kind, effect.layer) for effect in some} == {("cross", 1)}
+    effects = deep.effects(SENTENCE, kind="cross", layer=1)
+    assert {(effect.kind, effect.layer) for effect in effects} == {("cross", 1)}
 
 
 def test_a_head_that_matters_changes_the_translation(trained: Inspector) -> None:

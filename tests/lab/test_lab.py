@@ -107,8 +107,8 @@ def test_the_budget_ends_before_the_arm_that_would_not_fit(tmp_path: Path) -> No
     path.parent.mkdir()
     record = {"key": arm(1).key, "seconds": 100.0, "cost": 1.0, "measured": {}}
     path.write_text(json.dumps(record) + "\n")
-    said: list[str] = []
-    queue = Queue(tmp_path, budget=140.0, say=said.append)
+    messages: list[str] = []
+    queue = Queue(tmp_path, budget=140.0, say=messages.append)
     long = Arm("counting", "long", {"number": 9}, cost=3.0)
     unknown = Arm("other", "unknown", {})
     queue.plan([arm(1), arm(2), long, unknown])

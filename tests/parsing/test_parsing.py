@@ -85,7 +85,7 @@ def test_a_deep_tree_is_read_written_and_drawn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("(S (NN dog)\n(", r"input:1: 2 brackets of the tree that begins here are never closed"),
         ("(NN a)\n\n(S (NN dog)))", r"input:3: a closing bracket without its opening one"),
@@ -97,8 +97,8 @@ def test_a_deep_tree_is_read_written_and_drawn() -> None:
         ("(X " * 500, r"more than 400 deep"),
     ],
 )
-def test_a_fault_is_named_by_file_and_line(text: str, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_a_fault_is_named_by_file_and_line(text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         list(parse_brackets(text.splitlines()))
 
 
@@ -506,8 +506,8 @@ def test_a_word_of_several_tokens_is_looked_at_as_all_of_them() -> None:
     assert free.tree is None
     assert free.fault is not None
     assert free.weights[0].shape[1] == len(free.parse.symbols) + 1
-    for wrong, said in (([], "a sentence of 0 tokens"), (["a"] * 31, "1 to 30 are parsed here")):
-        with pytest.raises(UsageError, match=said):
+    for wrong, message in (([], "a sentence of 0 tokens"), (["a"] * 31, "1 to 30 are parsed here")):
+        with pytest.raises(UsageError, match=message):
             trace_parse(parser, wrong)
     with pytest.raises(UsageError, match="an ensemble of 2"):
         trace_parse(Parser(ReferenceEngine([model, model], tokenizer), parser.vocabulary, search), words)
@@ -538,17 +538,17 @@ def test_an_ensemble_and_silver_trees(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["parse", "evaluate", "--trees", "x"], "give RUN to parse with, or --hypotheses"),
         (["parse", "train", "--trees", "no.mrg", "--valid-trees", "no.mrg", "--out", "o"], "no.mrg"),
         (["parse", "run", "nowhere"], "nowhere: no such run directory"),
     ],
 )
-def test_a_wrong_command_is_one_line(cli: Callable[..., object], arguments: list[str], said: str) -> None:
+def test_a_wrong_command_is_one_line(cli: Callable[..., object], arguments: list[str], message: str) -> None:
     ran = cli(*arguments)
     assert ran.code in (2, 3)  # type: ignore[attr-defined]
-    assert said in ran.stderr  # type: ignore[attr-defined]
+    assert message in ran.stderr  # type: ignore[attr-defined]
     assert ran.stderr.count("\n") == 1  # type: ignore[attr-defined]
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 FigureKind = Literal["lines", "bars", "points"]
-Range = tuple[float, float]
-Point = tuple[float, float]
+AxisRange = tuple[float, float]
+ChartPoint = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ STYLE = (
 )
 
 
-def draw(figure: Figure, x_range: Range | None = None, y_range: Range | None = None, note: str = "") -> str:
+def draw(figure: Figure, x_range: AxisRange | None = None, y_range: AxisRange | None = None, note: str = "") -> str:
     """An SVG of the figure. The ranges, for lines and points, are those that the axes have at least; `note` stands
     below the title."""
     match figure.kind:
@@ -61,7 +61,7 @@ def draw(figure: Figure, x_range: Range | None = None, y_range: Range | None = N
             return _plane(figure, x_range or (), y_range or (), note)
 
 
-def figure_of_curves(title: str, curves: Mapping[str, Sequence[Point]], x_label: str, y_label: str) -> Figure:
+def figure_of_curves(title: str, curves: Mapping[str, Sequence[ChartPoint]], x_label: str, y_label: str) -> Figure:
     """A figure of curves that need not have their points at the same x."""
     series: dict[str, list[float | None]] = {name: [] for name in curves}
     for name, points in curves.items():
@@ -163,7 +163,7 @@ def _dashes(series: int) -> str:
     return f' stroke-dasharray="{DASHES[series % 7]}"' if DASHES[series % 7] else ""
 
 
-def _plane(figure: Figure, x_range: Range | tuple[()], y_range: Range | tuple[()], note: str) -> str:
+def _plane(figure: Figure, x_range: AxisRange | tuple[()], y_range: AxisRange | tuple[()], note: str) -> str:
     """Lines, or points, over two axes of numbers."""
     parts, top = _head(figure, note, 34.0, figure.kind == "lines")
     bottom = top + PLOT_HEIGHT
@@ -293,7 +293,7 @@ def _bar_axis(figure: Figure) -> tuple[Axis, float]:
     return Axis(at[0], at[-1], at), 0.0
 
 
-def _bar(series: int, x: Range, y: float, thick: int, spread: Range | None, label: str) -> Iterator[str]:
+def _bar(series: int, x: AxisRange, y: float, thick: int, spread: AxisRange | None, label: str) -> Iterator[str]:
     """One bar between two places, the ends of its spread, and its value behind it."""
     left, right = sorted(x)
     yield (

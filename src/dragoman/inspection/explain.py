@@ -228,8 +228,8 @@ class Explainer:
                 for candidate, text_so_far in zip(step.candidates, texts, strict=True)
             )
             finished += [candidate for candidate in level if candidate.fate == "finished"]
-            kept = {c.row: ids for c, ids in zip(level, sequences, strict=True) if c.row is not None}
-            prefixes = [kept.get(row, ()) for row in range(max(kept, default=0) + 1)]
+            sequence_of_row = {c.row: ids for c, ids in zip(level, sequences, strict=True) if c.row is not None}
+            prefixes = [sequence_of_row.get(row, ()) for row in range(max(sequence_of_row, default=0) + 1)]
             steps.append(level)
         return BeamRecord(
             beam=settings.beam,

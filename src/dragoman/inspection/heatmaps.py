@@ -47,7 +47,7 @@ def heatmap_of(
     weights = sum(seen.weights[Site(kind, at)][one].double() for at, one in chosen) / len(chosen)
     assert isinstance(weights, Tensor)
     columns = seen.fed if kind == "decoder" else seen.source
-    fed = tuple(f"{shown(fed)} → {shown(said)}" for fed, said in zip(seen.fed, seen.produced, strict=True))
+    fed = tuple(f"{shown(fed)} → {shown(produced)}" for fed, produced in zip(seen.fed, seen.produced, strict=True))
     rows = tuple(map(shown, seen.source)) if kind == "encoder" else fed
     return Heatmap(title, rows, tuple(map(shown, columns)), weights)
 

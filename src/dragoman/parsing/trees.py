@@ -130,14 +130,14 @@ def strip_tree(tree: Tree) -> Tree | None:
 
 
 def _stripped(children: Iterable[Tree | Leaf]) -> tuple[Tree | Leaf, ...]:
-    kept: list[Tree | Leaf] = []
+    stripped: list[Tree | Leaf] = []
     for child in children:
         if isinstance(child, Leaf):
             if child.tag != _EMPTY:
-                kept.append(child)
+                stripped.append(child)
         elif below := _stripped(child.children):
-            kept.append(Tree(_bare(child.label), below))
-    return tuple(kept)
+            stripped.append(Tree(_bare(child.label), below))
+    return tuple(stripped)
 
 
 def _bare(label: str) -> str:

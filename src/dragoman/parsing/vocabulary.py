@@ -116,9 +116,9 @@ def learn_vocabulary(trees: Sequence[Tree], units: Units, size: int, least_count
                 for name in word_classes(word):
                     classes[name] += counts[word]
             # From a class that is hardly ever seen nothing is learned: its words fall into a wider one.
-            kept = sorted(name for name, count in classes.most_common(room - len(words)) if count >= 3)
-            kept = [name for name in kept if name != _RAREST]
-            return Tokenizer(_word_model([_RAREST, *kept, *symbols, *words]))
+            frequent = sorted(name for name, count in classes.most_common(room - len(words)) if count >= 3)
+            frequent = [name for name in frequent if name != _RAREST]
+            return Tokenizer(_word_model([_RAREST, *frequent, *symbols, *words]))
         case "subwords":
             sentences = [" ".join(tree.words()) for tree in trees]
             return Tokenizer(_subword_model(sentences, symbols, max(size, _SPECIAL + _BYTES + len(symbols) + 200)))
