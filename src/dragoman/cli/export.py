@@ -8,6 +8,8 @@ import typer
 
 from dragoman.cli.options import (
     AsJson,
+    FromLanguage,
+    IntoLanguage,
     NewRun,
     Run,
     SourceLanguage,
@@ -47,8 +49,8 @@ def export(
 def import_(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A Hugging Face Marian directory.")],
     out: NewRun,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
+    source_language: FromLanguage = None,
+    target_language: IntoLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a run from a Hugging Face Marian directory."""

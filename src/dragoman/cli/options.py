@@ -82,7 +82,13 @@ OldText = Annotated[
     ),
 ]
 
-# Languages, by their codes.
+# Languages, by their codes: those that a new run is to say of itself, and those of a run that is there.
+FromLanguage = Annotated[
+    str | None, typer.Option("--source-language", metavar="CODE", help="The language of the sources, for example en,")
+]
+IntoLanguage = Annotated[
+    str | None, typer.Option("--target-language", metavar="CODE", help="and of their translations; the run keeps both.")
+]
 SourceLanguage = Annotated[
     str | None, typer.Option("--source-language", metavar="CODE", help="For example en [default: as the run says].")
 ]

@@ -8,8 +8,8 @@ import typer
 
 from dragoman.cli.options import (
     AsJson,
-    SourceLanguage,
-    TargetLanguage,
+    FromLanguage,
+    IntoLanguage,
     both_languages,
     changed,
     in_range,
@@ -48,8 +48,8 @@ def quickstart(
     minutes: Annotated[
         float, typer.Option(parser=in_range(0.1, 1e6), help="For everything, from reading to the report.")
     ] = 30.0,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
+    source_language: FromLanguage = None,
+    target_language: IntoLanguage = None,
     seed: Annotated[
         int, typer.Option(parser=whole(0, MOST_SEED), help="Decides what is held out, and the training.")
     ] = 1,
@@ -58,8 +58,9 @@ def quickstart(
 ) -> None:
     """Make a translator of your own sentence pairs, and learn what it is good for.
 
-    The text is checked, the model sized to it and to the time, trained, scored, calibrated, quantised. The same command
-    goes on with a quickstart that was stopped; with more --minutes it goes on with one that is finished.
+    The text is checked, the model sized to it and to the time, trained, scored, calibrated, quantised. Languages that
+    are not named are taken from the files, or detected. The same command goes on with a quickstart that was stopped;
+    with more --minutes it goes on with one that is finished.
     """
     wanted = both_languages("quickstart", source_language, target_language)
     first = paths[0]

@@ -12,10 +12,10 @@ import typer
 from dragoman import config as configuration
 from dragoman.cli.options import (
     AsJson,
+    FromLanguage,
+    IntoLanguage,
     Run,
     RunOut,
-    SourceLanguage,
-    TargetLanguage,
     TextOptions,
     TrainingOptions,
     both_languages,
@@ -31,8 +31,8 @@ def train(
     training: TrainingOptions,
     recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A TOML file or a known name.")] = None,
     tokenizer: Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")] = None,
-    source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
+    source_language: FromLanguage = None,
+    target_language: IntoLanguage = None,
     both_directions: Annotated[
         bool, typer.Option("--both-directions", help="Learn both directions in one model; needs the two languages.")
     ] = False,
