@@ -219,7 +219,7 @@ def _archive(stream: BinaryIO, name: str) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(stream)
     except _DAMAGE:
-        raise DataError(f"{name}: not a DOCX or ODT file, which are ZIP archives; save the document again") from None
+        raise DataError(f"{name}: not a DOCX or ODT file, or a damaged one; save the document again") from None
     size, packed = (sum(getattr(info, name) for info in archive.infolist()) for name in ("file_size", "compress_size"))
     if size > LARGE and size > MOST_RATIO * packed:
         raise DataError(

@@ -47,16 +47,13 @@ def translate_with(
     if not all(name.strip() for name in protect_styles):
         raise UsageError("a style to protect has an empty name; give the name of a style or a font")
     terms = Glossary.load(glossary) if isinstance(glossary, Path) else glossary
-    known = languages_of(RunDirectory.open(run))
-    if language is None and known is not None:
-        language = known[1] if to == known[0] else known[0]
-    target = to or (None if known is None else known[1])
+    source_language, target_language = _languages(run, language, to)
     sentence_translator = RunSentenceTranslator.load(
         run,
         engine=engine,
         compute_type=compute_type,
         rules=requirements(terms),
-        language=language,
+        language=source_language,
         to=to,
         min_confidence=min_confidence,
         mark="" if document_format == "po" else mark,  # an empty msgstr already says that it was left
@@ -66,13 +63,7 @@ def translate_with(
         sentence_translator.translator = sentence_translator.translator.with_corrections(
             *corrections_for(run, corrections, to)
         )
-    translator = sentence_translator.translator
-    identity: list[object] = [*identity_of([run], None), translator.engine.name, terms, translator.tag]
-    if corrections is not None:
-        identity.append(corrections.stat().st_mtime_ns)
-    if min_confidence is not None:
-        identity += [min_confidence, mark, translator.calibration]
-    settings = FormatSettings(tuple(protect_styles), fuzzy, target)
+    identity = _identity(run, sentence_translator, terms, corrections, mark)
     return translate_document(
         sentence_translator,
         document,
@@ -81,5 +72,30 @@ def translate_with(
         identity=identity,
         report_path=report,
         say=say,
-        settings=settings,
+        settings=FormatSettings(tuple(protect_styles), fuzzy, target_language),
     )
+
+
+def _languages(run: Path, source: str | None, target: str | None) -> tuple[str | None, str | None]:
+    """The source and the target language: as given, else as the run's data name them."""
+    known = languages_of(RunDirectory.open(run))
+    if known is None:
+        return source, target
+    return source or (known[1] if target == known[0] else known[0]), target or known[1]
+
+
+def _identity(
+    run: Path,
+    sentence_translator: RunSentenceTranslator,
+    glossary: Glossary | None,
+    corrections: Path | None,
+    mark: str,
+) -> list[object]:
+    """What the translations depend on beside the document: where it changes, a stopped translation begins again."""
+    translator = sentence_translator.translator
+    identity: list[object] = [*identity_of([run], None), translator.engine.name, glossary, translator.tag]
+    if corrections is not None:
+        identity.append(corrections.stat().st_mtime_ns)
+    if sentence_translator.min_confidence is not None:
+        identity += [sentence_translator.min_confidence, mark, translator.calibration]
+    return identity

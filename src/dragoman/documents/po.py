@@ -78,8 +78,8 @@ def _entry_flow(
         return None
 
     def finish(written: str) -> str:
-        said = any(found["key"] in filled and found["value"] != '""' for found in _FIELD.finditer(written))
-        return _marked_fuzzy(written) if fuzzy and said else written
+        is_filled = any(found["key"] in filled and found["value"] != '""' for found in _FIELD.finditer(written))
+        return _marked_fuzzy(written) if fuzzy and is_filled else written
 
     return Flow("", entry, (InlineTag(0, (*pieces, entry[position:])),), finish=finish)
 
