@@ -20,7 +20,7 @@ from typing import Literal, get_args
 from dragoman.data.corpus import read_lines
 from dragoman.errors import DataError, UsageError
 
-Kept = Literal["placeholders", "urls", "emails", "numbers"]
+CopiedKind = Literal["placeholders", "urls", "emails", "numbers"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ _UNIT = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+|\S")
 _IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
 
 _ADDRESS = r"[^\s<>\"«»“”()]"  # brackets only in pairs, as in .../Mercury_(planet)
-KEPT_PATTERNS: dict[Kept, str] = {
+KEPT_PATTERNS: dict[CopiedKind, str] = {
     "urls": rf"(?:https?://|ftp://|\bwww\.)(?:{_ADDRESS}|\({_ADDRESS}*\))*(?:(?![.,;:!?'’\]}}…]){_ADDRESS}|\({_ADDRESS}*\))",
     "emails": r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
     # {{ name }}, {% tag %}, ${name}, %{name}, {0}, %(name)s, %1$s, %s, %.2f, %H:%M, <x id="1"/>, &nbsp;
@@ -55,8 +55,8 @@ KEPT_PATTERNS: dict[Kept, str] = {
 
 def kept_as_is(kinds: Sequence[str] = ("placeholders", "urls", "emails")) -> Requirements:
     """What is the same in every language and must come through: each where it stands in the line, in its own form."""
-    if unknown := sorted(set(kinds) - set(get_args(Kept))):
-        raise UsageError(f"kept as it is: {unknown[0]!r}; known: {', '.join(get_args(Kept))}")
+    if unknown := sorted(set(kinds) - set(get_args(CopiedKind))):
+        raise UsageError(f"kept as it is: {unknown[0]!r}; known: {', '.join(get_args(CopiedKind))}")
     pattern = re.compile("|".join(f"(?:{KEPT_PATTERNS[kind]})" for kind in KEPT_PATTERNS if kind in kinds) or r"(?!)")
     return lambda text: [Required((found[0],)) for found in pattern.finditer(text)]
 

@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 from dragoman.data.code_spans import code_spans
 from dragoman.data.glossary import KEPT_PATTERNS, inside_a_word, is_word_character
 
-Kind = Literal["url", "e-mail", "placeholder", "number", "symbol", "code"]
+SpanKind = Literal["url", "e-mail", "placeholder", "number", "symbol", "code"]
 
-_EXACT: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+_EXACT: tuple[tuple[SpanKind, re.Pattern[str]], ...] = (
     ("url", re.compile(KEPT_PATTERNS["urls"])),
     ("e-mail", re.compile(KEPT_PATTERNS["emails"])),
     ("placeholder", re.compile(KEPT_PATTERNS["placeholders"])),
@@ -40,13 +40,13 @@ _STRUCTURE = re.compile(r"[{}\[\]<>\\|]|(?<!\d)(?<!\d[ \u00a0\u202f])%")
 
 @dataclass(frozen=True)
 class ProtectedSpan:
-    kind: Kind
+    kind: SpanKind
     text: str
     start: int
     end: int
 
     @property
-    def values(self) -> list[tuple[Kind, str]]:
+    def values(self) -> list[tuple[SpanKind, str]]:
         """What has to be the same. Languages differ in how they write numbers: 9:05 is 9 h 05."""
         if self.kind != "number":
             return [(self.kind, self.text)]
@@ -69,7 +69,7 @@ def protected_spans(text: str, also: Sequence[str] = (), source: str | None = No
     found: list[ProtectedSpan] = []
     free = list(text)
 
-    def take(kind: Kind, start: int, end: int) -> None:
+    def take(kind: SpanKind, start: int, end: int) -> None:
         if start < end and "\0" not in free[start:end]:
             found.append(ProtectedSpan(kind, text[start:end], start, end))
             free[start:end] = "\0" * (end - start)
@@ -136,7 +136,7 @@ def _signs(spans: Sequence[ProtectedSpan]) -> Counter[str]:
     return Counter(sign for span in spans if span.kind == "number" for sign in _SIGNS.findall(span.text))
 
 
-def _beyond(spans: Sequence[ProtectedSpan], excess: Counter[tuple[Kind, str]]) -> list[ProtectedSpan]:
+def _beyond(spans: Sequence[ProtectedSpan], excess: Counter[tuple[SpanKind, str]]) -> list[ProtectedSpan]:
     """Those with the last so many of each value."""
     left = Counter(excess)
     found = []

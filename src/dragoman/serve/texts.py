@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dragoman.data.glossary import Kept
+from dragoman.data.glossary import CopiedKind
 from dragoman.data.segmentation import Segment, join
 from dragoman.errors import UsageError
 from dragoman.translation.result import Translation
@@ -15,7 +15,7 @@ class TranslationOptions(NamedTuple):
     beam: int | None = None
     alpha: float | None = None
     terms: tuple[tuple[str, str], ...] = ()  # a glossary: source and target
-    keep: tuple[Kept, ...] = ()
+    keep: tuple[CopiedKind, ...] = ()
     rate: bool = False  # with confidences, where the run is calibrated
     kept: tuple[str, ...] = ()  # stretches that a document wants copied
 

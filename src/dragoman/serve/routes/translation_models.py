@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import HTTPException
 from pydantic import BaseModel, ConfigDict, Field
 
-from dragoman.data.glossary import Glossary, Kept
+from dragoman.data.glossary import CopiedKind, Glossary
 from dragoman.serve.settings import Settings
 from dragoman.serve.texts import TranslationOptions, check_text
 from dragoman.translation.defects import Defect
@@ -52,7 +52,7 @@ class TranslateQuestion(Question):
     beam: Beam = None
     alpha: Alpha = None
     glossary: Annotated[list[TermQuestion], Field(max_length=1000, description="Terms to use in this text")] = []
-    keep: Annotated[list[Kept], Field(max_length=8, description="Copied through as they are")] = []
+    keep: Annotated[list[CopiedKind], Field(max_length=8, description="Copied through as they are")] = []
     min_confidence: Annotated[
         float, Field(ge=0, le=1, description="Leave the source in place of what is less sure than this")
     ] = 0.0
