@@ -326,3 +326,28 @@ def test_where_the_file_system_has_no_locks_all_are_let_in(tmp_path: Path, monke
     monkeypatch.setattr("fcntl.flock", refuse)
     with locked(tmp_path), locked(tmp_path), open_exclusively(tmp_path / "a"), open_exclusively(tmp_path / "a"):
         pass
+
+
+WITHOUT_UNIX = """
+import importlib, os, pathlib, select, sys, types
+sys.modules["portalocker"] = types.ModuleType("portalocker")  # sacreBLEU's, which has its own way for each system
+for name in ("fcntl", "grp", "pwd", "resource", "termios", "tty"):
+    sys.modules[name] = None
+for module, name in ((os, "sched_getaffinity"), (os, "pread"), (os, "fork"), (select, "poll")):
+    delattr(module, name)
+for name in ("cli.main", "translation.translator", "documents.resumable_file", "serve.app", "serve.service"):
+    importlib.import_module(f"dragoman.{name}")
+from dragoman.files import locked, open_exclusively, write_atomically
+from dragoman.processes import cores
+here = pathlib.Path(sys.argv[1])
+write_atomically(here / "file", b"new")
+with locked(here), open_exclusively(here / "out"):
+    print(cores() >= 1, (here / "file").read_bytes())
+"""
+
+
+def test_what_translates_serves_and_reads_documents_asks_for_nothing_that_only_unix_has(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_UNIX, str(tmp_path)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (ran.stdout, ran.stderr) == ("True b'new'\n", "")

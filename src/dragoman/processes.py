@@ -57,7 +57,8 @@ def keep_freed_memory() -> None:
 def map_on_all_cores(
     function: Callable[[Item], Result], items: Iterable[Item], processes: int | None = None
 ) -> Iterator[Result]:
-    """`function(item)` of each item, in the order of the items, a few of which are in memory at a time.
+    """Applies a function to each item on all cores; results come in the order of the items, of which a few are in
+    memory at a time.
 
     The function (of a module, or a partial of one) is pickled once a process, and each item and result once.
     """
@@ -75,7 +76,7 @@ def map_on_all_cores(
 
 
 class Crew(Generic[Item, Result]):
-    """Processes that know one function, for as long as there may be something to do. They start when it is made."""
+    """Worker processes for one function, which start at once and run until `close`."""
 
     def __init__(self, function: Callable[[Item], Result], processes: int) -> None:
         self._size = processes
@@ -94,7 +95,7 @@ class Crew(Generic[Item, Result]):
         self._stack.close()
 
     def map(self, items: Iterable[Item]) -> Iterator[Result]:
-        """`function(item)` of each, in order; whoever stops asking may close it and ask for others."""
+        """Results in the order of the items. A caller that stops early may call `map` again with other items."""
         waiting: deque[Future[Result]] = deque()
         threads = ThreadPoolExecutor(self._size)
         try:
@@ -117,7 +118,7 @@ class Crew(Generic[Item, Result]):
 
 
 class _Process:
-    """Another Python, which knows one function. Where it cannot be had or dies, the work is done in this one."""
+    """A worker process for one function. If it cannot be started, or dies, its work is done in this process."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
@@ -168,7 +169,7 @@ class _Process:
 
 
 def _serve() -> None:
-    """What the other process does, until its input ends."""
+    """The main loop of a worker process, until its input ends."""
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     with contextlib.suppress(EOFError, OSError):
         function = pickle.load(questions)
@@ -180,4 +181,4 @@ def _serve() -> None:
                 answer = (True, error)
             pickle.dump(answer, answers)
             answers.flush()
-    os._exit(0)  # nothing is left to do, and nobody to tell
+    os._exit(0)  # nothing is left to clean up

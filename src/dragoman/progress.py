@@ -1,4 +1,4 @@
-"""Where the progress of long work goes: to stderr, to a function of the caller's, or nowhere."""
+"""Reports the progress of long work: to stderr, to a function of the caller's, or nowhere."""
 
 import os
 import select
@@ -17,8 +17,8 @@ _END = b"\0 nothing more is told\n"
 
 
 def to_stderr(line: str) -> None:
-    """What is told where nobody asked for it elsewhere. If it cannot be, an UnheardError says so, once: what is told
-    after that goes nowhere, so that whoever goes on to save what there is can."""
+    """Writes a line to stderr. If that fails, an UnheardError says so, once; later lines go nowhere, so that the caller
+    can still save its work."""
     stream = sys.stderr
     if stream is None:  # closed from the start: nobody wants to know
         return
@@ -87,7 +87,7 @@ class ProgressLine:
 
 @dataclass
 class Told:
-    """`say` takes a line. `complaint`: what a process that was started said when it failed."""
+    """Where the lines of a block go. `complaint`: the error message of a process that was started and failed."""
 
     say: Say
     complaint: str = ""
@@ -99,17 +99,17 @@ class Told:
         try:
             self.say(line)
         except Exception as error:
-            self.error = self.error or error  # raised when the work is done: nobody is told in the middle of it
+            self.error = self.error or error  # raised when the work is done, not in the middle of it
             self.say = nobody
 
 
 def nobody(line: str) -> None:
-    """Told where nobody asked."""
+    """Takes a line and drops it."""
 
 
 @contextmanager
 def telling(say: Say | None) -> Iterator[Told]:
-    """Inside, `say` is given every line that goes to stderr, of the processes that are started too; None: nobody is.
+    """Within the block, gives `say` every line that goes to stderr, also of started processes; None drops them.
 
     A training is several processes that share the terminal. So the terminal itself is exchanged, not a parameter of
     every function on the way; with `to_stderr` it stays, and with it the bar that moves.
@@ -145,7 +145,7 @@ def _listen(reading: int, told: Told) -> None:
 
 @contextmanager
 def _descriptor_replaced(descriptor: int, other: int) -> Iterator[None]:
-    """The descriptor that started processes inherit."""
+    """Replaces a descriptor of this process, which started processes inherit, by another."""
     try:
         kept = os.dup(descriptor)
     except OSError:  # closed: then nothing is inherited, either
@@ -161,8 +161,8 @@ def _descriptor_replaced(descriptor: int, other: int) -> Iterator[None]:
 
 @contextmanager
 def waiting(what: str, first: float = 2.0) -> Iterator[None]:
-    """Say what is waited for and, from `first` seconds on, for how long already: on a terminal a line that moves, else
-    further lines, at growing distances."""
+    """Says what is waited for and, from `first` seconds on, for how long: on a terminal in a line that is rewritten,
+    elsewhere in further lines, at growing distances."""
     stream, ended, began = sys.stderr, threading.Event(), time.monotonic()
     moves = stream is not None and stream.isatty()
 

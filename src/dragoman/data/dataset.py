@@ -60,7 +60,7 @@ class Dataset:
 
     @classmethod
     def open(cls, directory: Path, weights: Sequence[float]) -> Self:
-        """What `encode_corpora` wrote."""
+        """Opens what `encode_corpora` wrote."""
         try:
             about = json.loads((directory / "about.json").read_text(encoding="utf-8"))
             dtype, counts = about["dtype"], about["counts"]
@@ -91,7 +91,7 @@ def _mapped(path: Path, dtype: npt.DTypeLike, count: int) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that training needs to know of its text."""
+    """The tokenizer and the encoded text of a training."""
 
     tokenizer: Tokenizer
     train: Dataset
@@ -182,7 +182,7 @@ def _encode_all(
 def encode_corpora(
     corpora: Sequence[Corpus], tokenizer: Tokenizer, directory: Path, max_length: int, keep_text: bool = False
 ) -> None:
-    """Write the ids of the selected pairs. Pairs with a side of more than `max_length` tokens are dropped there."""
+    """Writes the ids of the selected pairs. Pairs with a side of more than `max_length` tokens are dropped there."""
     directory.mkdir(parents=True)
     dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
     counts: list[int] = []
@@ -225,7 +225,7 @@ def encode_view(
     view: int,
     processes: int | None = None,
 ) -> None:
-    """The pairs that `encode_corpora` kept, row by row, as this view writes them."""
+    """Writes the ids of the pairs that `encode_corpora` kept, row by row, as this view has them."""
     directory.mkdir(parents=True)
     dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
     chunks = (Chunk(number * _CHUNK, pairs) for number, pairs in enumerate(_chunks(_pairs(corpora))))

@@ -1,4 +1,4 @@
-"""What of an example is given to the model, and what it is to find: one batch for each of the four tasks.
+"""Makes the batches of the four tasks: what of an example the model is given, and what it has to predict.
 
     translate   the target, from the source                              both halves: the paper
     continue    each token of the target, from those before it           the decoder alone: GPT

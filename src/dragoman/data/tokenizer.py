@@ -108,7 +108,7 @@ class Tokenizer:
         return ids
 
     def normalised_batch(self, texts: Sequence[str]) -> list[str]:
-        """What the pieces are looked for in, spaces written ▁."""
+        """The texts as sentencepiece normalises them before it looks for pieces; spaces are written ▁."""
         normalised: list[str] = self._model.normalize([_escape(text) for text in texts])
         return normalised
 
@@ -123,7 +123,7 @@ class Tokenizer:
         }
 
     def is_alphabet(self) -> bool:
-        """Whether it holds the characters of its text and nothing longer: as many pieces as there have to be."""
+        """Whether all pieces are single characters: the smallest vocabulary that its text allows."""
         return all(len(piece) == 1 for piece in self.merge_ranks())
 
     def spelt(self, character: str) -> list[int]:
@@ -209,7 +209,7 @@ def _unescape(text: str) -> str:
 
 
 def load_tokenizer(run_directory: Path) -> Tokenizer:
-    """The run's tokenizer, held against the record of the one that its ids and weights are of."""
+    """Loads a run's tokenizer and checks that it is the one that its ids and weights were made with."""
     path, record_path = run_directory / TOKENIZER, run_directory / CLEANING
     tokenizer = Tokenizer.load(path)
     if not record_path.exists():  # a model may be given away without it

@@ -36,7 +36,7 @@ PROGRESS = "progress.json"
 
 @dataclass
 class TrainingProgress:
-    """Where a training stands: with the weights and the optimiser, all that going on needs.
+    """Where a training stands: all that is needed to resume it, beside the weights and the optimiser.
 
     Random numbers are not part of it: those of a step are drawn from (seed, step), those of an epoch's order from
     (seed, epoch).
@@ -189,8 +189,8 @@ def save_checkpoint(
 def begin_with(
     weights: dict[str, Tensor], before: RunDirectory, run: RunDirectory, config: RunConfig, tokenizer: Tokenizer
 ) -> None:
-    """What a training has that stands at step 0, with weights that came from another run: its configuration, its
-    tokenizer, and a checkpoint. One that has gone further is left as it is."""
+    """Writes what a training at step 0 has, with weights from another run: configuration, tokenizer and a checkpoint. A
+    run that already has checkpoints is left as it is."""
     if run.checkpoints():
         return
     run.write_config(config)
