@@ -23,7 +23,8 @@ def makefile_targets() -> set[str]:
 def test_the_citation_is_one_and_of_this_version() -> None:
     citation = parsed("CITATION.cff")
     assert {"cff-version", "message", "title", "authors"} <= set(citation)  # what its format requires
-    assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
+    assert citation["version"] == PROJECT["version"]
+    assert citation["license"] == PROJECT["license"].split(" AND ")[0]  # what is vendored has its own
     (paper,) = citation["references"]
     assert (paper["title"], paper["year"], len(paper["authors"])) == ("Attention Is All You Need", 2017, 8)
 
