@@ -121,8 +121,42 @@ def test_a_damaged_document_is_translated_or_refused_in_one_line() -> None:
 
 
 @pytest.mark.full
-def test_so_are_many() -> None:
-    assert damage_documents(3000, seed=2).total() == 3000
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_so_are_many(seed: int) -> None:
+    assert damage_documents(3000, seed).total() == 3000
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "unclosed"),
+    [
+        ("docx", b"<w:p><w:r></w:p>", "w:r"),
+        ("docx", b"<w:p><w:r><w:t>The dog</w:p>", "w:r"),
+        ("docx", b"<w:p><w:r><w:t>The dog</w:r></w:p>", "w:t"),
+        ("docx", b"<w:p><w:r><w:rPr><w:t>The dog</w:t></w:r></w:p>", "w:rPr"),
+        ("docx", b"<w:p><w:r><w:drawing></w:r></w:p>", "w:drawing"),
+        ("docx", b"<w:p><w:sdt></w:p>", "w:sdt"),
+        ("docx", b"<w:p><w:sdt><w:sdtContent></w:sdt></w:p>", "w:sdtContent"),
+        ("docx", b"<w:p><w:pPr></w:p>", "w:pPr"),
+        ("docx", b"<w:p>", "w:p"),
+        ("odt", b"<text:p>The dog<text:note></text:p>", "text:note"),
+        ("odt", b"<text:p>The dog<draw:frame><svg:title></draw:frame></text:p>", "svg:title"),
+        ("odt", b"<text:h>The dog", "text:h"),
+        ("odt", b"<text:p>", "text:p"),
+    ],
+)
+def test_an_element_without_its_end_is_refused(kind: Format, text: bytes, unclosed: str) -> None:
+    part, around = ("word/document.xml", WORD) if kind == "docx" else ("content.xml", OPEN)
+    for content in (around % text, text):  # with the ends of what is around it, and where the file is cut off
+        with pytest.raises(DataError) as refused:
+            translated(packed(kind, content), kind)
+        told = f"document: {part} is damaged (<{unclosed}> has no end); save the document again"
+        assert str(refused.value) == told
+
+
+def test_a_span_without_its_end_is_left_as_it_is() -> None:
+    found = translated(packed("odt", OPEN % b"<text:p>The <text:span>dog</text:p>"), "odt")
+    with zipfile.ZipFile(io.BytesIO(found)) as archive:
+        assert archive.read("content.xml").count(b"<text:span>") == 1
 
 
 def test_an_entity_is_not_expanded(tmp_path: Path) -> None:

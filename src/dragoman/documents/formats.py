@@ -14,6 +14,7 @@ from typing import IO, BinaryIO, Literal, get_args
 
 from dragoman.documents.flow import Flow
 from dragoman.documents.html import html_pieces
+from dragoman.documents.lexer import MarkupError
 from dragoman.documents.office import DOCX_PARTS, ODT_PARTS, docx_pieces, odt_pieces
 from dragoman.documents.office_styles import Styles, docx_styles, odt_styles
 from dragoman.documents.plain import text_pieces
@@ -163,7 +164,7 @@ def _member_pieces(
     chunks = _member_text(archive, info, name)
     try:
         yield from docx_pieces(chunks, styles) if kind == "docx" else odt_pieces(chunks, styles)
-    except RecursionError as error:  # text boxes in text boxes without end
+    except (MarkupError, RecursionError) as error:
         raise _damaged(info, name, error) from None
 
 

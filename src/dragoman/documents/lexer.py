@@ -19,6 +19,10 @@ class Token(NamedTuple):
     raw: str
 
 
+class MarkupError(ValueError):
+    """XML that no program opens: an element without its end, or too many in each other."""
+
+
 # What is never closed goes on to the end, as browsers have it; and no attempt looks further than the next tag, so that
 # a page of a million opening brackets takes no longer than another.
 _MARKUP = re.compile(
@@ -137,7 +141,7 @@ class Tokens(Iterator[Token]):
         if first in self._unclosed.get(start.name, ()):
             return None
         found = element(self, start)
-        if found[-1].kind == "end" and found[-1].name == start.name:
+        if _is_closed(found):
             return found
         open_starts = [first]
         for number, token in enumerate(found[1:], start=first + 1):
@@ -152,7 +156,7 @@ class Tokens(Iterator[Token]):
 
 def element(tokens: Iterator[Token], start: Token, deepest: int | None = None) -> list[Token]:
     """The tokens of an element from its start, which was read, to its end or the end of all. More of its name in each
-    other than `deepest` are a RecursionError."""
+    other than `deepest` are a MarkupError."""
     found, depth = [start], 1
     for token in tokens:
         found.append(token)
@@ -161,8 +165,20 @@ def element(tokens: Iterator[Token], start: Token, deepest: int | None = None) -
             if depth == 0:
                 break
             if deepest is not None and depth > deepest:
-                raise RecursionError(f"more than {deepest} {start.name} in each other")
+                raise MarkupError(f"more than {deepest} {start.name} in each other")
     return found
+
+
+def closed_element(tokens: Iterator[Token], start: Token, deepest: int | None = None) -> list[Token]:
+    """The same in XML, where every element has an end: its start and its end at least. Else a MarkupError."""
+    found = element(tokens, start, deepest)
+    if not _is_closed(found):
+        raise MarkupError(f"<{start.name}> has no end")
+    return found
+
+
+def _is_closed(found: Sequence[Token]) -> bool:
+    return found[-1].kind == "end" and found[-1].name == found[0].name
 
 
 def attribute(tag: str, name: str) -> str | None:

@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.html import LONGESTCOPIED
-from dragoman.documents.lexer import Token, attribute, element, xml_tokens
+from dragoman.documents.lexer import Token, attribute, closed_element, xml_tokens
 from dragoman.documents.office_styles import Styles, docx_font
 
 # Which parts of the archives hold text.
@@ -35,7 +35,7 @@ def _pieces(tokens: Iterator[Token], paragraphs: tuple[str, ...], paragraph: _Pa
     for token in tokens:
         yield from _described(token) if token.name in _DESCRIBED else (token.raw,)
         if token.kind == "start" and token.name in paragraphs:
-            *inner, end = element(tokens, token, DEEPEST)[1:]
+            *inner, end = closed_element(tokens, token, DEEPEST)[1:]
             yield from paragraph(token, inner)
             yield end.raw
 
@@ -114,7 +114,7 @@ def _odt_paragraph(styles: Styles, start: Token, tokens: list[Token]) -> Iterato
             del code[max(1, len(code) - 1) :]
         elif token.kind == "start":
             # A note, a frame, a field: its own paragraphs are flows of their own.
-            builder.add_point(list(_odt_pieces(iter(element(stream, token)), styles)))
+            builder.add_point(list(_odt_pieces(iter(closed_element(stream, token)), styles)))
         else:
             builder.add_point([token.raw], breaks=token.name in _ODT_BREAKS)
     yield replace(builder.flow(_xml_escape), whole_lines=start.name in _ODT_DESCRIPTIONS)
@@ -184,7 +184,7 @@ class _DocxFlow:
     def read(self, tokens: Iterator[Token]) -> None:
         for token in tokens:
             if token.kind == "start" and token.name == "w:r":
-                self._run(element(tokens, token))
+                self._run(closed_element(tokens, token))
             elif token.kind == "start" and token.name in _DOCX_INLINE:
                 self._end_look()
                 self.builder.open(token.name, [token.raw])
@@ -192,11 +192,11 @@ class _DocxFlow:
                 self._end_look()
                 self.builder.close(token.name, token.raw)
             elif token.kind == "start" and token.name == "w:sdt":
-                self._content_control(element(tokens, token, DEEPEST))
+                self._content_control(closed_element(tokens, token, DEEPEST))
             elif token.name in _PASSING or not token.raw.strip():
                 continue
             elif token.kind == "start":
-                self._point(list(_docx_pieces(iter(element(tokens, token)), self.styles)))
+                self._point(list(_docx_pieces(iter(closed_element(tokens, token)), self.styles)))
             else:
                 self._point([token.raw])
 
@@ -217,16 +217,16 @@ class _DocxFlow:
         stream = iter(inner)
         for token in stream:
             if token.kind in ("start", "empty") and token.name == "w:rPr":
-                whole = element(stream, token) if token.kind == "start" else [token]
+                whole = closed_element(stream, token) if token.kind == "start" else [token]
                 properties = _LANGUAGE.sub("", "".join(part.raw for part in whole))
                 properties = "" if re.fullmatch(r"<w:rPr>\s*</w:rPr>", properties) else properties
             elif token.kind == "start" and token.name == "w:t":
-                content = element(stream, token)
+                content = closed_element(stream, token)
                 self._text(html.unescape("".join(part.raw for part in content[1:-1])), properties)
             elif token.name in _PASSING or not token.raw.strip():
                 continue
             else:
-                child = element(stream, token) if token.kind == "start" else [token]
+                child = closed_element(stream, token) if token.kind == "start" else [token]
                 self._child(f"<w:r>{properties}", child)
 
     def _child(self, before: str, child: list[Token]) -> None:
@@ -319,7 +319,7 @@ class _DocxFlow:
             self._point(["".join(token.raw for token in tokens)])
             return
         stream = iter(tokens[content + 1 :])
-        inner = element(stream, tokens[content])
+        inner = closed_element(stream, tokens[content])
         self._end_look()
         self.builder.open("w:sdt", ["".join(token.raw for token in tokens[: content + 1])])
         self.read(iter(inner[1:-1]))
