@@ -28,7 +28,7 @@ def recipe(directory: Path, content: str, name: str = "mine.toml") -> str:
     return str(path)
 
 
-def load_set(*texts: str, recipe: str | None = None) -> config.Layered:
+def load_set(*texts: str, recipe: str | None = None) -> config.LayeredConfig:
     return config.load(recipe, [config.parse_set(text) for text in texts])
 
 

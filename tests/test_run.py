@@ -12,7 +12,7 @@ import pytest
 
 from dragoman import CorpusConfig, DragomanError, Run
 from dragoman.errors import UsageError
-from dragoman.progress import telling, to_stderr
+from dragoman.progress import relaying_stderr, to_stderr
 from support.lexicon import lexicon_pairs
 
 SMALL = {
@@ -168,12 +168,12 @@ def test_a_quickstart_makes_a_run(tmp_path: Path, tiny_text: Path, monkeypatch: 
 
 def test_what_processes_write_is_told_line_by_line(capfd: pytest.CaptureFixture[str]) -> None:
     said: list[str] = []
-    with telling(said.append) as told:
-        told.say("directly")
+    with relaying_stderr(said.append) as relay:
+        relay.say("directly")
         print("from Python", file=sys.stderr)
         subprocess.run([sys.executable, "-c", "import os; os.write(2, b'from a process')"], check=True)
     assert said == ["directly", "from Python", "from a process"]
-    with telling(to_stderr):
+    with relaying_stderr(to_stderr):
         os.write(2, b"as ever\n")
     assert capfd.readouterr().err == "as ever\n"
 
@@ -182,5 +182,5 @@ def test_a_listener_that_fails_is_heard_of_at_the_end() -> None:
     def fails(line: str) -> None:
         raise ValueError(line)
 
-    with pytest.raises(ValueError, match="first"), telling(fails):
+    with pytest.raises(ValueError, match="first"), relaying_stderr(fails):
         print("first\n" * 100_000, file=sys.stderr)  # nobody takes the rest, and nothing waits for that

@@ -272,14 +272,14 @@ class RunConfig:
 
 
 @dataclass(frozen=True)
-class Layered:
+class LayeredConfig:
     """A configuration, and for each of its values (`model.d_ff`) where it came from."""
 
     config: RunConfig
     origins: Mapping[str, str]
 
 
-def load(recipe: str | None, overrides: Sequence[tuple[str, Any, str]] = ()) -> Layered:
+def load(recipe: str | None, overrides: Sequence[tuple[str, Any, str]] = ()) -> LayeredConfig:
     """Defaults, then the recipe (after the one it extends), then overrides: (key, value, origin) each."""
     layers: list[tuple[str, dict[str, Any]]] = [] if recipe is None else _recipe_layers(find_recipe(recipe), ())
     values: dict[str, Any] = {}
@@ -297,7 +297,7 @@ def load(recipe: str | None, overrides: Sequence[tuple[str, Any, str]] = ()) -> 
         nested.setdefault(section, {})[name] = value
     # With several layers no single file is to blame for a bad value: _build is told each value's own origin.
     config = _build(RunConfig, nested, origins, "")
-    return Layered(config, {key: origins.get(key, "default") for key, _ in flatten(config)})
+    return LayeredConfig(config, {key: origins.get(key, "default") for key, _ in flatten(config)})
 
 
 def with_overrides(config: RunConfig, overrides: Sequence[tuple[str, Any, str]]) -> RunConfig:

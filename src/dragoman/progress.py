@@ -13,12 +13,12 @@ from dragoman.errors import UnheardError
 
 Say = Callable[[str], None]
 
-_END = b"\0 nothing more is told\n"
+_END = b"\0 end of the progress\n"
 
 
 def to_stderr(line: str) -> None:
-    """Writes a line to stderr. If that fails, an UnheardError says so, once; later lines go nowhere, so that the caller
-    can still save its work."""
+    """Writes a line to stderr. The first time that this fails it raises an UnheardError; later lines are dropped, so
+    that the caller can still save its work."""
     stream = sys.stderr
     if stream is None:  # closed from the start: nobody wants to know
         return
@@ -32,10 +32,10 @@ def to_stderr(line: str) -> None:
 
 
 def reader_has_left() -> bool:
-    """Whether stderr is a pipe that nobody reads any more: seen without writing to it."""
+    """Tells, without writing to it, whether stderr is a pipe that nobody reads any more."""
     try:
         descriptor = sys.stderr.fileno()
-    except (AttributeError, OSError, ValueError):  # there is none, or it is a program's own
+    except (AttributeError, OSError, ValueError):  # there is no stderr, or a program has put its own object there
         return False
     poll = select.poll()
     poll.register(descriptor, 0)
@@ -43,15 +43,15 @@ def reader_has_left() -> bool:
 
 
 def clock(seconds: float) -> str:
-    """A duration as 1:05:09, or 5:09 under an hour."""
+    """Formats a duration as 1:05:09, or as 5:09 under an hour."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 class ProgressLine:
-    """How much is done, how fast, and the time left: one line that is rewritten on a terminal; elsewhere a new line
-    now and then."""
+    """Shows how much is done, how fast, and the time left: on a terminal in one line that is rewritten, elsewhere in a
+    new line every 30 seconds."""
 
     EVERY = 30.0  # seconds between two lines where there is no terminal
 
@@ -62,6 +62,7 @@ class ProgressLine:
         self.terminal = sys.stderr is not None and sys.stderr.isatty()
 
     def show(self, done: int) -> None:
+        """Reports that `done` units of the total are finished."""
         now = time.monotonic()
         rate = (done - self.already) / max(now - self.began, 1e-9)
         left = (self.total - done) / rate if rate else 0.0
@@ -74,7 +75,7 @@ class ProgressLine:
             self.last_said = now
 
     def warn(self, line: str) -> None:
-        """Says a line of its own, above the progress."""
+        """Writes a line of its own above the progress line."""
         self.close()
         self.say(line)
 
@@ -86,105 +87,109 @@ class ProgressLine:
 
 
 @dataclass
-class Told:
-    """Where the lines of a block go. `complaint`: the error message of a process that was started and failed."""
+class StderrRelay:
+    """Passes lines that were written to stderr on to a function, and remembers the last error message among them."""
 
     say: Say
-    complaint: str = ""
-    error: Exception | None = None  # of the caller's own function
+    error_message: str = ""  # of a started process that failed
+    error: Exception | None = None  # raised by `say` itself
 
     def take(self, line: str) -> None:
+        """Passes one line on. After an error of `say`, further lines are dropped."""
         if line.startswith("dragoman: "):
-            self.complaint = line.removeprefix("dragoman: ")
+            self.error_message = line.removeprefix("dragoman: ")
         try:
             self.say(line)
         except Exception as error:
             self.error = self.error or error  # raised when the work is done, not in the middle of it
-            self.say = nobody
+            self.say = discard
 
 
-def nobody(line: str) -> None:
-    """Takes a line and drops it."""
+def discard(line: str) -> None:
+    """Drops a line: for callers that want no progress."""
 
 
 @contextmanager
-def telling(say: Say | None) -> Iterator[Told]:
-    """Within the block, gives `say` every line that goes to stderr, also of started processes; None drops them.
+def relaying_stderr(say: Say | None) -> Iterator[StderrRelay]:
+    """Within the block, calls `say` with every line that this process, or one that it starts, writes to stderr. None
+    drops the lines.
 
-    A training is several processes that share the terminal. So the terminal itself is exchanged, not a parameter of
-    every function on the way; with `to_stderr` it stays, and with it the bar that moves.
+    A training is several processes that share the terminal, so stderr itself is replaced, not a parameter of every
+    function on the way. With `to_stderr` nothing is replaced, so that progress lines are still rewritten in place.
     """
     if say is to_stderr:
-        yield Told(to_stderr)
+        yield StderrRelay(to_stderr)
         return
-    told = Told(say or nobody)
+    relay = StderrRelay(say or discard)
     reading, writing = os.pipe()
-    listener = threading.Thread(target=_listen, args=(reading, told))
+    listener = threading.Thread(target=_listen, args=(reading, relay))
     listener.start()
     try:
         text = os.fdopen(os.dup(writing), "w", 1, "utf-8", "backslashreplace")
         with _descriptor_replaced(2, writing), text, redirect_stderr(text):
-            yield told
+            yield relay
     finally:
-        # Processes that go on may hold the pipe open: its end is said, not waited for.
+        # Processes that go on may hold the pipe open: a last line marks its end, in place of waiting for it to close.
         os.write(writing, b"\n" + _END)
         os.close(writing)
         listener.join()
-    if told.error is not None:
-        raise told.error
+    if relay.error is not None:
+        raise relay.error
 
 
-def _listen(reading: int, told: Told) -> None:
+def _listen(reading: int, relay: StderrRelay) -> None:
+    """Gives the relay each line that comes out of the pipe, up to the one that marks its end."""
     with os.fdopen(reading, "rb") as stream:
         for line in stream:
             if line == _END:
                 break
             if line.strip():
-                told.take(line.decode(errors="backslashreplace").rstrip("\n"))
+                relay.take(line.decode(errors="backslashreplace").rstrip("\n"))
 
 
 @contextmanager
 def _descriptor_replaced(descriptor: int, other: int) -> Iterator[None]:
-    """Replaces a descriptor of this process, which started processes inherit, by another."""
+    """Replaces a file descriptor of this process by another within the block. Started processes inherit it."""
     try:
-        kept = os.dup(descriptor)
-    except OSError:  # closed: then nothing is inherited, either
+        original = os.dup(descriptor)
+    except OSError:  # it is closed, so started processes inherit nothing either
         yield
         return
     os.dup2(other, descriptor, inheritable=True)
     try:
         yield
     finally:
-        os.dup2(kept, descriptor, inheritable=True)
-        os.close(kept)
+        os.dup2(original, descriptor, inheritable=True)
+        os.close(original)
 
 
 @contextmanager
 def waiting(what: str, first: float = 2.0) -> Iterator[None]:
-    """Says what is waited for and, from `first` seconds on, for how long: on a terminal in a line that is rewritten,
-    elsewhere in further lines, at growing distances."""
+    """Writes what the block waits for and, after `first` seconds, for how long it has waited: on a terminal in a line
+    that is rewritten, elsewhere in further lines at growing intervals."""
     stream, ended, began = sys.stderr, threading.Event(), time.monotonic()
-    moves = stream is not None and stream.isatty()
+    terminal = stream is not None and stream.isatty()
 
-    def tell() -> None:
+    def report() -> None:
         pause = first
         with suppress(OSError, ValueError):  # nobody reads it any more: no reason to stop working
             while not ended.wait(pause):
                 seconds = int(time.monotonic() - began)
-                stream.write(f"\r  {what} {clock(seconds)}\x1b[K" if moves else f"  {what}: {clock(seconds)} so far\n")
+                moving, fixed = f"\r  {what} {clock(seconds)}\x1b[K", f"  {what}: {clock(seconds)} so far\n"
+                stream.write(moving if terminal else fixed)
                 stream.flush()
-                pause = 1.0 if moves else min(30.0, 2 * pause)
-            if moves and time.monotonic() - began > first:
+                pause = 1.0 if terminal else min(30.0, 2 * pause)
+            if terminal and time.monotonic() - began > first:
                 stream.write("\r\x1b[K")
                 stream.flush()
 
     to_stderr(what)
-    teller = threading.Thread(target=tell, daemon=True)
+    reporter = threading.Thread(target=report, daemon=True)
     if stream is not None:
-        teller.start()
+        reporter.start()
     try:
         yield
     finally:
         ended.set()
         if stream is not None:
-            teller.join()
+            reporter.join()

@@ -10,7 +10,7 @@ from dragoman import config as configuration
 from dragoman.config import CorpusConfig, RunConfig, language_tag
 from dragoman.data.corpus import read_lines
 from dragoman.errors import DataError, DragomanError, UsageError
-from dragoman.progress import Say, Told, telling, to_stderr
+from dragoman.progress import Say, StderrRelay, relaying_stderr, to_stderr
 from dragoman.run_directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ class Run:
         wanted = None if languages is None else (checked_code(languages[0]), checked_code(languages[1]))
         changes = [(key, value, "Run.quickstart") for key, value in (settings or {}).items()]
         into = _path(out, "the new run's directory")
-        with _progress(say) as told:
-            outcome = quickstart(files, into, minutes, wanted, seed, changes, "the same call", told.say)
+        with _progress(say) as relay:
+            outcome = quickstart(files, into, minutes, wanted, seed, changes, "the same call", relay.say)
         return cls(out), outcome
 
     @overload
@@ -251,8 +251,8 @@ class Run:
         from dragoman.training.finetune import finetune
 
         text = pairs if isinstance(pairs, CorpusConfig) else _path(pairs, "a file of pairs")
-        with _progress(say) as told:
-            return finetune(self.path, text, _path(out, "the new run's directory"), say=told.say, **options)
+        with _progress(say) as relay:
+            return finetune(self.path, text, _path(out, "the new run's directory"), say=relay.say, **options)
 
     def quantize(
         self, sources: Lines, references: Lines, to: "ComputeType" = "int8", limit: float = 0.2
@@ -299,17 +299,17 @@ class Run:
 
 
 @contextmanager
-def _progress(say: Say | None) -> Iterator[Told]:
+def _progress(say: Say | None) -> Iterator[StderrRelay]:
     """Gives lines of progress to `say`, and turns the SystemExit of a training of several processes into an error."""
     if say is not None and not callable(say):
         raise UsageError(f"say is {_shown(say)}; give a function of a line, or None for silence")
-    told: Told | None = None
+    relay: StderrRelay | None = None
     try:
-        with telling(say) as told:
-            yield told
+        with relaying_stderr(say) as relay:
+            yield relay
     except SystemExit as left:
         kinds: dict[Any, type[DragomanError]] = {2: UsageError, 3: DataError}
-        reason = told.complaint if told is not None else ""
+        reason = relay.error_message if relay is not None else ""
         raise kinds.get(left.code, DragomanError)(
             reason or "a process of the training failed; see its line above"
         ) from None

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import dragoman.data.cleaning
 from dragoman.config import CorpusConfig, DataConfig
-from dragoman.data.cleaning import Checked, _compare_lines, _Hashes, _profile, check_corpora
-from dragoman.data.corpus import CleaningReport, Corpus, Verdict
+from dragoman.data.cleaning import CleanedCorpora, _compare_lines, _Hashes, _profile, check_corpora
+from dragoman.data.corpus import CleaningReport, Corpus, LineVerdict
 from dragoman.errors import DataError
 
 ENGLISH = ["the", "a", "dog", "cat", "man", "woman", "runs", "sleeps", "sees", "reads", "with", "and"]
@@ -40,11 +40,11 @@ def tsv(path: Path, pairs: list[tuple[str, str]], swapped: bool = False) -> Corp
     return CorpusConfig(pairs=str(path))
 
 
-def check(*train: CorpusConfig, valid: tuple[CorpusConfig, ...] = (), seed: int = 1, **options: Any) -> Checked:
+def check(*train: CorpusConfig, valid: tuple[CorpusConfig, ...] = (), seed: int = 1, **options: Any) -> CleanedCorpora:
     return check_corpora(DataConfig(train=train, valid=valid, **{"hold_out": 0, **options}), seed)
 
 
-def check_lines(path: Path, *lines: str | bytes, **options: Any) -> Checked:
+def check_lines(path: Path, *lines: str | bytes, **options: Any) -> CleanedCorpora:
     """`lines` after enough good ones that none of them is more than 1 % of the whole."""
     good = "".join(f"{a}\t{b}\n" for a, b in sentence_pairs(200)).encode()
     path.write_bytes(good + b"".join(line if isinstance(line, bytes) else line.encode() for line in lines))
@@ -282,7 +282,7 @@ def test_chance_is_no_evidence(tmp_path: Path, seed: int) -> None:
     assert {profile.direction(a, b) for a, b in itertools.pairwise(lines[300:])} == {0}
 
 
-def held_out(tmp_path: Path, pairs: list[tuple[str, str]], wanted: int, seed: int = 1) -> Checked:
+def held_out(tmp_path: Path, pairs: list[tuple[str, str]], wanted: int, seed: int = 1) -> CleanedCorpora:
     return check(tsv(tmp_path / "h.tsv", pairs), hold_out=wanted, seed=seed)
 
 
@@ -380,13 +380,13 @@ def test_any_number_of_processes_gives_the_same_verdicts(
     assert [list(corpus.pairs()) for corpus in alone.valid] == [list(corpus.pairs()) for corpus in several.valid]
 
 
-def compared_by_definition(sources: list[int], targets: list[int], drop: bool, hold_out: int) -> list[Verdict]:
+def compared_by_definition(sources: list[int], targets: list[int], drop: bool, hold_out: int) -> list[LineVerdict]:
     """Duplicates and what is held out, line by line."""
     verdicts, seen = [], set()
     for pair in map(mixed, sources, targets):
-        verdicts.append(Verdict.DUPLICATE if drop and pair in seen else Verdict.KEPT)
+        verdicts.append(LineVerdict.DUPLICATE if drop and pair in seen else LineVerdict.KEPT)
         seen.add(pair)
-    kept = [line for line, verdict in enumerate(verdicts) if verdict == Verdict.KEPT]
+    kept = [line for line, verdict in enumerate(verdicts) if verdict == LineVerdict.KEPT]
     chosen = sorted({sources[line] for line in kept})[: min(hold_out, len(kept) // 10)]
     held = {source: [line for line in kept if sources[line] == source] for source in chosen}
     taken = [
@@ -394,9 +394,9 @@ def compared_by_definition(sources: list[int], targets: list[int], drop: bool, h
     ]
     for line in kept:
         if sources[line] in chosen or targets[line] in {targets[other] for other in taken}:
-            verdicts[line] = Verdict.HELD_OUT_TWIN
+            verdicts[line] = LineVerdict.HELD_OUT_TWIN
     for line in taken:
-        verdicts[line] = Verdict.HELD_OUT
+        verdicts[line] = LineVerdict.HELD_OUT
     return verdicts
 
 

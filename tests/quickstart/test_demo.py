@@ -12,7 +12,7 @@ import pytest
 
 import dragoman.quickstart.demo
 import dragoman.training.loop
-from dragoman.config import Layered, load
+from dragoman.config import LayeredConfig, load
 from dragoman.errors import DragomanError
 from dragoman.quickstart.demo import SENTENCES, run_demo
 from dragoman.quickstart.tatoeba import DemoData, Summary
@@ -46,7 +46,7 @@ def data(tiny_text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> De
     (directory / "test.fr.2").write_text("hundo\n\n", encoding="utf-8")
     found = DemoData(directory, Summary(240, 222, 222, 1, 200, 20, 20, 2, 3, 5.0, 2.0))
 
-    def small(recipe: str, overrides: Sequence[tuple[str, Any, str]]) -> Layered:
+    def small(recipe: str, overrides: Sequence[tuple[str, Any, str]]) -> LayeredConfig:
         return load(recipe, [*overrides, *((key, value, "test") for key, value in SMALL.items())])
 
     monkeypatch.setattr(dragoman.quickstart.demo, "prepare_demo", lambda _cache: found)

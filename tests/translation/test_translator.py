@@ -17,7 +17,7 @@ from hypothesis import given, settings
 import dragoman
 from dragoman.cli.terminal import LongWork
 from dragoman.config import SearchConfig
-from dragoman.data.segmentation import split_text
+from dragoman.data.segmentation import Fits, cut_to_fit, unwrapped
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.engines import EngineName
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
@@ -319,6 +319,12 @@ def test_lines_of_like_length_go_together_within_the_budget(translator: Translat
 # Lines over the limit.
 
 
+def parts_that_fit(text: str, fits: Fits) -> list[str]:
+    """The texts of the spans that `cut_to_fit` gives."""
+    parts = (unwrapped(text[start:end]).strip() for start, end in cut_to_fit(text, 0, len(text), fits))
+    return [part for part in parts if part]
+
+
 def test_a_line_over_the_limit_is_split_with_one_warning(tiny_run: Path) -> None:
     short = Translator.load(tiny_run, max_source_length=6)
     long_line = "the dog sees the cat. the old child hears the river, near the garden. red tree"
@@ -326,7 +332,7 @@ def test_a_line_over_the_limit_is_split_with_one_warning(tiny_run: Path) -> None
     lines = ["cat", "", long_line, "river"]
     found = list(short.translate_stream(lines, n_best=2, window=2, warn=warned.append))
     tokens = len(short.tokenizer.encode(long_line))
-    parts = split_text(long_line, lambda text: len(short.tokenizer.encode(text)) <= 6)
+    parts = parts_that_fit(long_line, lambda text: len(short.tokenizer.encode(text)) <= 6)
     assert warned == [
         f"line 3: {tokens} tokens, more than 6 (search.max_source_length): translated in {len(parts)} parts"
     ]
@@ -353,14 +359,14 @@ def test_text_is_cut_at_the_best_place_there_is() -> None:
         return lambda text: len(text) <= limit
 
     text = "One two, three four. Five six; seven."
-    assert split_text(text, up_to(100)) == [text]
-    assert split_text(text, up_to(20)) == ["One two, three four.", "Five six; seven."]
-    assert split_text(text, up_to(12)) == ["One two,", "three four.", "Five six;", "seven."]
-    assert split_text(text, up_to(6)) == ["One", "two,", "three", "four.", "Five", "six;", "seven."]
-    assert split_text("abcdefgh", up_to(3)) == ["abc", "def", "gh"]
-    assert split_text("一二三。 四五", up_to(4)) == ["一二三。", "四五"]
+    assert parts_that_fit(text, up_to(100)) == [text]
+    assert parts_that_fit(text, up_to(20)) == ["One two, three four.", "Five six; seven."]
+    assert parts_that_fit(text, up_to(12)) == ["One two,", "three four.", "Five six;", "seven."]
+    assert parts_that_fit(text, up_to(6)) == ["One", "two,", "three", "four.", "Five", "six;", "seven."]
+    assert parts_that_fit("abcdefgh", up_to(3)) == ["abc", "def", "gh"]
+    assert parts_that_fit("一二三。 四五", up_to(4)) == ["一二三。", "四五"]
     # Small sentences go together as long as they fit.
-    assert split_text("A b. C d. E f. G h.", up_to(10)) == ["A b. C d.", "E f. G h."]
+    assert parts_that_fit("A b. C d. E f. G h.", up_to(10)) == ["A b. C d.", "E f. G h."]
 
 
 anything = st.text(
@@ -370,7 +376,7 @@ anything = st.text(
 
 @given(text=anything, limit=st.integers(1, 30))
 def test_splitting_loses_nothing_and_every_part_fits(text: str, limit: int) -> None:
-    parts = split_text(text, lambda part: len(part) <= limit)
+    parts = parts_that_fit(text, lambda part: len(part) <= limit)
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert all(len(part) <= limit for part in parts)
 
@@ -381,7 +387,7 @@ def test_splitting_by_tokens_loses_nothing_and_every_part_fits(text: str, limit:
     def fits(part: str) -> bool:
         return len(translator.tokenizer.encode(part)) <= limit
 
-    parts = split_text(text.strip(), fits)
+    parts = parts_that_fit(text.strip(), fits)
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert all(map(fits, parts))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dragoman.errors import DragomanError, UsageError
-from dragoman.progress import telling, to_stderr
+from dragoman.progress import relaying_stderr, to_stderr
 
 if TYPE_CHECKING:
     from dragoman.translation.translator import Translator
@@ -45,7 +45,7 @@ def speaking(quiet: bool, verbose: bool) -> Iterator[None]:
     if quiet and verbose:
         raise UsageError("--quiet and --verbose; leave one out")
     if quiet:
-        with telling(None):
+        with relaying_stderr(None):
             yield
         return
     began = time.monotonic()

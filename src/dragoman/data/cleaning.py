@@ -23,9 +23,9 @@ from dragoman.data.corpus import (
     LONGEST_LINE,
     CleaningReport,
     Corpus,
+    LineVerdict,
     RawPair,
     Role,
-    Verdict,
     corpus_name,
     count_verdicts,
     raw_pairs,
@@ -58,7 +58,7 @@ Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Checked:
+class CleanedCorpora:
     """Clean text, to be read as often as needed."""
 
     train: list[Corpus]
@@ -70,7 +70,7 @@ class Checked:
         return CleaningReport([corpus.report() for corpus in (*self.train, *own_files)])
 
 
-def check_corpora(config: DataConfig, seed: int, processes: int | None = None) -> Checked:
+def check_corpora(config: DataConfig, seed: int, processes: int | None = None) -> CleanedCorpora:
     """Read all corpora once or twice, decide on every line, and hold out validation pairs where none are given.
 
     Validation text is a measure and stays as it is given: only lines that cannot be used at all are dropped.
@@ -95,12 +95,12 @@ def check_corpora(config: DataConfig, seed: int, processes: int | None = None) -
     ]
     hold_out = 0 if valid else config.hold_out
     _compare_lines(train, hashes, config.drop_duplicates, hold_out)
-    checked = Checked(train, valid)
+    checked = CleanedCorpora(train, valid)
     require_pairs(checked.train)
     if valid:
         require_pairs(valid)
     elif hold_out:
-        checked.valid.extend(dataclasses.replace(corpus, selected=Verdict.HELD_OUT) for corpus in checked.train)
+        checked.valid.extend(dataclasses.replace(corpus, selected=LineVerdict.HELD_OUT) for corpus in checked.train)
     return checked
 
 
@@ -110,8 +110,8 @@ def require_pairs(corpora: Sequence[Corpus]) -> None:
         return
     verdicts = np.concatenate([corpus.verdicts for corpus in corpora])
     counts = count_verdicts(verdicts)
-    counts[Verdict.KEPT] = counts[Verdict.HELD_OUT] = 0
-    worst = Verdict(counts.index(max(counts)))
+    counts[LineVerdict.KEPT] = counts[LineVerdict.HELD_OUT] = 0
+    worst = LineVerdict(counts.index(max(counts)))
     first = next(corpus for corpus in corpora if worst in corpus.verdicts)
     line = int(np.flatnonzero(first.verdicts == worst)[0]) + 1
     rule = worst.name.lower().replace("_", " ")
@@ -191,44 +191,44 @@ def _judge_chunk(chunk: Sequence[RawPair], role: Role, config: DataConfig, profi
     characters = straight = swapped = 0
     for raw in chunk:
         verdict, source, target = _judge(raw, role, config)
-        if verdict == Verdict.KEPT:
+        if verdict == LineVerdict.KEPT:
             characters += len(source) + len(target)
             direction = profile.direction(source, target)
             straight += direction > 0
             swapped += direction < 0
             if direction < 0 and role == "train":
-                verdict = Verdict.SWAPPED
+                verdict = LineVerdict.SWAPPED
         verdicts.append(verdict)
         source_hashes += hashlib.blake2b(source.encode(), digest_size=8, salt=salt).digest()
         target_hashes += hashlib.blake2b(target.encode(), digest_size=8, salt=salt).digest()
     return _Judged(bytes(verdicts), bytes(source_hashes), bytes(target_hashes), characters, straight, swapped)
 
 
-def _judge(raw: RawPair, role: Role, config: DataConfig) -> tuple[Verdict, str, str]:
+def _judge(raw: RawPair, role: Role, config: DataConfig) -> tuple[LineVerdict, str, str]:
     """The rules for single lines, cheapest first."""
     limit = CHARACTERS_PER_TOKEN * config.max_length
     # A character has up to 4 bytes: such a line need not be decoded. One over LONGEST_LINE is not even whole.
     if max(map(len, raw[:2])) > 4 * limit or sum(map(len, raw)) >= LONGEST_LINE:
-        return Verdict.TOO_LONG, "", ""
+        return LineVerdict.TOO_LONG, "", ""
     if len(raw) < 2:
-        return Verdict.COLUMNS, "", ""
+        return LineVerdict.COLUMNS, "", ""
     try:
         source, target = raw[0].decode().strip(), raw[1].decode().strip()
     except UnicodeDecodeError:
-        return Verdict.NOT_UTF8, "", ""
+        return LineVerdict.NOT_UTF8, "", ""
     if not source or not target:
-        return Verdict.EMPTY, "", ""
+        return LineVerdict.EMPTY, "", ""
     shorter, longer = sorted((len(source), len(target)))
     if longer > limit:
-        return Verdict.TOO_LONG, "", ""
+        return LineVerdict.TOO_LONG, "", ""
     if role == "valid":
-        return Verdict.KEPT, source, target
+        return LineVerdict.KEPT, source, target
     if longer > _RATIO_FREE_CHARACTERS and longer > config.max_length_ratio * shorter:
-        return Verdict.LENGTH_RATIO, "", ""
+        return LineVerdict.LENGTH_RATIO, "", ""
     # isprintable is false for more than control characters (odd spaces), but far faster where it is true.
     if not (source.isprintable() and target.isprintable()) and (_CONTROL.search(source) or _CONTROL.search(target)):
-        return Verdict.CONTROL_CHARACTER, "", ""
-    return Verdict.KEPT, source, target
+        return LineVerdict.CONTROL_CHARACTER, "", ""
+    return LineVerdict.KEPT, source, target
 
 
 def _require_format(corpus: Corpus) -> None:
@@ -237,8 +237,8 @@ def _require_format(corpus: Corpus) -> None:
     if not lines:
         raise DataError(f"{corpus.name}: no lines; give a file with a sentence, or a pair of them, on each line")
     remedies = {
-        Verdict.NOT_UTF8: "are not UTF-8, {}; convert the text with: iconv -f ITS_ENCODING -t UTF-8",
-        Verdict.COLUMNS: "have no tab, {}; each line must be a source, a tab and a target",
+        LineVerdict.NOT_UTF8: "are not UTF-8, {}; convert the text with: iconv -f ITS_ENCODING -t UTF-8",
+        LineVerdict.COLUMNS: "have no tab, {}; each line must be a source, a tab and a target",
     }
     for verdict, remedy in remedies.items():
         bad = np.flatnonzero(corpus.verdicts == verdict)
@@ -284,7 +284,7 @@ def _profile(corpus: CorpusConfig, config: DataConfig) -> _Profile:
     lines, tagged, counts = 0, 0, (Counter[str](), Counter[str]())
     for raw in itertools.islice(raw_pairs(corpus), _PROFILE_LINES):
         verdict, *sides = _judge(raw, "train", config)
-        if verdict == Verdict.KEPT:
+        if verdict == LineVerdict.KEPT:
             lines += 1
             tagged += _LANGUAGE_TAG.match(sides[0]) is not None
             for count, words_of_side in zip(counts, _words(*sides), strict=True):
@@ -311,9 +311,9 @@ def _compare_lines(corpora: Sequence[Corpus], hashes: _Hashes, drop_duplicates: 
     if drop_duplicates:
         for lines, pairs in _shares(verdicts, lambda part: _pair_hashes(sources[part], targets[part])):
             first = np.unique(pairs, return_index=True)[1]
-            verdicts[lines] = Verdict.DUPLICATE
-            verdicts[lines[first]] = Verdict.KEPT
-    kept = int(np.count_nonzero(verdicts == Verdict.KEPT))
+            verdicts[lines] = LineVerdict.DUPLICATE
+            verdicts[lines[first]] = LineVerdict.KEPT
+    kept = int(np.count_nonzero(verdicts == LineVerdict.KEPT))
     wanted = min(hold_out, kept // 10)
     held_out = np.zeros(0, dtype=np.int64)
     for lines, of_lines in _shares(verdicts, lambda part: sources[part]):
@@ -327,8 +327,8 @@ def _compare_lines(corpora: Sequence[Corpus], hashes: _Hashes, drop_duplicates: 
     if wanted:
         for part in _parts(len(verdicts)):
             twins = _among(sources[part], sources[held_out]) | _among(targets[part], targets[held_out])
-            verdicts[part][twins & (verdicts[part] == Verdict.KEPT)] = Verdict.HELD_OUT_TWIN
-        verdicts[held_out] = Verdict.HELD_OUT
+            verdicts[part][twins & (verdicts[part] == LineVerdict.KEPT)] = LineVerdict.HELD_OUT_TWIN
+        verdicts[held_out] = LineVerdict.HELD_OUT
     ends = np.cumsum([len(corpus.verdicts) for corpus in corpora])
     for corpus, own in zip(corpora, np.split(verdicts, ends[:-1]), strict=True):
         corpus.verdicts[:] = own
@@ -351,7 +351,7 @@ def _shares(
         lines, hashes = [], []
         for part in _parts(len(verdicts)):
             of_part = hashes_of(part)
-            inside = np.flatnonzero((of_part >> _SHARE_BITS == share) & (verdicts[part] == Verdict.KEPT))
+            inside = np.flatnonzero((of_part >> _SHARE_BITS == share) & (verdicts[part] == LineVerdict.KEPT))
             lines.append(inside + part.start)
             hashes.append(of_part[inside])
         yield np.concatenate(lines), np.concatenate(hashes)

@@ -49,7 +49,7 @@ _EXAMPLES = 3
 _CLIPPED = 80
 
 
-class Verdict(IntEnum):
+class LineVerdict(IntEnum):
     """What became of a line: kept, held out for validation, or dropped by the rule named."""
 
     KEPT = 0
@@ -139,7 +139,7 @@ class Corpus:
     role: Role
     verdicts: npt.NDArray[np.uint8]
     characters: int  # of both sides of the lines that passed the rules for single lines
-    selected: Verdict = Verdict.KEPT
+    selected: LineVerdict = LineVerdict.KEPT
 
     @property
     def name(self) -> str:
@@ -169,7 +169,7 @@ class Corpus:
                 if back_tag is not None:
                     yield f"{back_tag} {target}", source
 
-    def drop(self, positions: Mapping[Verdict, Sequence[int]]) -> None:
+    def drop(self, positions: Mapping[LineVerdict, Sequence[int]]) -> None:
         """Give new verdicts to pairs, named by their positions among those selected."""
         lines = np.flatnonzero(self.verdicts == self.selected)
         for verdict, dropped in positions.items():
@@ -177,7 +177,7 @@ class Corpus:
 
     def report(self) -> CorpusReport:
         counts = count_verdicts(self.verdicts)
-        rules = [rule for rule in Verdict if rule > Verdict.HELD_OUT and counts[rule]]
+        rules = [rule for rule in LineVerdict if rule > LineVerdict.HELD_OUT and counts[rule]]
         wanted = {int(i): rule for rule in rules for i in np.flatnonzero(self.verdicts == rule)[:_EXAMPLES]}
         examples: dict[str, list[Example]] = {rule.name.lower(): [] for rule in rules}
         lines = itertools.islice(raw_pairs(self.config), max(wanted, default=-1) + 1)
@@ -189,8 +189,8 @@ class Corpus:
             name=self.name,
             role=self.role,
             lines=len(self.verdicts),
-            kept=counts[Verdict.KEPT],
-            held_out=counts[Verdict.HELD_OUT],
+            kept=counts[LineVerdict.KEPT],
+            held_out=counts[LineVerdict.HELD_OUT],
             dropped={rule.name.lower(): counts[rule] for rule in rules},
             examples=examples,
         )
@@ -198,7 +198,7 @@ class Corpus:
 
 def count_verdicts(verdicts: npt.NDArray[np.uint8]) -> list[int]:
     """How often each one was given. (np.bincount would make eight bytes of each line's one.)"""
-    return [int(np.count_nonzero(verdicts == verdict)) for verdict in Verdict]
+    return [int(np.count_nonzero(verdicts == verdict)) for verdict in LineVerdict]
 
 
 def corpus_name(config: CorpusConfig) -> str:

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from dragoman.config import TEXT_CHANGES, CorpusConfig, DataConfig
 from dragoman.data.augmentation import Chunk, encode_chunk, known_tags, require_bpe, split_tags
-from dragoman.data.cleaning import Checked, check_corpora, require_pairs
-from dragoman.data.corpus import CleaningReport, Corpus, Verdict, file_digest
+from dragoman.data.cleaning import CleanedCorpora, check_corpora, require_pairs
+from dragoman.data.corpus import CleaningReport, Corpus, LineVerdict, file_digest
 from dragoman.data.phrase_pairs import Lexicon, learn_lexicon
 from dragoman.data.tokenizer import Tokenizer, choose_vocab_size, load_tokenizer
 from dragoman.errors import DataError, DragomanError
@@ -161,7 +161,12 @@ def prepare(
 
 
 def _encode_all(
-    checked: Checked, tokenizer: Tokenizer, directory: Path, config: DataConfig, seed: int, say: Callable[[str], None]
+    checked: CleanedCorpora,
+    tokenizer: Tokenizer,
+    directory: Path,
+    config: DataConfig,
+    seed: int,
+    say: Callable[[str], None],
 ) -> None:
     """Writes train/ and valid/, and a directory for each further view of the training text."""
     for name, corpora in (("train", checked.train), ("valid", checked.valid)):
@@ -190,16 +195,16 @@ def encode_corpora(
     with _SideWriter(directory, "source", dtype) as source_side, _SideWriter(directory, "target", dtype) as target_side:
         for corpus in corpora:
             counts.append(0)
-            dropped: dict[Verdict, list[int]] = {Verdict.TOO_LONG: [], Verdict.EMPTY: []}
+            dropped: dict[LineVerdict, list[int]] = {LineVerdict.TOO_LONG: [], LineVerdict.EMPTY: []}
             position = 0
             for chunk in _chunks(corpus.pairs()):
                 encoded = tokenizer.encode_batch([side for pair in chunk for side in pair])
                 sources, targets = [], []
                 for pair, source, target in zip(chunk, encoded[::2], encoded[1::2], strict=True):
                     if max(len(source), len(target)) > max_length:
-                        dropped[Verdict.TOO_LONG].append(position)
+                        dropped[LineVerdict.TOO_LONG].append(position)
                     elif not source or not target:  # a given tokenizer may normalise all of a side away
-                        dropped[Verdict.EMPTY].append(position)
+                        dropped[LineVerdict.EMPTY].append(position)
                     else:
                         sources.append(source)
                         targets.append(target)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Detected:
+class DetectedLanguage:
     language: str
     confidence: float  # 0 to 100
 
@@ -33,18 +33,22 @@ class LanguageDetector:
         if self.languages:
             self._identifier.set_languages(self.languages)
 
-    def detect(self, texts: Sequence[str]) -> list[Detected]:
+    def detect(self, texts: Sequence[str]) -> list[DetectedLanguage]:
         """The most probable first, one for each language that is at all probable; by the length of the texts."""
         weights = [len(text) for text in texts]
         if not self.languages or not any(any(map(str.isalpha, text)) for text in texts):
-            return [Detected("en", 0.0)]
+            return [DetectedLanguage("en", 0.0)]
         total: dict[str, float] = {}
         for text, weight in zip(texts, weights, strict=True):
             for language, probability in self._identifier.rank(text) if weight else ():
                 total[str(language)] = total.get(str(language), 0.0) + float(probability) * weight
         shares = {language: round(100 * value / sum(weights)) for language, value in total.items()}
         ranked = sorted(shares.items(), key=lambda entry: -entry[1])
-        return [Detected(language, float(share)) for language, share in ranked[:3] if share or language == ranked[0][0]]
+        return [
+            DetectedLanguage(language, float(share))
+            for language, share in ranked[:3]
+            if share or language == ranked[0][0]
+        ]
 
 
 def detect_pair(pairs: Sequence[tuple[str, str]], sample: int = 200) -> tuple[str, str] | None:

@@ -226,12 +226,6 @@ def _how_many_fit(text: str, start: int, ends: Sequence[int], at: int, fits: Fit
     return count
 
 
-def split_text(text: str, fits: Fits) -> list[str]:
-    """The parts of `cut_to_fit`, as strings."""
-    cut = (unwrapped(text[start:end]).strip() for start, end in cut_to_fit(text, 0, len(text), fits))
-    return [part for part in cut if part]
-
-
 def _ends_a_sentence(text: str, first: int, mark: re.Match[str], known: Abbreviations) -> bool:
     """Whether a sentence that begins with the character at `first` ends here, and something follows it."""
     after = _OPENING.match(text, mark.end()).end()  # type: ignore[union-attr]  # it matches anything

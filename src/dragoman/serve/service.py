@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dragoman.data.glossary import Glossary, requirements
-from dragoman.data.language_id import Detected, LanguageDetector
+from dragoman.data.language_id import DetectedLanguage, LanguageDetector
 from dragoman.data.segmentation import Segment, segments
 from dragoman.evaluation.compare import TestSet
 from dragoman.serve.batcher import Batcher, OverloadedError
@@ -119,7 +119,7 @@ class Service:
         """Runs work on a request's text in a thread, while others are answered."""
         return await asyncio.get_running_loop().run_in_executor(self._text_pool, work)
 
-    async def detect(self, texts: Sequence[str]) -> list[Detected]:
+    async def detect(self, texts: Sequence[str]) -> list[DetectedLanguage]:
         return await self.on_text(lambda: self.detector.detect(texts))
 
     async def segments(self, pair: ServedPair, texts: Sequence[str]) -> list[list[Segment]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.config import CorpusConfig, RunConfig
-from dragoman.data.cleaning import Checked, check_corpora
+from dragoman.data.cleaning import CleanedCorpora, check_corpora
 from dragoman.data.corpus import Corpus, SentencePair, file_digest
 from dragoman.data.dataset import Dataset, prepared_directory, read_text
 from dragoman.data.tokenizer import Tokenizer
@@ -175,7 +175,7 @@ def _write_text(
 
 
 def _held_out(
-    checked: Checked, old: OldText, new: CorpusConfig, seed: int, *, test_given: bool, with_old: bool
+    checked: CleanedCorpora, old: OldText, new: CorpusConfig, seed: int, *, test_given: bool, with_old: bool
 ) -> HeldOutPairs:
     """Chooses what is held out: of the new domain the pairs that were given, or else some that the old run has not
     seen; of the old domain what the old run was validated with."""

@@ -24,7 +24,7 @@ from dragoman.data.corpus import read_lines
 from dragoman.data.glossary import Requirements
 from dragoman.errors import DragomanError, UsageError
 from dragoman.files import flush_to_disk, open_exclusively, read_json, sha256, write_atomically
-from dragoman.progress import ProgressLine, Say, nobody
+from dragoman.progress import ProgressLine, Say, discard
 from dragoman.run_directory import RunDirectory
 from dragoman.translation.result import Translation
 from dragoman.translation.translator import WINDOW, Translator
@@ -60,7 +60,7 @@ def translate_file(
     seed: int = 0,
     scores: bool = True,
     say: Callable[[str], None],
-    tell: Say = nobody,
+    tell: Say = discard,
     window: int = WINDOW,
     **options: Unpack[LineOptions],
 ) -> None:

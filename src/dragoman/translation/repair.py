@@ -6,7 +6,7 @@ from itertools import groupby, product
 
 from dragoman.decoding.constraints import ngrams, no_repeats
 from dragoman.decoding.hypothesis import Hypothesis
-from dragoman.progress import Say, nobody
+from dragoman.progress import Say, discard
 from dragoman.translation.defects import Defect, TokenizedText, defects_of
 from dragoman.translation.sentence_decoder import EncodedSentence, SentenceDecoder
 
@@ -35,7 +35,9 @@ class DecodedSentence:
         return cls(sentence, hypotheses, defects_of(TokenizedText(sentence.ids, sentence.text), target, best.finished))
 
 
-def repair(sentences: Sequence[DecodedSentence], decoder: SentenceDecoder, tell: Say = nobody) -> list[DecodedSentence]:
+def repair(
+    sentences: Sequence[DecodedSentence], decoder: SentenceDecoder, tell: Say = discard
+) -> list[DecodedSentence]:
     """Each sentence with the fewest defects that could be had. A better hypothesis comes first, and those that were
     found before come after it."""
     best = list(sentences)

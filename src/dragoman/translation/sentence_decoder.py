@@ -11,7 +11,7 @@ from dragoman.decoding.engines import Engine, batches_of_like_length
 from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.decoding.phrase_automaton import Borders, Phrases
 from dragoman.errors import UsageError, has_torch
-from dragoman.progress import Say, nobody
+from dragoman.progress import Say, discard
 
 if TYPE_CHECKING:
     from dragoman.decoding.engines.torch_engine import ReferenceEngine
@@ -74,7 +74,7 @@ class SentenceDecoder:
         return self.tokenizer.encode_batch([self.tagged(text) for text in texts])
 
     def decode(
-        self, sentences: Sequence[EncodedSentence], n_best: int, seed: int, scores: bool, tell: Say = nobody
+        self, sentences: Sequence[EncodedSentence], n_best: int, seed: int, scores: bool, tell: Say = discard
     ) -> list[list[Hypothesis]]:
         """Up to n_best hypotheses of each sentence, best first; with required words, by the reference engine."""
         found: list[list[Hypothesis]] = [[] for _ in sentences]

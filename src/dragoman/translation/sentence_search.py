@@ -7,7 +7,7 @@ from dragoman.data.glossary import Required, Requirements
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.data.words import words_of
 from dragoman.decoding.hypothesis import Hypothesis
-from dragoman.progress import Say, nobody
+from dragoman.progress import Say, discard
 from dragoman.translation.confidence import Calibration, Evidence, Rating
 from dragoman.translation.repair import DecodedSentence, repair
 from dragoman.translation.result import Candidate, Translation
@@ -25,7 +25,7 @@ class TranslationOptions:
     repair: bool = True
     rate: bool = False
     protect: bool = True
-    tell: Say = nobody
+    tell: Say = discard
 
     def required_words(self, text: str) -> tuple[Required, ...]:
         return tuple(self.required(text)) if self.required is not None else ()

@@ -19,7 +19,7 @@ from dragoman.decoding.engines import ComputeType, Engine, EngineName
 from dragoman.decoding.engines.ct2_cache import digest_of
 from dragoman.decoding.engines.select import load_engine, load_reference
 from dragoman.errors import DataError, UsageError
-from dragoman.progress import Say, nobody
+from dragoman.progress import Say, discard
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.translation.confidence import Calibration, Evidence
 from dragoman.translation.fallbacks import translate_protected
@@ -172,7 +172,7 @@ class Translator:
         rate: bool = False,
         whole: bool = False,
         protect: bool = True,
-        tell: Say = nobody,
+        tell: Say = discard,
     ) -> Iterator[Translation]:
         """Yields a translation for each line, in order, with `window` lines in memory at a time.
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from dragoman.data.language_codes import language_name
-from dragoman.data.language_id import Detected
+from dragoman.data.language_id import DetectedLanguage
 from dragoman.documents.flow import Flow, nested
 from dragoman.documents.formats import MEDIA_TYPES, SUFFIXES, DocumentFormat, pieces_of, uncompressed_size
 from dragoman.documents.po import OtherLanguageError
@@ -104,7 +104,7 @@ class _TextRoutes:
                 refuse(f"Invalid request: request ({len(text)}) exceeds text limit ({settings.character_limit})")
         return texts
 
-    def _source_language(self, texts: list[str], source: str, target: str, detected: Detected | None) -> str:
+    def _source_language(self, texts: list[str], source: str, target: str, detected: DetectedLanguage | None) -> str:
         """The language that the request names, or the one detected; both it and the target must be served."""
         if detected is None:
             language = source
@@ -233,7 +233,7 @@ async def _translate_html(service: Service, pair: ServedPair, texts: list[str]) 
 
 
 def _answer(
-    translations: list[str], alternatives: list[list[str]] | None, detected: Detected | None, is_list: bool
+    translations: list[str], alternatives: list[list[str]] | None, detected: DetectedLanguage | None, is_list: bool
 ) -> dict[str, Any]:
     """The answer to /translate: lists where `q` was a list."""
     answer: dict[str, Any] = {"translatedText": translations if is_list else translations[0]}
@@ -244,7 +244,7 @@ def _answer(
     return answer
 
 
-def _detection(detected: Detected) -> dict[str, Any]:
+def _detection(detected: DetectedLanguage) -> dict[str, Any]:
     return {"confidence": detected.confidence, "language": detected.language}
 
 
