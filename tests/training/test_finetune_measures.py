@@ -77,11 +77,11 @@ KILLED_WHEN_ITS_PAIRS_ARE_WRITTEN = """
 import os, signal
 from dragoman.cli import main
 from dragoman.training import finetune_text
-write = finetune_text._write_pairs
-def write_pairs(*arguments):
-    write(*arguments)
+write_pairs = finetune_text.write_pairs
+def write_and_die(*arguments):
+    write_pairs(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
-finetune_text._write_pairs = write_pairs
+finetune_text.write_pairs = write_and_die
 main.main()
 """
 

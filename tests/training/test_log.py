@@ -3,7 +3,9 @@
 import io
 import json
 import re
+import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,20 +74,26 @@ def test_a_log_that_was_deleted_is_not_filled_up(run: RunDirectory) -> None:
     assert lines(run) == [{"event": "train", "step": 7}]
 
 
-def test_a_full_disk_is_explained(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full(io.BytesIO):
-        name = "metrics.jsonl"
+@pytest.fixture
+def full_after_100_bytes() -> Iterator[None]:
+    """Lets no file of this process grow beyond 100 bytes, as a disk that is nearly full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
-        def flush(self) -> None:
-            raise OSError(28, "No space left on device")
 
-    with RunLog(run, 0) as log:
-        log._file.close()
-        full = Full()
-        monkeypatch.setattr(log, "_file", full)
-        with pytest.raises(DragomanError, match=r"metrics\.jsonl: cannot be written \(No space left on device\)"):
+@pytest.mark.usefixtures("full_after_100_bytes")
+def test_a_full_disk_is_explained(run: RunDirectory) -> None:
+    problem = r"metrics\.jsonl: cannot be written \(File too large\); free some disk"
+
+    def fill(log: RunLog) -> None:
+        with log:
             log.write("train", 1)
-        monkeypatch.setattr(log, "_file", io.BytesIO())
+            log.write("train", 2, output="x" * 100)
+
+    with pytest.raises(DragomanError, match=problem):
+        fill(RunLog(run, 0))
 
 
 def test_without_a_terminal_there_are_plain_lines_on_stderr(

@@ -18,7 +18,7 @@ from torch import Tensor
 from dragoman.data.dataset import Dataset
 from dragoman.data.tokenizer import Tokenizer
 
-_PART = 2_000_000  # pairs looked at together: what a plan takes beyond its rows is bounded by this
+PART_PAIRS = 2_000_000  # pairs looked at together: what a plan takes beyond its rows is bounded by this
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def _weighted_rows(dataset: Dataset, random: np.random.Generator) -> np.ndarray:
     if (weights == 1).all():
         return np.arange(len(dataset), dtype=kind)
     parts = []
-    for start in range(0, len(dataset), _PART):
-        expected = weights[dataset.corpus[start : start + _PART]]
+    for start in range(0, len(dataset), PART_PAIRS):
+        expected = weights[dataset.corpus[start : start + PART_PAIRS]]
         times = np.floor(expected + random.random(len(expected))).astype(np.int64)
         parts.append(np.repeat(np.arange(start, start + len(expected), dtype=kind), times))
     return np.concatenate(parts) if parts else np.zeros(0, kind)
@@ -150,15 +150,15 @@ def _sort_by_length(rows: np.ndarray, dataset: Dataset) -> np.ndarray:
     """
     source_lengths = np.empty(len(rows), np.int32)
     counts = np.zeros(int(dataset.source_lengths.max(initial=0)) + 1, np.int64)
-    for start in range(0, len(rows), _PART):
-        part = dataset.source_lengths[rows[start : start + _PART]]
-        source_lengths[start : start + _PART] = part
+    for start in range(0, len(rows), PART_PAIRS):
+        part = dataset.source_lengths[rows[start : start + PART_PAIRS]]
+        source_lengths[start : start + PART_PAIRS] = part
         counts += np.bincount(part, minlength=len(counts))
     ends = np.cumsum(counts)
     result = np.empty_like(rows)
     low = filled = 0
     while filled < len(rows):
-        high = max(low + 1, int(np.searchsorted(ends, filled + _PART, side="right")))
+        high = max(low + 1, int(np.searchsorted(ends, filled + PART_PAIRS, side="right")))
         inside = rows[(source_lengths >= low) & (source_lengths < high)]
         source, target = dataset.source_lengths[inside], dataset.target_lengths[inside]
         order = np.lexsort((np.where(source % 2 == 1, target, -target), source))
@@ -176,7 +176,7 @@ def _cut(rows: np.ndarray, dataset: Dataset, budget: int) -> np.ndarray:
     starts = array("q")
     begin = 0
     while begin < len(rows):
-        part = rows[begin : begin + max(_PART, budget)]
+        part = rows[begin : begin + max(PART_PAIRS, budget)]
         source, target = dataset.source_lengths[part] + 1, dataset.target_lengths[part] + 1  # with the end symbol
         start = 0
         while start < len(part):

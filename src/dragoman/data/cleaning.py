@@ -35,8 +35,8 @@ from dragoman.processes import map_on_all_cores
 
 _RATIO_FREE_CHARACTERS = 20  # a short sentence may well be many times as long as its translation ("Hi." - "Bonjour !")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # all but the tab
-_CHUNK_LINES = 10_000  # judged at a time
-_CHUNK_BYTES = 8_000_000
+CHUNK_LINES = 10_000  # judged at a time
+CHUNK_BYTES = 8_000_000
 
 # Swapped columns. Corpora are held against the largest of them; one whose sources say the language to write, against
 # itself. A word counts as evidence only where one side has it eight times as often as the other, and no word counts for
@@ -53,7 +53,7 @@ _LANGUAGE_TAG = re.compile(r"(?:<\S+> )*(>>\S+<<) ")  # in the text itself, as f
 # the hashes themselves is then little.
 _SHARES = 16
 _SHARE_BITS = np.uint64(60)
-_PART = 1_000_000
+PART_LINES = 1_000_000
 Hashes = npt.NDArray[np.uint64]
 
 
@@ -179,7 +179,7 @@ def _chunks(pairs: Iterator[RawPair]) -> Iterator[list[RawPair]]:
     for pair in pairs:
         chunk.append(pair)
         size += sum(map(len, pair))
-        if len(chunk) >= _CHUNK_LINES or size >= _CHUNK_BYTES:
+        if len(chunk) >= CHUNK_LINES or size >= CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
     if chunk:
@@ -339,8 +339,8 @@ def _pair_hashes(sources: Hashes, targets: Hashes) -> Hashes:
 
 
 def _parts(lines: int) -> Iterator[slice]:
-    for start in range(0, lines, _PART):
-        yield slice(start, start + _PART)
+    for start in range(0, lines, PART_LINES):
+        yield slice(start, start + PART_LINES)
 
 
 def _shares(

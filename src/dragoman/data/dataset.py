@@ -30,9 +30,9 @@ from dragoman.processes import map_on_all_cores
 from dragoman.run_directory import CLEANING, DATA, TOKENIZER
 
 FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew
-_CHUNK = 10_000  # pairs encoded at a time
+CHUNK_PAIRS = 10_000  # pairs encoded at a time
 _ID_TYPES = ("uint16", "uint32")
-_SAMPLE_PAIRS = 500_000  # to learn the vocabulary from
+SAMPLE_PAIRS = 500_000  # that the vocabulary is learned from
 _SAMPLE_CHARACTERS = 150_000_000
 
 
@@ -175,7 +175,7 @@ def _encode_all(
     require_pairs(checked.train)
     tags = known_tags(tokenizer, config)
     if config.bpe_dropout:
-        sample = [side for pair in itertools.islice(_pairs(checked.train), _CHUNK) for side in pair]
+        sample = [side for pair in itertools.islice(_pairs(checked.train), CHUNK_PAIRS) for side in pair]
         require_bpe(tokenizer, sample, tags)
     sentences = ((split_tags(source, tags)[1], target) for source, target in _pairs(checked.train))
     lexicon = learn_lexicon(sentences) if config.short_phrases else {}
@@ -233,7 +233,7 @@ def encode_view(
     """Writes the ids of the pairs that `encode_corpora` kept, row by row, as this view has them."""
     directory.mkdir(parents=True)
     dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
-    chunks = (Chunk(number * _CHUNK, pairs) for number, pairs in enumerate(_chunks(_pairs(corpora))))
+    chunks = (Chunk(number * CHUNK_PAIRS, pairs) for number, pairs in enumerate(_chunks(_pairs(corpora))))
     tags = known_tags(tokenizer, config)
     encode = partial(encode_chunk, tokenizer=tokenizer, lexicon=lexicon, tags=tags, config=config, seed=seed, view=view)
     with _SideWriter(directory, "source", dtype) as source_side, _SideWriter(directory, "target", dtype) as target_side:
@@ -280,14 +280,14 @@ class _SideWriter:
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    while chunk := list(itertools.islice(pairs, _CHUNK)):
+    while chunk := list(itertools.islice(pairs, CHUNK_PAIRS)):
         yield chunk
 
 
 def _sample(corpora: Sequence[Corpus]) -> Iterator[str]:
     """Sentences of both languages, every n-th pair: as many as a vocabulary needs and memory bears."""
     pairs, characters = sum(map(len, corpora)), sum(corpus.characters for corpus in corpora)
-    step = max(1, math.ceil(pairs / _SAMPLE_PAIRS), math.ceil(characters / _SAMPLE_CHARACTERS))
+    step = max(1, math.ceil(pairs / SAMPLE_PAIRS), math.ceil(characters / _SAMPLE_CHARACTERS))
     for corpus in corpora:
         yield from itertools.chain.from_iterable(itertools.islice(corpus.pairs(), 0, None, step))
 

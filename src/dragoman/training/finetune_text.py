@@ -223,7 +223,7 @@ def _write_new(
             counts.tokens += sum(map(len, tokenizer.encode_batch([target for _, target in learned])))
             yield from learned
 
-    _write_pairs(directory, "new", to_learn())
+    write_pairs(directory, "new", to_learn())
     return counts
 
 
@@ -232,7 +232,7 @@ def _write_old(directories: tuple[Path, Path], old: OldText, not_learned: set[st
     written, final = directories
     mixed = []
     for number, (pairs, weight) in enumerate(old.train):
-        size = _write_pairs(written, f"old-{number}", (pair for pair in pairs() if not_learned.isdisjoint(pair)))
+        size = write_pairs(written, f"old-{number}", (pair for pair in pairs() if not_learned.isdisjoint(pair)))
         if size:
             mixed.append((replace(corpus_at(final, f"old-{number}"), weight=weight), size))
     return mixed
@@ -240,12 +240,12 @@ def _write_old(directories: tuple[Path, Path], old: OldText, not_learned: set[st
 
 def _write_held_out(directory: Path, held_out: HeldOutPairs) -> None:
     """Writes the four sets, and the two that choose the weights by turns as one."""
-    _write_pairs(directory, "new-valid", held_out.new_valid)
-    _write_pairs(directory, "old-valid", held_out.old_valid)
-    _write_pairs(directory, "new-test", held_out.new_test)
-    _write_pairs(directory, "old-test", held_out.old_test)
+    write_pairs(directory, "new-valid", held_out.new_valid)
+    write_pairs(directory, "old-valid", held_out.old_valid)
+    write_pairs(directory, "new-test", held_out.new_test)
+    write_pairs(directory, "old-test", held_out.old_test)
     by_turns = itertools.chain.from_iterable(itertools.zip_longest(held_out.new_valid, held_out.old_valid))
-    _write_pairs(directory, "valid", (pair for pair in by_turns if pair is not None))
+    write_pairs(directory, "valid", (pair for pair in by_turns if pair is not None))
 
 
 def _old_text(
@@ -340,7 +340,7 @@ def corpus_at(directory: Path, name: str) -> CorpusConfig:
     return CorpusConfig(source=str(directory / f"{name}.source"), target=str(directory / f"{name}.target"))
 
 
-def _write_pairs(directory: Path, name: str, pairs: Iterable[SentencePair]) -> int:
+def write_pairs(directory: Path, name: str, pairs: Iterable[SentencePair]) -> int:
     """Writes pairs as two files, as a side may hold a tab; returns how many there were."""
     count = 0
     with ExitStack() as stack:

@@ -79,7 +79,8 @@ class RunLog(NoLog):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._bar is not None:
             self._bar.stop()
-        self._file.close()
+        with contextlib.suppress(OSError):  # it has nothing to write but a line that failed, which `write` has told
+            self._file.close()
         if self._tensorboard is not None:
             self._tensorboard.close()
 

@@ -309,16 +309,18 @@ def test_other_processes_find_the_same(
     here = sharing.translate(sources * 3, search, 2, seed=5)
     assert sharing._crew is None
     monkeypatch.setattr(reference_module, "SECONDS_WORTH_SHARING", 0.0)
-    batches_here: list[Any] = []
+    searches_here: list[str] = []
+    for name in ("sample", "greedy_search", "beam_search"):
+        searching = getattr(reference_module, name)
 
-    def search_here(batch: Any) -> Any:
-        batches_here.append(batch)
-        return ensemble.translate(*batch[:4])
+        def search_here(*args: Any, name: str = name, searching: Any = searching, **options: Any) -> Any:
+            searches_here.append(name)
+            return searching(*args, **options)
 
-    monkeypatch.setattr(sharing, "_search", search_here)
+        monkeypatch.setattr(reference_module, name, search_here)
     there = sharing.translate(sources * 3, search, 2, seed=5)
     assert sharing._crew is not None
-    assert len(batches_here) == 1, "the first batch is done here, to see how long one takes, and no other"
+    assert len(searches_here) == 1, "the first batch is done here, to see how long one takes, and no other"
     assert_same(there, here)
     assert_same(sharing.translate(sources, search, 2, seed=5), ensemble_alone(ensemble, sources, search))
 
