@@ -28,6 +28,7 @@ HOUSE = [
     # the ground
     "errors",
     "config_ranges",
+    "config_values",
     "config",
     "files",
     "progress",

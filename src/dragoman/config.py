@@ -1,15 +1,13 @@
-"""Configuration: frozen dataclasses, strict TOML in, JSON out.
+"""Configuration: frozen dataclasses, read from TOML recipes and written as JSON; an unknown key is an error.
 
-Defaults are the paper's base model. A value's origin (default, recipe, `--set`, flag) is kept beside it,
-so that `dragoman config show` can say where each one came from. Unknown keys are fatal. Imports no torch.
+The defaults are the paper's base model. Where each value came from (default, recipe, `--set`, flag) is kept beside it,
+so that `dragoman config show` can tell. Imports no torch.
 """
 
 import dataclasses
 import difflib
 import json
-import re
 import tomllib
-import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from typing import Any, Literal, Self
 
 from dragoman import config_ranges
 from dragoman.config_ranges import Range
+from dragoman.config_values import build, convert, did_you_mean, quoted
 from dragoman.errors import ConfigError
 
 Architecture = Literal["transformer", "lstm"]
@@ -30,12 +29,13 @@ Schedule = Literal["paper", "linear"]
 Optimizer = Literal["adam", "muon"]
 Stop = Literal["exact", "first"]
 Task = Literal["translate", "continue", "restore", "classify"]
-TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # of [data]: shares of the pairs of a view
+TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # keys of [data]: shares of a view's pairs
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Section 3. The options beyond the paper's are those that the experiments compare."""
+    """The model (section 3 of the paper). Options that the paper does not have are those that the experiments
+    compare."""
 
     vocab_size: int = 37_000  # tokens; 0: chosen from the amount of training data when the tokenizer is learned
     encoder_layers: int = 6  # N in the paper; 0: the decoder alone, a language model
@@ -47,28 +47,28 @@ class ModelConfig:
     d_v: int | None = None  # None: d_model / num_heads
     dropout: float = 0.1  # on every sub-layer's output and on the embeddings, while training
     norm_order: NormOrder = "post"  # post: after the residual sum, as in the paper; pre: before each sub-layer
-    norm: Norm = "layer"  # what normalises: each position by itself, or each feature over the batch
-    positions: Positions = "sinusoidal"  # how a token's position is told to the model
+    norm: Norm = "layer"  # layer: normalise each position by itself; batch: each feature over the batch
+    positions: Positions = "sinusoidal"  # how the model gets to know a token's position
     max_positions: int = 1024  # rows of the learned position table; the other kinds have no limit
-    attention_scale: AttentionScale = "1/sqrt(d_k)"  # the factor of the products of queries and keys
+    attention_scale: AttentionScale = "1/sqrt(d_k)"  # what the products of queries and keys are multiplied by
     residual: bool = True  # add each sub-layer's input to its output
     tie_embeddings: bool = True  # one matrix for source, target and the projection before the softmax
     scale_embeddings: bool = True  # multiply embeddings by sqrt(d_model)
-    embedding_norm: bool = False  # normalise what goes into the first layer, as BERT does
-    classes: tuple[str, ...] = ()  # what an encoder alone tells apart, in place of the vocabulary
-    patch: int = 0  # the source is a square picture, in patches of so many pixels a side; 0: it is text
+    embedding_norm: bool = False  # normalise the input of the first layer, as BERT does
+    classes: tuple[str, ...] = ()  # of an encoder alone: the labels it predicts, in place of tokens
+    patch: int = 0  # the source is a square picture, cut into patches with sides of so many pixels; 0: it is text
     architecture: Architecture = "transformer"  # lstm: the baseline of model/lstm.py, which has no heads or norms
-    recurrent_attention: RecurrentAttention = "multiplicative"  # how an lstm asks its memory; none: one vector is all
+    recurrent_attention: RecurrentAttention = "multiplicative"  # of an lstm; none: only the last states
 
     def __post_init__(self) -> None:
         _require_ranges(self, "model", config_ranges.MODEL)
         for name, other in (("encoder_layers", "decoder_layers"), ("decoder_layers", "encoder_layers")):
-            halves = self.architecture == "transformer" and getattr(self, other) >= 1
-            limit = "at least 0" if halves else "at least 1"
-            _require(getattr(self, name) >= (0 if halves else 1), "model", name, getattr(self, name), limit)
+            may_be_left_out = self.architecture == "transformer" and getattr(self, other) >= 1
+            least = 0 if may_be_left_out else 1
+            _require(getattr(self, name) >= least, "model", name, getattr(self, name), f"at least {least}")
         for name in ("classes", "patch"):
-            alone = self.decoder_layers == 0 or not getattr(self, name)
-            _require(alone, "model", "decoder_layers", self.decoder_layers, f"0 where {name} is given")
+            encoder_alone = self.decoder_layers == 0 or not getattr(self, name)
+            _require(encoder_alone, "model", "decoder_layers", self.decoder_layers, f"0 where {name} is given")
         if self.positions == "sinusoidal":
             _require(self.d_model % 2 == 0, "model", "d_model", self.d_model, "even (each sine has its cosine)")
         if self.positions == "sinusoidal-2d":
@@ -81,7 +81,7 @@ class ModelConfig:
 
     @property
     def task(self) -> Task:
-        """What such a model is trained to do."""
+        """What a model of this shape is trained to do."""
         if self.classes:
             return "classify"
         if not self.decoder_layers:
@@ -90,12 +90,12 @@ class ModelConfig:
 
     @property
     def key_size(self) -> int:
-        """d_k, resolved."""
+        """d_k, with its default filled in."""
         return self.d_model // self.num_heads if self.d_k is None else self.d_k
 
     @property
     def value_size(self) -> int:
-        """d_v, resolved."""
+        """d_v, with its default filled in."""
         return self.d_model // self.num_heads if self.d_v is None else self.d_v
 
     @classmethod
@@ -111,14 +111,14 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """One parallel corpus: a TSV of pairs, or two aligned files. `.gz` is read as it is."""
+    """One parallel corpus: a TSV file of pairs, or two aligned files. Files compressed with gzip are read as well."""
 
     pairs: str | None = None  # a file with a source, a tab and its translation on each line
     source: str | None = None  # a file of source sentences, one on each line
     target: str | None = None  # their translations, line by line
-    weight: float = 1.0  # how often a pair is seen in an epoch; 0.5: another random half each epoch
+    weight: float = 1.0  # how often an epoch uses each pair; 0.5: each epoch uses another random half
     tag: str | None = None  # put before every source: `>>de<<` asks for German, `<bt>` says that it is synthetic
-    back_tag: str | None = None  # each pair is learned the other way round as well, with this before its source
+    back_tag: str | None = None  # also learn each pair in the other direction, with this tag before its source
 
     def __post_init__(self) -> None:
         for name in ("tag", "back_tag"):
@@ -136,13 +136,13 @@ class CorpusConfig:
 
 
 def language_tag(language: str) -> str:
-    """What stands before a source to ask for a translation into a language: the convention of the OPUS models."""
+    """The tag before a source that asks for a translation into this language, as the OPUS models have it."""
     return f">>{language}<<"
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Where the text is and what of it is used."""
+    """Where the text is, which of its pairs are used, and how they are varied in training."""
 
     train: tuple[CorpusConfig, ...] = ()  # the corpora to learn from
     valid: tuple[CorpusConfig, ...] = ()  # the corpora to validate with
@@ -151,18 +151,18 @@ class DataConfig:
     max_length_ratio: float = 9.0  # pairs where one side has this many times the other's characters are dropped
     drop_duplicates: bool = True  # of pairs that are equal on both sides, only the first is used
     hold_out: int = 1000  # sentence pairs taken from the training data for validation where `valid` is empty
-    views: int = 1  # so many versions of the training text: the first as it is, each epoch the next, written anew
-    bpe_dropout: float = 0.0  # of the merges of subwords, left out at random on both sides (Provilkov et al. 2020)
-    upper_case: float = 0.0  # this share of the pairs, both sides
-    title_case: float = 0.0  # this share of the pairs, both sides
-    short_phrases: float = 0.0  # this share of the pairs: one to four words of them that translate each other
-    typos: float = 0.0  # this share of the pairs, in the source
+    views: int = 1  # versions of the training text: the first as it is, the others changed; each epoch takes the next
+    bpe_dropout: float = 0.0  # share of subword merges left out at random, on both sides (Provilkov et al. 2020)
+    upper_case: float = 0.0  # share of pairs written in capitals, both sides
+    title_case: float = 0.0  # share of pairs written In Title Case, both sides
+    short_phrases: float = 0.0  # share of pairs replaced by one to four of their words that translate each other
+    typos: float = 0.0  # share of pairs whose source gets spelling mistakes
 
     def __post_init__(self) -> None:
         _require_ranges(self, "data", config_ranges.DATA)
         changes = [name for name in ("bpe_dropout", *TEXT_CHANGES) if getattr(self, name)]
         if bool(changes) != (self.views > 1):
-            what = (
+            reason = (
                 f"with {changes[0]} = {getattr(self, changes[0])}" if changes else "with nothing that changes the text"
             )
             limit = (
@@ -170,50 +170,48 @@ class DataConfig:
                 if changes
                 else f"1, or give one of bpe_dropout, {', '.join(TEXT_CHANGES)}"
             )
-            raise ConfigError(f"data.views = {self.views} {what}; must be {limit}")
+            raise ConfigError(f"data.views = {self.views} {reason}; must be {limit}")
         shares = sum(getattr(self, name) for name in TEXT_CHANGES)
         _require(shares <= 1, "data", f"{' + '.join(TEXT_CHANGES)}", shares, "at most 1: a pair is changed in one way")
 
     @property
     def tags(self) -> list[str]:
-        """The words of all tags, each once."""
+        """The words of all tags of the training corpora, each once, sorted."""
         given = (tag for corpus in self.train for tag in (corpus.tag, corpus.back_tag) if tag is not None)
         return sorted({word for tag in given for word in tag.split()})
 
     @property
     def target_languages(self) -> list[str]:
-        """The languages that tags ask for; none where there is only one, which goes without saying."""
+        """The languages that tags ask for. Empty for a model with one target language, which needs no tags."""
         return [tag[2:-2] for tag in self.tags if tag.startswith(">>") and tag.endswith("<<")]
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Section 5. Budgets: whichever of `steps` and `minutes` is reached first ends the run."""
+    """Training (section 5 of the paper). It ends at `steps` or `minutes`, whichever is reached first."""
 
-    seed: int = 1  # of the initial weights, the order of the pairs, and dropout
+    seed: int = 1  # decides the initial weights, the order of the pairs, and dropout
     steps: int = 100_000  # the most steps
-    minutes: float | None = None  # the most minutes, over all stops; None: no limit
-    batch_tokens: int = 25_000  # of a whole step, on each side
-    micro_batch_tokens: int = 6_250  # of one forward and backward pass, on each side; a step accumulates several
-    schedule: Schedule = "paper"  # linear: the same warm-up to `peak_rate`, then straight down to zero
+    minutes: float | None = None  # the most minutes, over all interruptions; None: no limit
+    batch_tokens: int = 25_000  # tokens of a whole step, on each side
+    micro_batch_tokens: int = 6_250  # tokens of one forward and backward pass, on each side; a step adds up several
+    schedule: Schedule = "paper"  # linear: the same warm-up to `peak_rate`, then a straight line down to zero
     warmup_steps: int = 4000  # steps in which the learning rate rises
     peak_rate: float | None = None  # None: the paper's d_model^-0.5 * warmup_steps^-0.5
     optimizer: Optimizer = "adam"  # muon learns more from each step, for trainings of minutes: docs/decisions/019
     adam_beta1: float = 0.9  # decay of the mean of gradients
     adam_beta2: float = 0.98  # decay of the mean of squared gradients
-    adam_epsilon: float = 1e-9  # added to the root of that mean, which it is divided by
+    adam_epsilon: float = 1e-9  # added to the root of that mean before dividing by it
     label_smoothing: float = 0.1  # the share of probability that the target spreads over all tokens alike
     valid_steps: int = 1000  # validate and write a checkpoint every so many steps
     valid_sentences: int = 500  # translated for BLEU at each validation; the loss is always over all of them
     patience: int = 0  # validations without a better score before stopping; 0: never
-    keep_checkpoints: int = 5  # the newest so many stay
-    average_checkpoints: int = 5  # the last so many are averaged at the end
-    processes: int = 1  # on this machine; 0: what the cores (or GPUs) hold and a step has micro-batches for
-    shard: bool = (
-        False  # weights, gradients and optimiser divided among the processes (FSDP2), where one cannot hold all
-    )
-    threads: int = 0  # of each process; 0: the cores, divided among the processes
-    answer_seconds: float = 600.0  # a process that lets the others wait longer is taken for hung, and named
+    keep_checkpoints: int = 5  # how many of the newest checkpoints are kept
+    average_checkpoints: int = 5  # how many of the last checkpoints are averaged at the end
+    processes: int = 1  # processes on this machine; 0: as many as cores (or GPUs), and as a step has micro-batches
+    shard: bool = False  # divide weights, gradients and optimiser among the processes (FSDP2): for large models
+    threads: int = 0  # threads of each process; 0: the cores, divided among the processes
+    answer_seconds: float = 600.0  # a process that keeps the others waiting for longer is reported as hung
 
     def __post_init__(self) -> None:
         _require_ranges(self, "train", config_ranges.TRAIN)
@@ -232,12 +230,13 @@ class TrainConfig:
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Section 6.1: beam 4, alpha 0.6, at most 50 tokens more than the source."""
+    """How translations are searched for (section 6.1 of the paper: beam 4, alpha 0.6, at most 50 tokens more than the
+    source)."""
 
     beam: int = 4  # hypotheses kept at each step; 1: greedy
     alpha: float = 0.6  # length penalty: 0 favours short translations
     max_extra_length: int = 50  # the most tokens of a translation beyond those of its source
-    stop: Stop = "exact"  # "first": as soon as `beam` hypotheses have ended, as CTranslate2 and most others have it
+    stop: Stop = "exact"  # first: stop as soon as `beam` hypotheses have ended, as CTranslate2 and most others do
     batch_tokens: int = 2048  # source tokens translated together
     max_source_length: int = 256  # in tokens; longer lines are split at sentence ends, with a warning
     sampling: bool = False  # draw translations at random in place of searching for the best
@@ -252,7 +251,7 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that a run is made from."""
+    """The whole configuration of a run, in four sections."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
     data: DataConfig = field(default_factory=DataConfig)
@@ -260,27 +259,30 @@ class RunConfig:
     search: SearchConfig = field(default_factory=SearchConfig)
 
     def to_json(self) -> str:
+        """Writes the configuration as JSON, the way that a run keeps it."""
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str, origin: str) -> Self:
+        """Reads what `to_json` wrote. `origin`: the file, for messages."""
         try:
             values = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{origin}: not valid JSON ({error}); restore the file or train again") from None
-        return typing.cast(Self, _build(cls, values, origin, ""))
+        return typing.cast(Self, build(cls, values, origin, ""))
 
 
 @dataclass(frozen=True)
 class LayeredConfig:
-    """A configuration, and for each of its values (`model.d_ff`) where it came from."""
+    """A configuration put together from several layers, and where each of its values (`model.d_ff`) came from."""
 
     config: RunConfig
     origins: Mapping[str, str]
 
 
 def load(recipe: str | None, overrides: Sequence[tuple[str, Any, str]] = ()) -> LayeredConfig:
-    """Defaults, then the recipe (after the one it extends), then overrides: (key, value, origin) each."""
+    """Puts a configuration together: the defaults, then the recipe (after the one that it extends), then the overrides,
+    each of them (key, value, origin)."""
     layers: list[tuple[str, dict[str, Any]]] = [] if recipe is None else _recipe_layers(find_recipe(recipe), ())
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -295,20 +297,20 @@ def load(recipe: str | None, overrides: Sequence[tuple[str, Any, str]] = ()) -> 
     for key, value in values.items():
         section, name = key.split(".")
         nested.setdefault(section, {})[name] = value
-    # With several layers no single file is to blame for a bad value: _build is told each value's own origin.
-    config = _build(RunConfig, nested, origins, "")
+    # The values may come from several files: `build` gets the origin of each, for its messages.
+    config = build(RunConfig, nested, origins, "")
     return LayeredConfig(config, {key: origins.get(key, "default") for key, _ in flatten(config)})
 
 
 def with_overrides(config: RunConfig, overrides: Sequence[tuple[str, Any, str]]) -> RunConfig:
-    """The configuration with some values changed: (key, value, origin) each, as for `load`."""
+    """Returns the configuration with some values changed, each override (key, value, origin) as for `load`."""
     return load(
         None, [*((key, value, "the run") for key, value in _flatten(dataclasses.asdict(config))), *overrides]
     ).config
 
 
 def flatten(config: RunConfig) -> list[tuple[str, Any]]:
-    """Each value with its full name, in the order of declaration."""
+    """Lists every value with its full name (`model.d_ff`), in the order of declaration."""
     return [
         (f"{section.name}.{item.name}", getattr(getattr(config, section.name), item.name))
         for section in dataclasses.fields(config)
@@ -317,7 +319,8 @@ def flatten(config: RunConfig) -> list[tuple[str, Any]]:
 
 
 def parse_set(text: str) -> tuple[str, Any, str]:
-    """`train.minutes=30` as an override; the value is TOML, or a bare string."""
+    """Parses the value of `--set`, such as `train.minutes=30`, into an override. It is read as TOML, or else taken as a
+    string."""
     key, equals, value = text.partition("=")
     if not equals:
         raise ConfigError(f"--set {text}: expected section.key=value, for example train.minutes=30")
@@ -326,20 +329,20 @@ def parse_set(text: str) -> tuple[str, Any, str]:
     except (ValueError, RecursionError):
         parsed = value
     key = key.strip()
-    # At once, not only when the text is read and the plan is made.
+    # Checked at once: the configuration itself may be built only after the training text has been read.
     _check_key(key, f"--set {key}")
     _check_value(key, parsed, f"--set {key}")
     return key, parsed, f"--set {key}"
 
 
 def recipes_dir() -> Path:
-    """The recipes that come with Dragoman: inside an installed package, or beside src/ in a checkout."""
+    """The directory of the recipes that come with Dragoman: in an installed package, or beside src/ in a checkout."""
     installed = Path(__file__).parent / "recipes"
     return installed if installed.is_dir() else Path(__file__).parents[2] / "recipes"
 
 
 def find_recipe(name: str) -> Path:
-    """A path as given, or the name of a recipe that comes with Dragoman (`base`, `table3-A1`)."""
+    """Finds a recipe by its path, or by the name of one that comes with Dragoman (`base`, `table3-A1`)."""
     path = Path(name)
     if _is_file(path):
         return path
@@ -347,7 +350,7 @@ def find_recipe(name: str) -> Path:
     if path.name in (path.stem, bundled.name) and path.parent in (Path(), Path("recipes")) and _is_file(bundled):
         return bundled
     known = sorted(p.stem for p in recipes_dir().glob("*.toml"))
-    meant = _did_you_mean(path.stem, known)
+    meant = did_you_mean(path.stem, known)
     raise ConfigError(f"recipe {name}: no such file{meant}; known recipes: {', '.join(known)}")
 
 
@@ -359,13 +362,15 @@ def _is_file(path: Path) -> bool:
 
 
 def _recipe_layers(path: Path, seen: tuple[Path, ...]) -> list[tuple[str, dict[str, Any]]]:
+    """Reads a recipe and those that it extends, each as (file, content), the most basic first. `seen`: the recipes that
+    led to this one."""
     if path.resolve() in seen:
         raise ConfigError(f"{path}: extends itself; remove one `extends`")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: not UTF-8; save the recipe as UTF-8") from None
-    except (ValueError, RecursionError) as error:  # of tomllib, or of what it calls on numbers and nesting without end
+    except (ValueError, RecursionError) as error:  # also of endless numbers and nesting
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
@@ -373,16 +378,17 @@ def _recipe_layers(path: Path, seen: tuple[Path, ...]) -> list[tuple[str, dict[s
     if parent is None:
         return [(str(path), content)]
     if not isinstance(parent, str):
-        raise ConfigError(f"{path}: extends must be a string, found {_quoted(parent)}")
+        raise ConfigError(f"{path}: extends must be a string, found {quoted(parent)}")
     beside = path.parent / parent
     try:
-        below = find_recipe(str(beside) if _is_file(beside) else parent)
+        extended = find_recipe(str(beside) if _is_file(beside) else parent)
     except ConfigError as error:
         raise ConfigError(f"{path}: extends {error}") from None
-    return [*_recipe_layers(below, (*seen, path.resolve())), (str(path), content)]
+    return [*_recipe_layers(extended, (*seen, path.resolve())), (str(path), content)]
 
 
 def _flatten(layer: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Lists the values of a nested table with their full names; a value outside of all sections has its name alone."""
     flat = []
     for section, values in layer.items():
         if isinstance(values, dict):
@@ -393,30 +399,32 @@ def _flatten(layer: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _check_key(key: str, origin: str) -> None:
+    """Raises a ConfigError, with a suggestion, unless the key is `section.name` of a section and a name there are."""
     sections = {f.name: f.type for f in dataclasses.fields(RunConfig)}
     section, dot, name = key.partition(".")
     names = {s: [f.name for f in dataclasses.fields(typing.cast(type, kind))] for s, kind in sections.items()}
     if not dot and section in sections:
         raise ConfigError(
-            f"{origin}: {_quoted(section)} is a section; name one of its keys: {', '.join(names[section])}"
+            f"{origin}: {quoted(section)} is a section; name one of its keys: {', '.join(names[section])}"
         )
     if not dot:
         # A key without its section: the full name is what was meant.
         full = {n: f"{s}.{n}" for s in sections for n in names[s]} | {s: s for s in sections}
         close = difflib.get_close_matches(section, list(full), n=1)
-        meant = f"; did you mean {_quoted(full[close[0]])}?" if close else ""
-        raise ConfigError(f"{origin}: unknown key {_quoted(section)}{meant}")
+        meant = f"; did you mean {quoted(full[close[0]])}?" if close else ""
+        raise ConfigError(f"{origin}: unknown key {quoted(section)}{meant}")
     if section not in sections:
-        raise ConfigError(f"{origin}: unknown section {_quoted(section)}{_did_you_mean(section, list(sections))}")
+        raise ConfigError(f"{origin}: unknown section {quoted(section)}{did_you_mean(section, list(sections))}")
     if name not in names[section]:
-        raise ConfigError(f"{origin}: unknown key {_quoted(name)} in [{section}]{_did_you_mean(name, names[section])}")
+        raise ConfigError(f"{origin}: unknown key {quoted(name)} in [{section}]{did_you_mean(name, names[section])}")
 
 
 def _check_value(key: str, value: Any, origin: str) -> None:
-    """What one value can be wrong in by itself; limits between several are those of the whole configuration."""
+    """Checks the type and range of one value by itself. Limits that several values share are checked when the whole
+    configuration is built."""
     section, name = key.split(".")
     kinds = {f.name: f.type for f in dataclasses.fields(typing.cast(type, type(getattr(RunConfig(), section))))}
-    found = _convert(value, kinds[name], origin, key, origin)
+    found = convert(value, kinds[name], origin, key, origin)
     allowed = {
         "model": config_ranges.MODEL,
         "data": config_ranges.DATA,
@@ -424,77 +432,11 @@ def _check_value(key: str, value: Any, origin: str) -> None:
         "search": config_ranges.SEARCH,
     }[section]
     if name in allowed and found is not None and found not in allowed[name]:
-        raise ConfigError(f"{origin}: {key} = {_quoted(found)}; must be {allowed[name]}")
-
-
-def _build(kind: type, values: Any, origin: str | Mapping[str, str], where: str) -> Any:
-    """A dataclass from plain values, each checked against its annotation."""
-
-    def named(name: str) -> str:
-        return origin if isinstance(origin, str) else origin.get(f"{where}{name}", "configuration")
-
-    if not isinstance(values, dict):
-        raise ConfigError(
-            f"{named('')}: {where.rstrip('.') or 'the top level'} must be a table, found {_quoted(values)}"
-        )
-    fields = {f.name: f.type for f in dataclasses.fields(kind)}
-    arguments = {}
-    for name, value in values.items():
-        if name not in fields:
-            inside = f" in [{where.rstrip('.')}]" if where else ""
-            raise ConfigError(f"{named(name)}: unknown key {_quoted(name)}{inside}{_did_you_mean(name, list(fields))}")
-        arguments[name] = _convert(value, fields[name], origin, f"{where}{name}", named(name))
-    try:
-        return kind(**arguments)
-    except ConfigError as error:
-        # A limit may depend on several values, from several layers: name the origins of those that it speaks of.
-        spoken_of = set(re.findall(r"\w+", str(error)))
-        culprits = sorted({named(name) for name in values if name in spoken_of})
-        raise ConfigError(f"{', '.join(culprits) or 'configuration'}: {error}") from None
-
-
-def _convert(value: Any, kind: Any, origin: str | Mapping[str, str], key: str, named: str) -> Any:
-    if dataclasses.is_dataclass(kind):
-        return _build(typing.cast(type, kind), value, origin, f"{key}.")
-    form, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if form in (types.UnionType, typing.Union):  # Python 3.14 made them one
-        if value is None and type(None) in arguments:
-            return None
-        return _convert(value, next(a for a in arguments if a is not type(None)), origin, key, named)
-    if form is Literal:
-        if value in arguments:
-            return value
-        if type(value) is int and str(value) in arguments:  # `--set model.attention_scale=1` reads as a number
-            return str(value)
-        meant = _did_you_mean(str(value), [str(a) for a in arguments])
-        raise ConfigError(f"{named}: {key} = {_quoted(value)}; allowed: {', '.join(map(_quoted, arguments))}{meant}")
-    if form is tuple:
-        if not isinstance(value, list | tuple):
-            raise ConfigError(f"{named}: {key} must be a list, found {_quoted(value)}")
-        if dataclasses.is_dataclass(arguments[0]):
-            return tuple(_build(typing.cast(type, arguments[0]), item, named, f"{key}.") for item in value)
-        return tuple(_convert(item, arguments[0], origin, key, named) for item in value)
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise ConfigError(f"{named}: {key} must be {_WORD_FOR[kind]}, found {_quoted(value)}")
-    return value
-
-
-_WORD_FOR = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
-
-
-def _quoted(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _did_you_mean(word: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {_quoted(close[0])}?" if close else ""
+        raise ConfigError(f"{origin}: {key} = {quoted(found)}; must be {allowed[name]}")
 
 
 def _require_ranges(config: object, section: str, allowed: Mapping[str, Range]) -> None:
-    """Every number of a section; None leaves the choice to others."""
+    """Raises a ConfigError for the first number of a section that is outside of its range. None is always allowed."""
     for name, numbers in allowed.items():
         value = getattr(config, name)
         _require(value is None or value in numbers, section, name, value, str(numbers))
@@ -502,4 +444,4 @@ def _require_ranges(config: object, section: str, allowed: Mapping[str, Range]) 
 
 def _require(holds: bool, section: str, name: str, value: Any, limit: str) -> None:
     if not holds:
-        raise ConfigError(f"{section}.{name} = {_quoted(value)}; must be {limit}")
+        raise ConfigError(f"{section}.{name} = {quoted(value)}; must be {limit}")

@@ -1,20 +1,20 @@
-"""The numbers that each key of a configuration may have; a key without an entry holds no number."""
+"""The range of numbers that each key of a configuration may have. Keys without an entry hold no number."""
 
 from dataclasses import dataclass
 
-MOST_SEED = 2**63 - 1  # what a generator of random numbers is begun with
+MOST_SEED = 2**63 - 1  # the largest seed of a random number generator
 MOST_BEAM = 256
 
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that a key may have. None of them is infinite, and none is no number."""
+    """A range of finite numbers, which are all that a key may have; NaN is outside of every range."""
 
     least: float
     most: float
-    above: bool = False  # the least itself is not one of them
-    below: bool = False  # the most itself is not one of them
-    remark: str = ""
+    above: bool = False  # the least itself is not allowed
+    below: bool = False  # the most itself is not allowed
+    remark: str = ""  # put after the range in messages
 
     def __contains__(self, value: float) -> bool:
         return self.least <= value <= self.most and not (
@@ -82,7 +82,7 @@ TRAIN = {
     "patience": _COUNT_OR_NONE,
     "keep_checkpoints": Range(1, 10**6),
     "average_checkpoints": Range(1, 10**6),
-    # No more than the machine has room for, either: require_room() in training/distributed.py.
+    # The machine may have room for fewer: require_room() in training/distributed.py checks that.
     "processes": Range(0, 4096, remark=" (0: one for each core)"),
     "threads": Range(0, 4096, remark=" (0: the cores, divided among the processes)"),
     "answer_seconds": Range(0, 10**6, above=True),
