@@ -503,7 +503,7 @@ def bad_files(here: Path) -> Path:
         ),
         ("train --pairs short --out o", "short: 2 of 2 lines have no tab, the first being line 1"),
         ("train --pairs cut.gz --out o", "cut.gz: the gzip data is damaged or cut off"),
-        ("train --source short --target long --out o", "short has 2 lines, long 3: line n of the one must translate"),
+        ("train --source short --target long --out o", "short has 2 lines, long 3: line n of one must translate"),
         ("train --source short --target latin1 --out o", "short has 2 lines, latin1 3: line n of"),
         ("train --source long --target latin1 --out o", "long or latin1: 1 of 3 lines are not UTF-8, the first"),
         ("train --source long --target long --tokenizer none --out o", "none: the tokenizer cannot be read"),

@@ -73,7 +73,7 @@ def test_two_files_are_a_corpus(tmp_path: Path) -> None:
 def test_unequal_line_counts(tmp_path: Path, sources: int, targets: int) -> None:
     (tmp_path / "a.en").write_text("x\n" * sources, encoding="utf-8")
     (tmp_path / "a.de").write_text("y\n" * targets, encoding="utf-8")
-    with pytest.raises(DataError, match=rf"a\.en has {sources} lines, .*a\.de {targets}: line n of the one must"):
+    with pytest.raises(DataError, match=rf"a\.en has {sources} lines, .*a\.de {targets}: line n of one must"):
         check(CorpusConfig(source=str(tmp_path / "a.en"), target=str(tmp_path / "a.de")))
 
 

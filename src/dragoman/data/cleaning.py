@@ -1,7 +1,8 @@
-"""Decide on every line of a corpus: a fault drops the line and is counted, too many of one kind are an error.
+"""Cleans corpora: decides for every line whether it is used, drops and counts the faulty ones, and raises an error
+where too many have the same fault.
 
-The rules for single lines run on all cores; their verdicts do not depend on how many. The rules that compare lines
-(duplicates, what is held out) need sixteen bytes a line: a hash of each side.
+The rules for single lines run on all cores; their verdicts do not depend on the number of cores. The rules that compare
+lines (duplicates, what is held out) need sixteen bytes for each line: a hash of each side.
 """
 
 import dataclasses
@@ -33,24 +34,24 @@ from dragoman.data.corpus import (
 from dragoman.errors import DataError
 from dragoman.processes import map_on_all_cores
 
-_RATIO_FREE_CHARACTERS = 20  # a short sentence may well be many times as long as its translation ("Hi." - "Bonjour !")
+_RATIO_FREE_CHARACTERS = 20  # up to this length any ratio is allowed: "Hi." is "Bonjour !"
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # all but the tab
 CHUNK_LINES = 10_000  # judged at a time
 CHUNK_BYTES = 8_000_000
 
-# Swapped columns. Corpora are held against the largest of them; one whose sources say the language to write, against
-# itself. A word counts as evidence only where one side has it eight times as often as the other, and no word counts for
-# more than e^4; a line is swapped only where both of its sides say so.
+# Swapped columns. Corpora are compared with the largest of them; one whose sources name the target language by a tag is
+# compared with itself. A word counts as evidence only if one side has it eight times as often as the other, and no word
+# counts for more than e^4; a line is swapped only if both of its sides say so.
 _PROFILE_LINES = 200_000
 _PROFILE_WORDS = 50_000
-_PROFILE_CHARACTERS = 120  # the beginning of a sentence says enough
+_PROFILE_CHARACTERS = 120  # of each sentence: its beginning is evidence enough
 _LEAST_ODDS = math.log(8)
 _MOST_ODDS = 4.0
 _SWAP_EVIDENCE = 6.0  # nats on each side: at least two telling words on both
 _LANGUAGE_TAG = re.compile(r"(?:<\S+> )*(>>\S+<<) ")  # in the text itself, as fine-tuning writes it
 
-# Lines are compared in shares, by the first bits of their hashes, and looked through in parts: what that takes beyond
-# the hashes themselves is then little.
+# To save memory lines are compared one share at a time, a share being the lines whose hashes begin with the same bits,
+# and arrays are gone through in parts.
 _SHARES = 16
 _SHARE_BITS = np.uint64(60)
 PART_LINES = 1_000_000
@@ -59,21 +60,22 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class CleanedCorpora:
-    """Clean text, to be read as often as needed."""
+    """The corpora of a training after cleaning. Their text can be read as often as needed."""
 
     train: list[Corpus]
-    valid: list[Corpus]  # of their own files, or held out from `train`
+    valid: list[Corpus]  # with files of their own, or held out from `train`
 
     def report(self) -> CleaningReport:
-        """Of each file once: a held-out corpus is part of the training corpus's own report."""
+        """Reports each corpus once: what was held out is part of its training corpus's report."""
         own_files = [corpus for corpus in self.valid if corpus.role == "valid"]
         return CleaningReport([corpus.report() for corpus in (*self.train, *own_files)])
 
 
 def check_corpora(config: DataConfig, seed: int, processes: int | None = None) -> CleanedCorpora:
-    """Read all corpora once or twice, decide on every line, and hold out validation pairs where none are given.
+    """Reads all corpora, decides on every line, and holds out validation pairs where no validation text is given.
 
-    Validation text is a measure and stays as it is given: only lines that cannot be used at all are dropped.
+    Validation text is what quality is measured with, so it stays as given: only lines that cannot be used at all are
+    dropped.
     """
     if not config.train:
         raise DataError("no training text; give --pairs FILE, or --source FILE and --target FILE")
@@ -81,16 +83,16 @@ def check_corpora(config: DataConfig, seed: int, processes: int | None = None) -
     untagged = [profile for profile in profiles if not profile.tagged]
     largest = max(untagged or profiles, key=lambda profile: profile.lines)
 
-    def held_against(own: _Profile) -> _Profile:
+    def compared_with(own: _Profile) -> _Profile:
         return own if own.tagged or config.target_languages else largest
 
     hashes = _Hashes(bytearray(), bytearray())
     train = [
-        _scan(corpus, "train", config, held_against(profile), seed, hashes, processes)
+        _scan(corpus, "train", config, compared_with(profile), seed, hashes, processes)
         for corpus, profile in zip(config.train, profiles, strict=True)
     ]
     valid = [
-        _scan(corpus, "valid", config, held_against(_profile(corpus, config)), seed, None, processes)
+        _scan(corpus, "valid", config, compared_with(_profile(corpus, config)), seed, None, processes)
         for corpus in config.valid
     ]
     hold_out = 0 if valid else config.hold_out
@@ -105,7 +107,7 @@ def check_corpora(config: DataConfig, seed: int, processes: int | None = None) -
 
 
 def require_pairs(corpora: Sequence[Corpus]) -> None:
-    """Nothing left is an error that says what took the most."""
+    """Raises a DataError where no pair is left, which names the rule that dropped the most lines."""
     if any(len(corpus) for corpus in corpora):
         return
     verdicts = np.concatenate([corpus.verdicts for corpus in corpora])
@@ -123,19 +125,19 @@ def require_pairs(corpora: Sequence[Corpus]) -> None:
 
 @dataclass(frozen=True)
 class _Judged:
-    """Some lines after the rules for single lines. Bytes, which go from process to process as they are."""
+    """The result of the rules for single lines on a chunk. In bytes, which are quickly sent between processes."""
 
     verdicts: bytes
     source_hashes: bytes
     target_hashes: bytes
     characters: int
-    straight: int  # lines whose languages stand as in the profile
-    swapped: int
+    straight: int  # lines whose two languages stand in the same order as in the profile
+    swapped: int  # lines in which they stand in the other order
 
 
 @dataclass(frozen=True)
 class _Hashes:
-    """What comparing the lines of all training corpora needs of them."""
+    """A hash of each side of every training line, by which lines are compared."""
 
     sources: bytearray
     targets: bytearray
@@ -150,6 +152,7 @@ def _scan(
     hashes: _Hashes | None,
     processes: int | None,
 ) -> Corpus:
+    """Applies the rules for single lines to a corpus. Appends the hashes of its lines to `hashes`, if given."""
     verdicts = bytearray()
     characters = straight = swapped = 0
     judge = partial(_judge_chunk, role=role, config=config, profile=profile, salt=(seed % 2**64).to_bytes(8, "little"))
@@ -173,7 +176,7 @@ def _scan(
 
 
 def _chunks(pairs: Iterator[RawPair]) -> Iterator[list[RawPair]]:
-    """So many lines that a process has something to do, and no more bytes than a few processes may hold."""
+    """Groups lines into chunks: enough lines to be worth sending to a process, and few enough bytes for memory."""
     chunk: list[RawPair] = []
     size = 0
     for pair in pairs:
@@ -187,6 +190,7 @@ def _chunks(pairs: Iterator[RawPair]) -> Iterator[list[RawPair]]:
 
 
 def _judge_chunk(chunk: Sequence[RawPair], role: Role, config: DataConfig, profile: "_Profile", salt: bytes) -> _Judged:
+    """Applies the rules for single lines to a chunk, and hashes each side of its lines."""
     verdicts, source_hashes, target_hashes = bytearray(), bytearray(), bytearray()
     characters = straight = swapped = 0
     for raw in chunk:
@@ -205,9 +209,9 @@ def _judge_chunk(chunk: Sequence[RawPair], role: Role, config: DataConfig, profi
 
 
 def _judge(raw: RawPair, role: Role, config: DataConfig) -> tuple[LineVerdict, str, str]:
-    """The rules for single lines, cheapest first."""
+    """Applies the rules for single lines to one line, the cheapest first. Only a kept line has its text returned."""
     limit = CHARACTERS_PER_TOKEN * config.max_length
-    # A character has up to 4 bytes: such a line need not be decoded. One over LONGEST_LINE is not even whole.
+    # A character has up to 4 bytes, so a line with more need not be decoded. One over LONGEST_LINE was cut short.
     if max(map(len, raw[:2])) > 4 * limit or sum(map(len, raw)) >= LONGEST_LINE:
         return LineVerdict.TOO_LONG, "", ""
     if len(raw) < 2:
@@ -232,7 +236,7 @@ def _judge(raw: RawPair, role: Role, config: DataConfig) -> tuple[LineVerdict, s
 
 
 def _require_format(corpus: Corpus) -> None:
-    """A few bad lines are dropped. More than one in a hundred, and the file is not what it was taken for."""
+    """Raises a DataError for an empty file, or one with over 1 % of malformed lines: it is not what it is taken for."""
     lines = len(corpus.verdicts)
     if not lines:
         raise DataError(f"{corpus.name}: no lines; give a file with a sentence, or a pair of them, on each line")
@@ -249,29 +253,29 @@ def _require_format(corpus: Corpus) -> None:
 
 @dataclass(frozen=True)
 class _Profile:
-    """What tells the two languages apart: log(P(word | source) / P(word | target)) of the words that do.
+    """The words that tell a corpus's two languages apart, each with log(P(word | source) / P(word | target)).
 
-    Where both sides are one language (copying, sorting, paraphrase) hardly any word does, and no line is called
-    swapped. Nor is one on the word of a single side: an untranslated line is not a swapped one.
+    Where both sides are in one language (copying, sorting, paraphrase) there are hardly any such words, and no line is
+    called swapped. Nor is a line of which only one side looks swapped: it may be untranslated.
     """
 
     name: str
     lines: int
-    tagged: bool  # most of its lines say the language to write
+    tagged: bool  # most of its sources begin with a tag that names the target language
     odds: dict[str, float]
 
     def direction(self, source: str, target: str) -> int:
-        """1 straight, -1 swapped, 0 not sure."""
+        """Judges the order of a line's languages: 1 straight, -1 swapped, 0 not sure."""
         sides = _words(source, target)
-        of_source, of_target = (sum(map(self.odds.get, words, itertools.repeat(0.0))) for words in sides)
-        if of_source > _SWAP_EVIDENCE and of_target < -_SWAP_EVIDENCE:
+        source_odds, target_odds = (sum(map(self.odds.get, words, itertools.repeat(0.0))) for words in sides)
+        if source_odds > _SWAP_EVIDENCE and target_odds < -_SWAP_EVIDENCE:
             return 1
-        return -1 if of_source < -_SWAP_EVIDENCE and of_target > _SWAP_EVIDENCE else 0
+        return -1 if source_odds < -_SWAP_EVIDENCE and target_odds > _SWAP_EVIDENCE else 0
 
 
 def _words(source: str, target: str) -> list[list[str]]:
-    """Of each side; with the language to write before every one, where the source says it: what is straight in one
-    direction is swapped in the other, and a file may hold both."""
+    """Splits each side into words. Where the source begins with a language tag, every word gets it as a prefix: what is
+    straight in one direction is swapped in the other, and a file may hold both directions."""
     tag = _LANGUAGE_TAG.match(source)
     if tag is not None:
         source = source[tag.end() :]
@@ -280,15 +284,15 @@ def _words(source: str, target: str) -> list[list[str]]:
 
 
 def _profile(corpus: CorpusConfig, config: DataConfig) -> _Profile:
-    """Add-one unigram odds from the beginning of a corpus."""
+    """Makes the profile of a corpus: add-one unigram odds of its first lines."""
     lines, tagged, counts = 0, 0, (Counter[str](), Counter[str]())
     for raw in itertools.islice(raw_pairs(corpus), _PROFILE_LINES):
         verdict, *sides = _judge(raw, "train", config)
         if verdict == LineVerdict.KEPT:
             lines += 1
             tagged += _LANGUAGE_TAG.match(sides[0]) is not None
-            for count, words_of_side in zip(counts, _words(*sides), strict=True):
-                count.update(words_of_side)
+            for count, side_words in zip(counts, _words(*sides), strict=True):
+                count.update(side_words)
     source, target = counts
     words = {word for count in counts for word, _ in count.most_common(_PROFILE_WORDS)}
     scale = math.log(target.total() + len(words) + 1) - math.log(source.total() + len(words) + 1)
@@ -301,10 +305,10 @@ def _profile(corpus: CorpusConfig, config: DataConfig) -> _Profile:
 
 
 def _compare_lines(corpora: Sequence[Corpus], hashes: _Hashes, drop_duplicates: bool, hold_out: int) -> None:
-    """The rules that look at all lines of all corpora together: duplicates, and the pairs held out.
+    """Applies the rules that look at all lines of all corpora together: duplicates, and the pairs held out.
 
-    Held out are the pairs with the smallest seeded hashes of their source sentences, one pair a sentence and at most
-    a tenth of all: a sample that does not depend on the order of lines.
+    Held out are the pairs whose source sentences have the smallest seeded hashes, one pair for each sentence, at most
+    a tenth of all pairs: a random sample that does not depend on the order of lines.
     """
     verdicts = np.concatenate([corpus.verdicts for corpus in corpora])
     sources, targets = (np.frombuffer(side, dtype="<u8") for side in (hashes.sources, hashes.targets))
@@ -316,13 +320,13 @@ def _compare_lines(corpora: Sequence[Corpus], hashes: _Hashes, drop_duplicates: 
     kept = int(np.count_nonzero(verdicts == LineVerdict.KEPT))
     wanted = min(hold_out, kept // 10)
     held_out = np.zeros(0, dtype=np.int64)
-    for lines, of_lines in _shares(verdicts, lambda part: sources[part]):
+    for lines, source_hashes in _shares(verdicts, lambda part: sources[part]):
         if len(held_out) >= wanted:
             break
         # Of the pairs that share a source, the one with the smallest hash of both; or the first, where any may stay.
-        ties = _pair_hashes(of_lines, targets[lines]) if drop_duplicates else lines
-        order = np.lexsort((ties, of_lines))
-        first = order[np.unique(of_lines[order], return_index=True)[1]]
+        ties = _pair_hashes(source_hashes, targets[lines]) if drop_duplicates else lines
+        order = np.lexsort((ties, source_hashes))
+        first = order[np.unique(source_hashes[order], return_index=True)[1]]
         held_out = np.concatenate([held_out, lines[first[: wanted - len(held_out)]]])
     if wanted:
         for part in _parts(len(verdicts)):
@@ -330,8 +334,8 @@ def _compare_lines(corpora: Sequence[Corpus], hashes: _Hashes, drop_duplicates: 
             verdicts[part][twins & (verdicts[part] == LineVerdict.KEPT)] = LineVerdict.HELD_OUT_TWIN
         verdicts[held_out] = LineVerdict.HELD_OUT
     ends = np.cumsum([len(corpus.verdicts) for corpus in corpora])
-    for corpus, own in zip(corpora, np.split(verdicts, ends[:-1]), strict=True):
-        corpus.verdicts[:] = own
+    for corpus, corpus_verdicts in zip(corpora, np.split(verdicts, ends[:-1]), strict=True):
+        corpus.verdicts[:] = corpus_verdicts
 
 
 def _pair_hashes(sources: Hashes, targets: Hashes) -> Hashes:
@@ -339,6 +343,7 @@ def _pair_hashes(sources: Hashes, targets: Hashes) -> Hashes:
 
 
 def _parts(lines: int) -> Iterator[slice]:
+    """Divides so many lines into slices."""
     for start in range(0, lines, PART_LINES):
         yield slice(start, start + PART_LINES)
 
@@ -346,18 +351,20 @@ def _parts(lines: int) -> Iterator[slice]:
 def _shares(
     verdicts: npt.NDArray[np.uint8], hashes_of: Callable[[slice], Hashes]
 ) -> Iterator[tuple[npt.NDArray[np.int64], Hashes]]:
-    """The kept lines and their hashes, a share of them at a time: the smallest hashes first, in the order of lines."""
+    """Gives the numbers and hashes of the kept lines, one share at a time: the share with the smallest hashes first,
+    and within a share in the order of lines."""
     for share in range(_SHARES):
         lines, hashes = [], []
         for part in _parts(len(verdicts)):
-            of_part = hashes_of(part)
-            inside = np.flatnonzero((of_part >> _SHARE_BITS == share) & (verdicts[part] == LineVerdict.KEPT))
+            part_hashes = hashes_of(part)
+            inside = np.flatnonzero((part_hashes >> _SHARE_BITS == share) & (verdicts[part] == LineVerdict.KEPT))
             lines.append(inside + part.start)
-            hashes.append(of_part[inside])
+            hashes.append(part_hashes[inside])
         yield np.concatenate(lines), np.concatenate(hashes)
 
 
 def _among(hashes: Hashes, few: Hashes) -> npt.NDArray[np.bool_]:
+    """Tells of each hash whether it is one of the few."""
     ordered = np.sort(few)
     found: npt.NDArray[np.bool_] = ordered[np.searchsorted(ordered, hashes).clip(max=len(ordered) - 1)] == hashes
     return found

@@ -1,8 +1,8 @@
-"""Read aligned text, and name what is wrong by file and line.
+"""Reads aligned text, and names the file and line of whatever is wrong with it.
 
-A fault of a whole file (missing, unequal line counts, wrong encoding) is an error; what becomes of a faulty line is for
-`cleaning` to say. No text is kept in memory: a `Corpus` holds one verdict a line and reads its files again whenever the
-pairs are needed.
+A fault of a whole file (missing, unequal line counts, wrong encoding) is an error; what becomes of a faulty line is
+decided in `cleaning`. No text is kept in memory: a `Corpus` holds one verdict for each line, and reads its files again
+whenever the pairs are needed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 else:
 
     class _Numpy:
-        """Imported when first used: reading lines to translate needs none of it, and should not wait for it."""
+        """Stands for numpy and imports it at first use: reading lines to translate does not need it, and should not
+        wait for it."""
 
         def __getattr__(self, name: str) -> Any:
             import numpy
@@ -41,12 +42,12 @@ else:
 
 SentencePair = tuple[str, str]  # a source sentence and its translation
 Role = Literal["train", "valid"]
-RawPair = Sequence[bytes]  # source and target; further columns may follow, or, in a bad TSV line, the target lack
+RawPair = Sequence[bytes]  # source and target, undecoded; further columns may follow, a bad TSV line has no target
 
-CHARACTERS_PER_TOKEN = 16  # the longest piece that a tokenizer learns: no longer text fits into its tokens
-LONGEST_LINE = 1_000_000  # bytes that are looked at: no sentence has more, and memory has an end
-_EXAMPLES = 3
-_CLIPPED = 80
+CHARACTERS_PER_TOKEN = 16  # of the longest piece that a tokenizer learns: n tokens hold at most 16 n characters
+LONGEST_LINE = 1_000_000  # bytes of a line that are read: no sentence has more, and memory is limited
+_EXAMPLES = 3  # dropped lines that a report shows for each rule
+_CLIPPED = 80  # characters of each
 
 
 class LineVerdict(IntEnum):
@@ -68,8 +69,8 @@ class LineVerdict(IntEnum):
 def corpus_from(
     command: str, prefix: str, pairs: Path | None, source: Path | None, target: Path | None
 ) -> CorpusConfig | None:
-    """Makes one corpus of three options of a command, or None where none of them was given. `prefix`: how their names
-    begin, "--" or "--valid-"."""
+    """Makes one corpus from three options of a command, or None where none of them was given. `prefix`: how the
+    options' names begin, "--" or "--valid-"."""
     if pairs is None and source is None and target is None:
         return None
     if (source is None) != (target is None) or (pairs is not None) == (source is not None):
@@ -81,7 +82,7 @@ def corpus_from(
 
 @dataclass(frozen=True)
 class Example:
-    """A dropped line."""
+    """A dropped line, for the report."""
 
     file: str
     line: int  # from 1
@@ -91,49 +92,52 @@ class Example:
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """What cleaning did to one corpus."""
+    """How many lines of one corpus cleaning kept and dropped, and by which rules."""
 
     name: str
     role: Role
     lines: int
     kept: int
     held_out: int
-    dropped: dict[str, int]
-    examples: dict[str, list[Example]]
+    dropped: dict[str, int]  # lines by the name of the rule
+    examples: dict[str, list[Example]]  # the first of them
 
 
 @dataclass(frozen=True)
 class CleaningReport:
-    """What cleaning did, corpus by corpus."""
+    """The reports of all corpora."""
 
     corpora: list[CorpusReport]
 
     def summary(self) -> list[str]:
-        """Plain lines to print."""
-        text = []
+        """The report as lines of plain text."""
+        lines = []
         for corpus in self.corpora:
             held_out = f", {corpus.held_out:,} held out for validation" if corpus.held_out else ""
-            text.append(f"{corpus.name}: {corpus.lines:,} lines, {corpus.kept:,} kept for {corpus.role}{held_out}")
+            lines.append(f"{corpus.name}: {corpus.lines:,} lines, {corpus.kept:,} kept for {corpus.role}{held_out}")
             for rule, count in corpus.dropped.items():
-                text.append(f"  dropped {count:,}: {rule.replace('_', ' ')}")
-                text += [f"    line {e.line:,}: {e.source} | {e.target}" for e in corpus.examples[rule]]
-        return text
+                lines.append(f"  dropped {count:,}: {rule.replace('_', ' ')}")
+                lines += [f"    line {e.line:,}: {e.source} | {e.target}" for e in corpus.examples[rule]]
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, for JSON."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Restores what `to_dict` gave."""
         corpora = []
         for corpus in values["corpora"]:
-            examples = {rule: [Example(**e) for e in found] for rule, found in corpus["examples"].items()}
+            examples = {rule: [Example(**e) for e in dropped] for rule, dropped in corpus["examples"].items()}
             corpora.append(CorpusReport(**{**corpus, "examples": examples}))
         return cls(corpora)
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The lines of one corpus that have the verdict `selected`. Several may share their verdicts."""
+    """Those lines of a corpus that have the verdict `selected`. The training lines and the held-out lines of a file are
+    two such objects, which share one array of verdicts."""
 
     config: CorpusConfig
     role: Role
@@ -147,20 +151,21 @@ class Corpus:
 
     @property
     def files(self) -> str:
-        """Where a fault of a line may lie."""
+        """The file, or the two files, in which a line may be faulty."""
         return self.name if self.config.target is None else f"{self.config.source} or {self.config.target}"
 
     @property
     def ways(self) -> int:
-        """How many pairs a line makes: one, or one for each direction."""
+        """How many pairs each line gives: one, or one for each direction."""
         return 1 if self.config.back_tag is None else 2
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.verdicts == self.selected)) * self.ways
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Without the whitespace around them: it says nothing, and teaches a model to write it at random. With the tags
-        that the corpus is given."""
+        """Reads the selected pairs, with the corpus's tags before the sources.
+
+        Whitespace around a sentence is removed: it means nothing, and a model would learn to write it at random."""
         tag, back_tag = self.config.tag, self.config.back_tag
         for verdict, raw in zip(self.verdicts.tobytes(), raw_pairs(self.config), strict=False):
             if verdict == self.selected:
@@ -170,12 +175,13 @@ class Corpus:
                     yield f"{back_tag} {target}", source
 
     def drop(self, positions: Mapping[LineVerdict, Sequence[int]]) -> None:
-        """Give new verdicts to pairs, named by their positions among those selected."""
+        """Gives new verdicts to pairs, which are named by their positions among the selected ones."""
         lines = np.flatnonzero(self.verdicts == self.selected)
         for verdict, dropped in positions.items():
             self.verdicts[lines[[position // self.ways for position in dropped]]] = verdict
 
     def report(self) -> CorpusReport:
+        """Counts the verdicts, and reads the first examples of each rule again."""
         counts = count_verdicts(self.verdicts)
         rules = [rule for rule in LineVerdict if rule > LineVerdict.HELD_OUT and counts[rule]]
         wanted = {int(i): rule for rule in rules for i in np.flatnonzero(self.verdicts == rule)[:_EXAMPLES]}
@@ -197,12 +203,12 @@ class Corpus:
 
 
 def count_verdicts(verdicts: npt.NDArray[np.uint8]) -> list[int]:
-    """How often each one was given. (np.bincount would make eight bytes of each line's one.)"""
+    """Counts how often each verdict was given. (np.bincount would take eight bytes for each line's one.)"""
     return [int(np.count_nonzero(verdicts == verdict)) for verdict in LineVerdict]
 
 
 def corpus_name(config: CorpusConfig) -> str:
-    """The file that names a corpus in messages."""
+    """The file by which messages name a corpus."""
     return config.pairs or config.source or ""
 
 
@@ -210,13 +216,13 @@ def corpus_name(config: CorpusConfig) -> str:
 
 
 def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
-    """The lines of a text file or stream exactly as they are; one that is not UTF-8, or endless, is an error."""
+    """Reads the lines of a text file or stream, unchanged. A line that is not UTF-8, or too long, is an error."""
     for number, line in enumerate(_raw_lines(file), start=1):
         yield _decode(line, file, number)
 
 
 def read_pairs(file: str | Path | BinaryIO) -> Iterator[tuple[str, str]]:
-    """The first two columns of a TSV file or stream; a line without them is an error."""
+    """Reads the first two columns of a TSV file or stream. A line that lacks them is an error."""
     for number, line in enumerate(_raw_lines(file), start=1):
         columns = _decode(line, file, number).split("\t", 2)
         if len(columns) < 2:
@@ -243,7 +249,7 @@ def _name(file: str | Path | BinaryIO) -> str:
 
 
 def file_digest(path: str) -> str:
-    """The SHA-256 of a text file; an error says why it cannot be read."""
+    """Computes the SHA-256 of a text file; if it cannot be read, the error says why."""
     with _explained(path):
         if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
             raise DataError(f"{path}: not a regular file; the text is read several times, so save it to a file first")
@@ -252,7 +258,7 @@ def file_digest(path: str) -> str:
 
 @contextlib.contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """What can go wrong with a file, in one line."""
+    """Turns an OSError within the block into a DataError of one line that says what to do."""
     try:
         yield
     except FileNotFoundError:
@@ -264,9 +270,10 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _raw_lines(file: str | Path | BinaryIO) -> Iterator[bytes]:
-    """Lines end at \\n alone (one \\r before it goes too): U+2028 and its like are part of the text.
+    """Reads the lines of a file or stream as bytes, without their ends, and unpacks gzip.
 
-    Of a line that is too long for anything, the beginning.
+    A line ends at \\n alone (one \\r before it is removed too): U+2028 and its like are part of the text. Of a line
+    longer than LONGEST_LINE only the beginning is given.
     """
     name, number = _name(file), 0
     with _explained(name), contextlib.ExitStack() as stack:
@@ -274,7 +281,7 @@ def _raw_lines(file: str | Path | BinaryIO) -> Iterator[bytes]:
         if isinstance(stream, io.BufferedReader) and stream.peek(2).startswith(b"\x1f\x8b"):
             stream = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=stream)))
         try:
-            # With room for what is taken off at both ends.
+            # Five bytes more, for what is removed below: a byte order mark and the line's end.
             for number, line in enumerate(iter(partial(stream.readline, LONGEST_LINE + 5), b""), start=1):
                 if len(line) == LONGEST_LINE + 5 and not line.endswith(b"\n"):
                     _skip_line(stream)
@@ -290,12 +297,13 @@ def _raw_lines(file: str | Path | BinaryIO) -> Iterator[bytes]:
 
 
 def _skip_line(stream: BinaryIO) -> None:
+    """Reads on to the end of the current line."""
     while (rest := stream.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
         pass
 
 
 def raw_pairs(config: CorpusConfig) -> Iterator[RawPair]:
-    """Each line, undecoded."""
+    """Reads the pairs of a corpus, undecoded. Two files of unequal length are an error."""
     if config.pairs is not None:
         for line in _raw_lines(config.pairs):
             yield line.split(b"\t", 2) if line.strip() else (b"", b"")  # a blank line is empty, not malformed
@@ -305,11 +313,11 @@ def raw_pairs(config: CorpusConfig) -> Iterator[RawPair]:
     sources, targets = _raw_lines(config.source), _raw_lines(config.target)
     for lines, (source, target) in enumerate(itertools.zip_longest(sources, targets)):
         if source is None or target is None:
-            rest = lines + 1 + sum(1 for _ in itertools.chain(sources, targets))  # one of them is at its end
-            counts = (lines, rest) if source is None else (rest, lines)
+            longer = lines + 1 + sum(1 for _ in itertools.chain(sources, targets))  # one of them is at its end
+            counts = (lines, longer) if source is None else (longer, lines)
             raise DataError(
                 f"{config.source} has {counts[0]:,} lines, {config.target} {counts[1]:,}: "
-                f"line n of the one must translate line n of the other; find where they part and align them again"
+                f"line n of one must translate line n of the other; find where they diverge and align them again"
             )
         yield source, target
 
