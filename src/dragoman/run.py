@@ -168,10 +168,10 @@ class Run:
     ) -> "DocumentReport":
         """Translates a document of any format of `dragoman translate-file`; returns how its sentences were translated.
 
-        `report`: a JSON file of every sentence that did not go the plain way, and why. `kind` None: as the document's
-        name ends. `min_confidence`: what is less sure than this is left, with `mark` before it. `protect_styles`: names
-        of styles and fonts (HTML, Markdown: of classes and tags) whose text is left. `fuzzy`: what is filled in a PO
-        file is marked so.
+        `report`: a JSON file of each sentence that needed more than plain translation, and why. `kind` None: by the end
+        of the document's name. `min_confidence`: what is less sure than this is left, with `mark` before it.
+        `protect_styles`: names of styles and fonts (HTML, Markdown: of classes and tags) whose text is left. `fuzzy`:
+        what is filled in a PO file is marked so.
         """
         from dragoman.documents.from_run import translate_with
 

@@ -19,7 +19,10 @@ config = group("Show a recipe's or a run's configuration.")
 @command(config, "show")
 def show_config(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE|RUN", help="A recipe, or a run's directory.")],
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for train.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any value of the configuration, as for train."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show every value and where it came from."""

@@ -14,7 +14,7 @@ from dragoman.cli.terminal import say, show, this_command
 from dragoman.errors import CheckError, UsageError
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="What `dragoman serve --corrections FILE` keeps.")]
-Source = Annotated[str, typer.Option("--source-language", metavar="CODE", help="Of corrections from this language,")]
+Source = Annotated[str, typer.Option("--source-language", metavar="CODE", help="Only corrections from this language,")]
 Target = Annotated[str, typer.Option("--target-language", metavar="CODE", help="and into this one.")]
 
 

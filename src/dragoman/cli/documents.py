@@ -32,10 +32,11 @@ def translate_file(
     search: SearchOptions,
     engine: EngineOptions,
     report: Annotated[
-        Path | None, typer.Option(help="JSON: every sentence that did not go the plain way, and why.")
+        Path | None,
+        typer.Option(help="Write a JSON report here: each sentence that needed more than plain translation, and why."),
     ] = None,
     format_: Annotated[
-        FormatName, typer.Option("--format", help="What the document is; auto: as its name ends.")
+        FormatName, typer.Option("--format", help="The document's format; auto: by the end of its name.")
     ] = "auto",
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
@@ -46,7 +47,8 @@ def translate_file(
     protect_style: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Leave text of this style or font (HTML, Markdown: class or tag); several times."
+            metavar="NAME",
+            help="Leave text of this style or font as it is (HTML, Markdown: class or tag); several times for several.",
         ),
     ] = None,
     fuzzy: Annotated[

@@ -37,7 +37,7 @@ def evaluate(
     source: Annotated[Path | None, typer.Option(help="What to translate, one sentence a line.")] = None,
     hypotheses: Annotated[Path | None, typer.Option(help="Translations to score, in place of a run.")] = None,
     baseline: Annotated[
-        Path | None, typer.Option(help="Other translations of the same: paired bootstrap against them.")
+        Path | None, typer.Option(help="Other translations of the same text, to compare with by paired bootstrap.")
     ] = None,
     out: Annotated[Path | None, out_option("Keep the translations here.")] = None,
     checkpoint: Checkpoint = None,
@@ -94,7 +94,7 @@ def evaluate(
 
 def compare(
     run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="Run directory.")],
-    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another run directory.")],
     source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
     reference: References = [],  # noqa: B006
     sentences: Annotated[
@@ -156,8 +156,8 @@ def quantize(
     source: Annotated[Path, typer.Option(help="What to measure with, one sentence a line.")],
     reference: References,
     search: SearchOptions,
-    compute_type: Annotated[ComputeType, typer.Option(help="The smaller numbers.")] = "int8",
-    limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="So much BLEU may be lost.")] = 0.2,
+    compute_type: Annotated[ComputeType, typer.Option(help="The numbers to try.")] = "int8",
+    limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="At most so much BLEU may be lost.")] = 0.2,
     rounds: Annotated[
         int, typer.Option(parser=whole(1, 1000), help="Each speed is the median of so many measurements.")
     ] = 3,

@@ -25,13 +25,14 @@ from dragoman.errors import CheckError
 def export(
     run: Run,
     form: Annotated[
-        Literal["ctranslate2", "argos", "marian-hf", "onnx"], typer.Option("--format", help="For which program.")
+        Literal["ctranslate2", "argos", "marian-hf", "onnx"],
+        typer.Option("--format", help="The format, by the program that reads it."),
     ],
-    out: Annotated[Path | None, out_option("Where to [default: beside the run].")] = None,
+    out: Annotated[Path | None, out_option("Where to write [default: beside the run].")] = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     compute_type: Annotated[
-        ComputeType, typer.Option("--compute-type", help="Numbers, of ctranslate2 and argos.")
+        ComputeType, typer.Option("--compute-type", help="The numbers of the weights, for ctranslate2 and argos.")
     ] = "float32",
     as_json: AsJson = False,
 ) -> None:
@@ -62,10 +63,10 @@ def import_(
 def bundle(
     run: Run,
     out: Annotated[Path, out_option("The file, for example my.dragoman.zip.")],
-    title: Annotated[str, typer.Option(help="For its card.")] = "",
-    author: Annotated[str, typer.Option(help="For its card.")] = "",
-    licence: Annotated[str, typer.Option(help="Of the weights, for example CC-BY-4.0.")] = "",
-    data_licence: Annotated[str, typer.Option(help="Of the text it was trained on.")] = "",
+    title: Annotated[str, typer.Option(help="The title of its card.")] = "",
+    author: Annotated[str, typer.Option(help="The author, for its card.")] = "",
+    licence: Annotated[str, typer.Option(help="The licence of the weights, for example CC-BY-4.0.")] = "",
+    data_licence: Annotated[str, typer.Option(help="The licence of the text it was trained on.")] = "",
     notes: Annotated[str, typer.Option(help="What users should know.")] = "",
     with_text: Annotated[bool, typer.Option("--with-text", help="Pack the training text too.")] = False,
     as_json: AsJson = False,

@@ -70,12 +70,13 @@ def backtranslate(
     out: Annotated[Path, out_option("A directory for the synthetic pairs and the recipe.")],
     text: TextOptions,
     search: SearchOptions,
-    recipe: Annotated[str, typer.Option(help="What the written recipe extends.")] = "small",
+    recipe: Annotated[str, typer.Option(help="The recipe that the written one extends.")] = "small",
     ratio: Annotated[
         float, typer.Option(parser=in_range(0, above=True), help="At most so many synthetic pairs for each real one.")
     ] = 1.0,
     drop: Annotated[
-        float, typer.Option(parser=in_range(0, 0.99), help="Leave out this share, the least probable.")
+        float,
+        typer.Option(parser=in_range(0, 0.99), help="Leave out this share of the synthetic pairs, the least probable."),
     ] = 0.05,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
     untagged: Annotated[bool, typer.Option("--untagged", help="Do not mark synthetic sources.")] = False,
@@ -86,7 +87,7 @@ def backtranslate(
     seed: SamplingSeed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Make pairs of text in the target language alone: translate it back, filter it, mix it with the real pairs.
+    """Make pairs from text in the target language alone: translate it back, filter it, add the real pairs.
 
     The same command goes on after a stop; `dragoman train OUT/recipe.toml` then learns from both.
     """

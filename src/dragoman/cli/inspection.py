@@ -34,21 +34,25 @@ def inspect(
     ] = None,
     out: Annotated[Path | None, out_option("File to write [default: stdout].")] = None,
     form: Annotated[
-        Form | None, typer.Option("--format", help="[default: by the name of --out, else text: a heat map.]")
+        Form | None,
+        typer.Option("--format", help="What to write [default: by the name of --out, else text, a heat map]."),
     ] = None,
     kind: Annotated[
         Literal["encoder", "decoder", "cross"], typer.Option(help="Which attention text and png show.")
     ] = "cross",
     layer: Annotated[
         int | None,
-        typer.Option(parser=whole(0, 1000), help="Of this layer, from 0 [default: the heads that align best]."),
+        typer.Option(parser=whole(0, 1000), help="Show this layer, from 0 [default: the heads that align best]."),
     ] = None,
     head: Annotated[
-        int | None, typer.Option(parser=whole(0, 1000), help="Of this head, from 0 [default: the mean].")
+        int | None, typer.Option(parser=whole(0, 1000), help="Show this head, from 0 [default: the mean].")
     ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option(metavar="CHANGE", help="cross.0.3:off, cross.0.3:pin@4 or decoder.*:unmask; several times."),
+        typer.Option(
+            metavar="CHANGE",
+            help="For example cross.0.3:off, cross.0.3:pin@4 or decoder.*:unmask; several times for several.",
+        ),
     ] = None,
     effects: Annotated[
         bool, typer.Option("--effects", help="Also switch every head off alone, and rank them.")

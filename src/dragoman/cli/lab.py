@@ -47,7 +47,10 @@ def run(
     budget: Annotated[
         str | None, typer.Option(help="Stop before the arm that would not fit, for example 3h or 90m.")
     ] = None,
-    size: Annotated[Literal["small", "smoke"], typer.Option(help="smoke: seconds, to see that it works.")] = "small",
+    size: Annotated[
+        Literal["small", "smoke"],
+        typer.Option(help="The size of the models; smoke: takes seconds, to see that it works."),
+    ] = "small",
     data: Annotated[Path, typer.Option(help="The directory of Multi30k.")] = MULTI30K,
     out: Out = Path("runs/lab"),
     work: Annotated[Path | None, typer.Option(help="Trained models, large [default: models/ in --out].")] = None,

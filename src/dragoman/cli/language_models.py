@@ -67,7 +67,7 @@ def generate(
     n_best: Annotated[int, n_best_option(10_000, "So many texts.")] = 1,
     greedy: Annotated[bool, typer.Option("--greedy", help="The most probable token each time.")] = False,
     max_tokens: Annotated[
-        int | None, typer.Option(parser=whole(1, 100_000), help="At most so many after the prompt.")
+        int | None, typer.Option(parser=whole(1, 100_000), help="At most so many tokens after the prompt.")
     ] = None,
     seed: SamplingSeed = 0,
     checkpoint: Checkpoint = None,
@@ -118,15 +118,20 @@ mlm = group("Train and use masked models and classifiers: the encoder alone.")
 @command(mlm, "train")
 def train_mlm(
     training: TrainingOptions,
-    text: Annotated[list[Path] | None, typer.Option("--text", help="Plain text, to restore tokens of.")] = None,
+    text: Annotated[
+        list[Path] | None, typer.Option("--text", help="Plain text, to learn from by restoring hidden tokens.")
+    ] = None,
     labelled: Annotated[
-        Path | None, typer.Option(help="Sentence, tab, label on each line: classes are told apart.")
+        Path | None, typer.Option(help="Sentence, tab, label on each line: trains a classifier.")
     ] = None,
     start_from: Annotated[Path | None, typer.Option(help="With --labelled: a masked model to begin with.")] = None,
     valid_text: ValidText = None,
     valid_labelled: Annotated[Path | None, typer.Option(help="As --labelled, to validate with.")] = None,
     recipe: Annotated[
-        str | None, typer.Argument(metavar="RECIPE", help="A TOML file or a known name [mlm, or classify].")
+        str | None,
+        typer.Argument(
+            metavar="RECIPE", help="A TOML file or a known name [default: mlm, or classify with --labelled]."
+        ),
     ] = None,
     tokenizer: Tokenizer = None,
     out: RunOut = None,
@@ -208,10 +213,15 @@ def classify(
 
 def tasks(
     pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated (.gz too).")],
-    source_language: Annotated[str, typer.Option(metavar="CODE", help="Of the first column; or its name.")] = "en",
-    target_language: Annotated[str, typer.Option(metavar="CODE", help="Of the second column; or its name.")] = "fr",
+    source_language: Annotated[
+        str, typer.Option(metavar="CODE", help="The language of the first column, or its name.")
+    ] = "en",
+    target_language: Annotated[
+        str, typer.Option(metavar="CODE", help="The language of the second column, or its name.")
+    ] = "fr",
     task: Annotated[
-        list[str] | None, typer.Option(help="forward, backward, spelling; several times for several [all three].")
+        list[str] | None,
+        typer.Option(help="forward, backward, spelling; several times for several [default: all three]."),
     ] = None,
     seed: SamplingSeed = 0,
     as_json: AsJson = False,

@@ -30,7 +30,6 @@ def in_range(least: float, most: float = 1e9, *, above: bool = False) -> Callabl
             raise typer.BadParameter(f"{text} is not in the range; allowed: {allowed}")
         return value
 
-    parse.__name__ = "number"  # what the help calls it
     return parse
 
 
@@ -47,7 +46,6 @@ def whole(least: int, most: int) -> Callable[[str], int]:
             raise typer.BadParameter(f"{text} is not in the range; allowed: {allowed}")
         return value
 
-    parse.__name__ = "integer"  # what the help calls it
     return parse
 
 
@@ -59,7 +57,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for progra
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but what went wrong.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also the version, the time, and where a failure was.")]
 Checkpoint = Annotated[str | None, typer.Option("--checkpoint", help="A kept checkpoint, for example step-00001000.")]
-SamplingSeed = Annotated[int, typer.Option("--seed", parser=whole(0, MOST_SEED), help="Of what is drawn at random.")]
+SamplingSeed = Annotated[
+    int, typer.Option("--seed", parser=whole(0, MOST_SEED), help="Seed of what is drawn at random.")
+]
 
 
 def out_option(text: str) -> Any:
@@ -77,9 +77,7 @@ RunOut = Annotated[Path | None, out_option("The run's directory [default: runs/ 
 
 OldText = Annotated[
     float,
-    typer.Option(
-        "--old", parser=in_range(0), help="Pairs of the old training mixed in for each new one; 0: the new alone count."
-    ),
+    typer.Option("--old", parser=in_range(0), help="Pairs of the old training mixed in for each new pair; 0: none."),
 ]
 
 # Languages, by their codes: those that a new run is to say of itself, and those of a run that is there.
@@ -90,14 +88,19 @@ IntoLanguage = Annotated[
     str | None, typer.Option("--target-language", metavar="CODE", help="and of their translations; the run keeps both.")
 ]
 SourceLanguage = Annotated[
-    str | None, typer.Option("--source-language", metavar="CODE", help="For example en [default: as the run says].")
+    str | None,
+    typer.Option(
+        "--source-language",
+        metavar="CODE",
+        help="The language of the sources, for example en [default: as the run says].",
+    ),
 ]
 TargetLanguage = Annotated[
     str | None,
     typer.Option(
         "--target-language",
         metavar="CODE",
-        help="For example de: which of its languages a run of several translates into, and how scores cut words.",
+        help="The target language, for example de: for a run of several languages, and for how scores cut words.",
     ),
 ]
 
@@ -108,25 +111,35 @@ Protect = Annotated[
 WholeLines = Annotated[bool, typer.Option("--whole-lines", help="Do not cut lines into sentences.")]
 GlossaryFile = Annotated[
     Path | None,
-    typer.Option("--glossary", help="TSV of terms to use: source, tab, target (forms by |; none: not translated)."),
+    typer.Option(
+        "--glossary", help="Terms to use, as TSV: source, tab, target; forms with | between; no target: not translated."
+    ),
 ]
 CorrectionsFile = Annotated[
     Path | None,
-    typer.Option("--corrections", help="Corrections that `serve --corrections` kept: used first."),
+    typer.Option(
+        "--corrections", help="What `serve --corrections` kept: a sentence corrected there gets its correction."
+    ),
 ]
 Keep = Annotated[
     list[str] | None,
-    typer.Option("--keep", metavar="KIND", help="Copied through as they are: placeholders, urls, emails or numbers."),
+    typer.Option(
+        "--keep",
+        metavar="KIND",
+        help="What to copy as it is: placeholders, urls, emails or numbers; several times for several.",
+    ),
 ]
 MinConfidence = Annotated[
     float | None,
     typer.Option(
         "--min-confidence",
         parser=in_range(0, 1),
-        help="Leave the source, marked, in place of what is less sure than this.",
+        help="Leave the source, marked, where the translation is less sure than this.",
     ),
 ]
-MarkBefore = Annotated[str, typer.Option("--mark", help="For --min-confidence: put before a source that is left.")]
+MarkBefore = Annotated[
+    str, typer.Option("--mark", help="With --min-confidence: what to put before a source that is left.")
+]
 
 # Of measuring.
 References = Annotated[
@@ -168,11 +181,17 @@ class SamplingOptions:
 
 
 EngineChoice = Annotated[
-    EngineName, typer.Option("--engine", help="auto: ctranslate2, which is quick, where it can; else the reference.")
+    EngineName,
+    typer.Option(
+        "--engine",
+        help="auto: ctranslate2, which is fast, where it can do what is asked; else the reference, in torch.",
+    ),
 ]
 Numbers = Annotated[
     ComputeType | None,
-    typer.Option("--compute-type", help="Numbers of ctranslate2 [default: what `quantize` kept, else float32]."),
+    typer.Option(
+        "--compute-type", help="The numbers ctranslate2 computes with [default: what `quantize` kept, else float32]."
+    ),
 ]
 
 
@@ -196,7 +215,12 @@ class TrainingOptions:
         None
     )
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any value: --set model.d_ff=512.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any value of the configuration: --set model.d_ff=512; several times for several.",
+        ),
     ] = None
 
     def overrides(self, **others: Any) -> list[tuple[str, Any, str]]:

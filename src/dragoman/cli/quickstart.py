@@ -23,7 +23,8 @@ from dragoman.errors import require_torch
 
 def demo(
     minutes: Annotated[
-        float | None, typer.Option(parser=in_range(0, 1e6, above=True), help="Training time [default: the recipe's].")
+        float | None,
+        typer.Option(parser=in_range(0, 1e6, above=True), help="Minutes of training [default: the recipe's]."),
     ] = None,
     out: Annotated[Path, out_option("The run's directory.")] = Path("runs/demo"),
 ) -> None:
@@ -46,17 +47,20 @@ def quickstart(
     ],
     out: Annotated[Path | None, out_option("The run's directory [default: runs/ and the file's name].")] = None,
     minutes: Annotated[
-        float, typer.Option(parser=in_range(0.1, 1e6), help="For everything, from reading to the report.")
+        float, typer.Option(parser=in_range(0.1, 1e6), help="Minutes for everything, from reading to the report.")
     ] = 30.0,
     source_language: FromLanguage = None,
     target_language: IntoLanguage = None,
     seed: Annotated[
-        int, typer.Option(parser=whole(0, MOST_SEED), help="Decides what is held out, and the training.")
+        int, typer.Option(parser=whole(0, MOST_SEED), help="Seed of what is held out, and of the training.")
     ] = 1,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for train.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any value of the configuration, as for train."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a translator of your own sentence pairs, and learn what it is good for.
+    """Make a translator from your own sentence pairs, and learn what it is good for.
 
     The text is checked, the model sized to it and to the time, trained, scored, calibrated, quantised. Languages that
     are not named are taken from the files, or detected. The same command goes on with a quickstart that was stopped;

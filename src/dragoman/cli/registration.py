@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
@@ -12,13 +13,31 @@ from dragoman.cli.old_names import with_new_names
 from dragoman.cli.options import Quiet, TextOptions, Verbose
 from dragoman.cli.terminal import say, speaking
 
+HelpRecord = Callable[[Any], tuple[str, str] | None]
+LIST_TYPE = re.compile(r"<list\[(\w+)\]>")
+
 
 class Command(TyperCommand):
-    """A command that knows its options by their old names too."""
+    """A command that knows its options by their old names too, and shows their types without Python's brackets."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        for parameter in self.params:
+            parameter.get_help_record = _in_plain_words(parameter.get_help_record)  # type: ignore[assignment, method-assign]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         name = ctx.command_path.partition(" ")[2]  # without the name of the program
         return super().parse_args(ctx, with_new_names(name, args))
+
+
+def _in_plain_words(get_help_record: HelpRecord) -> HelpRecord:
+    """Typer writes `--text <list[Path]>` of an option that may be given several times: `--text <path>` here."""
+
+    def record(context: Any) -> tuple[str, str] | None:
+        found = get_help_record(context)
+        return found and (LIST_TYPE.sub(lambda match: f"<{match[1].lower()}>", found[0]), found[1])
+
+    return record
 
 
 class Group(TyperGroup):

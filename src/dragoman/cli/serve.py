@@ -20,35 +20,48 @@ def serve(
         ),
     ] = None,
     pair: Annotated[
-        list[str] | None, typer.Option(metavar="en-de=RUN", help="A run and its languages; several times for several.")
+        list[str] | None,
+        typer.Option(metavar="en-de=RUN", help="A run and its two languages; several times for several."),
     ] = None,
-    source_language: Annotated[str | None, typer.Option(help="Of a RUN that does not say: its code.")] = None,
-    target_language: Annotated[str | None, typer.Option(help="Likewise.")] = None,
+    source_language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="The language of the sources, of a RUN that does not say,")
+    ] = None,
+    target_language: Annotated[str | None, typer.Option(metavar="CODE", help="and of its translations.")] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen at; others than this machine's need a key.")
+        str, typer.Option(help="Address to listen at; any but this machine's own needs a key.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes any that is free.")] = 5000,
-    allowed_host: Annotated[list[str] | None, typer.Option(help="A further name the service is called by.")] = None,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(help="A further host name that requests may use; several times for several.")
+    ] = None,
     api_key_file: Annotated[Path | None, typer.Option(help="A file of API keys, one a line.")] = None,
-    without_key: Annotated[bool, typer.Option("--without-key", help="Serve a network without a key.")] = False,
-    body_limit: Annotated[int, typer.Option(help="Bytes of a request.")] = 1 << 20,
-    character_limit: Annotated[int, typer.Option(help="Characters of a text.")] = 5000,
-    batch_limit: Annotated[int, typer.Option(help="Texts of a request.")] = 64,
-    sentence_limit: Annotated[int, typer.Option(help="Sentences of a request.")] = 20_000,
-    alternatives_limit: Annotated[int, typer.Option(help="Alternatives of a text.")] = 8,
-    rate_limit: Annotated[int, typer.Option(help="Texts a minute from one address; 0: any number.")] = 1200,
-    queue_limit: Annotated[int, typer.Option(help="Sentences that may wait; more are answered 503.")] = 1024,
+    without_key: Annotated[bool, typer.Option("--without-key", help="Let a whole network in without a key.")] = False,
+    body_limit: Annotated[int, typer.Option(help="Most bytes of a request.")] = 1 << 20,
+    character_limit: Annotated[int, typer.Option(help="Most characters of a text.")] = 5000,
+    batch_limit: Annotated[int, typer.Option(help="Most texts of a request.")] = 64,
+    sentence_limit: Annotated[int, typer.Option(help="Most sentences of a request.")] = 20_000,
+    alternatives_limit: Annotated[int, typer.Option(help="Most alternatives of a text.")] = 8,
+    rate_limit: Annotated[int, typer.Option(help="Most texts a minute from one address; 0: no limit.")] = 1200,
+    queue_limit: Annotated[
+        int, typer.Option(help="Most sentences that wait; a request beyond that is answered 503.")
+    ] = 1024,
     workers: Annotated[int, typer.Option(help="Batches translated at the same time.")] = 2,
     batch_tokens: Annotated[int, typer.Option(help="Source tokens translated together.")] = 2048,
     batch_wait: Annotated[
-        float, typer.Option(parser=in_range(0, 60_000), help="Milliseconds that a sentence waits for company.")
+        float,
+        typer.Option(
+            parser=in_range(0, 60_000), help="Milliseconds that a sentence waits for others, to be translated together."
+        ),
     ] = 2.0,
     cache_characters: Annotated[int, typer.Option(help="Translations kept, in characters; 0: none.")] = 4_000_000,
     results: Annotated[
-        list[Path] | None, typer.Option(help="A file or directory of results to open in Compare; several times.")
+        list[Path] | None,
+        typer.Option(help="A file or directory of results to open in Compare; several times for several."),
     ] = None,
     source: Annotated[Path | None, typer.Option(help="A test set for Compare, in place of validation pairs.")] = None,
-    reference: Annotated[list[Path] | None, typer.Option(help="Its right translations.")] = None,
+    reference: Annotated[
+        list[Path] | None, typer.Option(help="Its reference translations; several times for several of them.")
+    ] = None,
     metrics: Annotated[bool, typer.Option("--metrics", help="Counts and times for Prometheus at /metrics.")] = False,
     corrections: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep corrections made on the page here, and use them.")

@@ -18,13 +18,13 @@ def stress(
     pairs: Annotated[
         Path | None, typer.Option(help="Sentence pairs, of any format [default: its validation text].")
     ] = None,
-    sentences: Annotated[int, typer.Option(parser=whole(3, 10**9), help="So many of them at most.")] = 200,
+    sentences: Annotated[int, typer.Option(parser=whole(3, 10**9), help="At most so many of the pairs.")] = 200,
     least: Annotated[
         list[str] | None, typer.Option("--least", metavar="TEST=VALUE", help='Another limit: --least "typos=0.6".')
     ] = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
-    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Of typos and numbers.")] = 1,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Seed of the typos and numbers.")] = 1,
     engine: EngineChoice = "auto",
     as_json: AsJson = False,
 ) -> None:
