@@ -1,9 +1,8 @@
-"""Words whose full stop need not end a sentence, language by language.
+"""Abbreviations of each language: words after which a full stop need not end the sentence.
 
 To add a word, write it without its last full stop into the line of its language. A word in small letters stands for
-the capitalised one too; one with a capital is meant only as it is written ("Sen." but not "sen."); "-str" is the end of
-a longer word. What a word of one language is in another does not matter: a text is read with the words of its own
-language.
+the capitalised one too; one with a capital stands only for itself ("Sen." but not "sen."); "-str" is the end of a
+longer word. A word may mean something else in another language: a text is read with the words of its own language.
 """
 
 from collections import Counter
@@ -14,15 +13,15 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class Abbreviations:
-    """What one language abbreviates, and which words its sentences like to begin with."""
+    """The abbreviations of one language, and the words that often begin its sentences."""
 
-    never_end: frozenset[str]  # always before what they belong to: "Mr.", "e.g."
-    before_numbers: frozenset[str]  # end no sentence before a number: "p. 5"
-    may_end: frozenset[str]  # end a sentence only if a starter follows: "etc."
-    starters: frozenset[str]  # begin a sentence far more often than they follow an abbreviation inside one
+    never_end: frozenset[str]  # never the last word of a sentence: "Mr.", "e.g."
+    before_numbers: frozenset[str]  # not the last word of a sentence where a number follows: "p. 5"
+    may_end: frozenset[str]  # the last word of a sentence only where a starter follows: "etc."
+    starters: frozenset[str]  # words that begin a sentence far more often than they follow an abbreviation inside one
     ordinals: bool  # "3." is "third"
     elides: bool  # "l'art. 3": what stands before an apostrophe is another word
-    guess: bool = False  # nobody has said which language it is: `likely` ones count too
+    guess: bool = False  # the language is not known: the abbreviations of `likely` languages count too
 
 
 def _words(
@@ -33,6 +32,7 @@ def _words(
     ordinals: bool = False,
     elides: bool = False,
 ) -> Abbreviations:
+    """Makes the lists of a language from words separated by spaces."""
     never, numbers, may, begin = (frozenset(words.split()) for words in (never_end, before_numbers, may_end, starters))
     return Abbreviations(never, numbers | {"n°", "N°", "nº", "Nº", "№"}, may, begin, ordinals, elides)
 
@@ -336,7 +336,7 @@ BY_LANGUAGE = {
     ),
 }
 
-# Languages that write as another does, as far as full stops go.
+# Languages that use the list of another one.
 _LIKE = {
     "nb": "no", "nn": "no", "bs": "hr", "sr": "hr", "sh": "hr", "sl": "hr", "be": "ru", "mk": "bg", "gl": "pt",
     "af": "nl", "lb": "de", "gsw": "de", "mo": "ro",
@@ -366,25 +366,25 @@ _UNKNOWN = _words(
 
 @lru_cache(64)
 def abbreviations(language: str | None) -> Abbreviations:
-    """Those of a language by its code ("en", "en-US", "pt_BR", "eng"); one that is not known has few."""
+    """The abbreviations of a language by its code ("en", "en-US", "pt_BR", "eng"). An unknown language has few."""
     code = (language or "").lower().replace("_", "-").partition("-")[0]
     code = _TWO_LETTERS.get(code, code)
     found = BY_LANGUAGE.get(_LIKE.get(code, code))
     if found is not None:
         return found
-    every = BY_LANGUAGE.values()
+    known = BY_LANGUAGE.values()
     return replace(
         _UNKNOWN,
-        never_end=_UNKNOWN.never_end | {word for one in every for word in one.never_end if "." in word},
-        may_end=_UNKNOWN.may_end | {word for one in every for word in one.may_end if "." in word},
-        starters=frozenset().union(*(one.starters for one in every)),
+        never_end=_UNKNOWN.never_end | {word for entry in known for word in entry.never_end if "." in word},
+        may_end=_UNKNOWN.may_end | {word for entry in known for word in entry.may_end if "." in word},
+        starters=frozenset().union(*(entry.starters for entry in known)),
         ordinals=language is None or code in _OTHER_ORDINALS,
         guess=language is None,
     )
 
 
 def likely(words: Sequence[str]) -> list[Abbreviations]:
-    """Those of the languages to which the most of these words belong, as far as the starters tell."""
+    """The abbreviations of the languages to which most of these words belong, judged by their lists of starters."""
     counts = Counter(code for word in words for code in _languages_of().get(word.lower(), ()))
     most = max(counts.values(), default=0)
     return [BY_LANGUAGE[code] for code, count in counts.items() if count == most]
@@ -392,9 +392,9 @@ def likely(words: Sequence[str]) -> list[Abbreviations]:
 
 @lru_cache(1)
 def _languages_of() -> dict[str, list[str]]:
-    """Each starter with the languages that have it."""
-    found: dict[str, list[str]] = {}
-    for code, one in BY_LANGUAGE.items():
-        for word in one.starters:
-            found.setdefault(word, []).append(code)
-    return found
+    """Maps each starter to the languages that have it."""
+    languages: dict[str, list[str]] = {}
+    for code, entry in BY_LANGUAGE.items():
+        for word in entry.starters:
+            languages.setdefault(word, []).append(code)
+    return languages

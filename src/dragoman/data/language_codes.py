@@ -1,4 +1,4 @@
-"""What languages are called, and which ones a run translates between."""
+"""Names and codes of languages, and which two languages a run translates between."""
 
 import json
 import re
@@ -20,7 +20,7 @@ NAMES = {
     "ta": "Tamil", "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu",
     "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-# Of the language lists that name files by three letters, those of the demo's kind.
+# Codes of three letters, which Tatoeba and others use in file names.
 _THREE_LETTERS = {
     "eng": "en", "fra": "fr", "fre": "fr", "deu": "de", "ger": "de", "spa": "es", "ita": "it", "por": "pt",
     "nld": "nl", "rus": "ru", "pol": "pl", "epo": "eo", "jpn": "ja", "cmn": "zh", "tur": "tr", "ukr": "uk",
@@ -29,25 +29,27 @@ _CODE = re.compile(r"[a-z]{2,3}(-[a-z]{2,4})?")
 
 
 def language_name(code: str) -> str:
+    """The English name of a language, or its code where the name is not known."""
     return NAMES.get(code, code)
 
 
 def same_language(one: str, other: str) -> bool:
-    """Whether two codes are of one language: pt_BR, pt-pt and por are; where it is spoken does not matter."""
+    """Tells whether two codes stand for the same language, wherever it is spoken: pt_BR, pt-pt and por do."""
     first, second = (re.split(r"[-_@.]", code.strip().lower())[0] for code in (one, other))
     norwegian = {"no", "nb", "nn", "nor", "nob", "nno"}
     return _THREE_LETTERS.get(first, first) == _THREE_LETTERS.get(second, second) or {first, second} <= norwegian
 
 
 def languages_of(run: RunDirectory) -> tuple[str, str] | None:
-    """What the run says of itself in languages.json, or what the names of its training files say."""
-    said = run.languages_path
-    if said.is_file():
-        values = read_json(said)
+    """The source and target language of a run: from its languages.json, or else from the names of its training files;
+    None where neither tells."""
+    path = run.languages_path
+    if path.is_file():
+        values = read_json(path)
         try:
             return checked_code(str(values["source"])), checked_code(str(values["target"]))
         except KeyError as missing:
-            raise DataError(f'{said}: {missing} is missing; write {{"source": "en", "target": "de"}}') from None
+            raise DataError(f'{path}: {missing} is missing; write {{"source": "en", "target": "de"}}') from None
     for corpus in run.read_config().data.train:
         if corpus.source is not None and corpus.target is not None:
             codes = [_code_in_suffix(Path(name)) for name in (corpus.source, corpus.target)]
@@ -62,12 +64,13 @@ def languages_of(run: RunDirectory) -> tuple[str, str] | None:
 
 
 def write_languages(run: RunDirectory, source: str, target: str) -> None:
-    """Lets the run say which languages it translates between."""
+    """Writes which languages the run translates between into its languages.json."""
     content = json.dumps({"source": checked_code(source), "target": checked_code(target)}) + "\n"
     write_atomically(run.languages_path, content.encode())
 
 
 def checked_code(code: str) -> str:
+    """Returns a language code in small letters; what cannot be one is a UsageError."""
     if not _CODE.fullmatch(code.lower()) or code.lower() == "auto":
         raise UsageError(f"language {code!r}; give a code of two or three letters, for example en or pt-br")
     return code.lower()

@@ -1,4 +1,4 @@
-"""Which language a text is in."""
+"""Detects the language of a text."""
 
 import copy
 import functools
@@ -10,31 +10,35 @@ from typing import Any
 
 @dataclass(frozen=True)
 class DetectedLanguage:
+    """A language that a text may be in, and how sure that is."""
+
     language: str
     confidence: float  # 0 to 100
 
 
 @functools.cache
 def _identifier() -> Any:
-    """The model takes a second to unpack, so once is enough; restricting a copy leaves it whole."""
+    """Loads the model of py3langid, once: that takes a second. A detector restricts a copy of it to its languages."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 class LanguageDetector:
-    """py3langid among some languages: its model is in its package, nothing is fetched."""
+    """Tells which of some languages a text is in, with py3langid. Its model is part of the package: nothing is
+    fetched."""
 
     def __init__(self, languages: Sequence[str]) -> None:
         self._identifier = copy.copy(_identifier())
         known = set(self._identifier.labels)
-        # Of a language that it does not know nothing can be said: it is never detected.
+        # A language that the model does not know is never detected.
         self.languages = [code for code in languages if code in known]
         if self.languages:
             self._identifier.set_languages(self.languages)
 
     def detect(self, texts: Sequence[str]) -> list[DetectedLanguage]:
-        """The most probable first, one for each language that is at all probable; by the length of the texts."""
+        """Gives the up to three most probable languages of the texts together, the most probable first. Longer texts
+        weigh more."""
         weights = [len(text) for text in texts]
         if not self.languages or not any(any(map(str.isalpha, text)) for text in texts):
             return [DetectedLanguage("en", 0.0)]
@@ -52,16 +56,17 @@ class LanguageDetector:
 
 
 def detect_pair(pairs: Sequence[tuple[str, str]], sample: int = 200) -> tuple[str, str] | None:
-    """The languages of the two sides, from every n-th pair; None: not sure, one language, or py3langid is missing."""
+    """Detects the languages of the two sides from a sample of the pairs. None: not sure, both sides are in the same
+    language, or py3langid is not installed."""
     if importlib.util.find_spec("py3langid") is None:
         return None
-    some = pairs[:: max(1, len(pairs) // sample)]
+    sampled = pairs[:: max(1, len(pairs) // sample)]
     detector = LanguageDetector(known_languages())
-    source, target = (detector.detect([" ".join(pair[side] for pair in some)])[0] for side in (0, 1))
+    source, target = (detector.detect([" ".join(pair[side] for pair in sampled)])[0] for side in (0, 1))
     sure = min(source.confidence, target.confidence) >= 50 and source.language != target.language
     return (source.language, target.language) if sure else None
 
 
 def known_languages() -> list[str]:
-    """Codes of all languages that can be told apart."""
+    """The codes of all languages that can be detected."""
     return list(_identifier().labels)

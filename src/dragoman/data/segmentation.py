@@ -1,7 +1,7 @@
-"""A text as the sentences that are translated one by one; what stands between them stays as it is.
+"""Splits text into the sentences that are translated one by one, and puts their translations back in place.
 
-Everything here is a span of the text given, never a copy that was cleaned: no character can be lost. A cut in the wrong
-place costs more than one that is missing, so where marks are ambiguous the sentence goes on.
+Sentences are spans of the given text, never cleaned copies, so no character can be lost: what stands between them stays
+as it is. A cut in the wrong place does more harm than a missing one, so where a mark is ambiguous the sentence goes on.
 """
 
 import itertools
@@ -14,15 +14,15 @@ from dragoman.data.abbreviations import Abbreviations, abbreviations, likely
 from dragoman.data.code_spans import code_spans
 from dragoman.data.protected_spans import SYMBOL
 
-# After a mark that ends a sentence, what belongs to it (closing quotes, a reference, a smiley) and a space; scripts
-# without spaces need none. A French closing quote stands apart, which a German opening one does too: only before a
-# space is it a closing one. Greek asks with a semicolon; Armenian ends with a mark for which many type a colon. No
-# quantifier gives back what it took, and a mark begins where no mark stands before it: every character is looked at
-# once.
+# The end of a sentence: a mark, what belongs to it (closing quotes, a reference, a smiley) and a space, which scripts
+# without spaces do not need. A French closing quote has a space before it, as a German opening one has too: it closes
+# only if a space follows. The Greek question mark is a semicolon; Armenian ends sentences with a mark for which many
+# type a colon. All quantifiers are possessive, and a mark begins only where no mark stands before it: so every
+# character is looked at once.
 _MARKS = ".!?…‽؟۔։"
 _WIDE = "。！？｡．।॥።፧។။"
 _END = re.compile(
-    rf"""(?=[{_MARKS}{_WIDE};\u037e:])(?:"""  # what no mark begins with is soon passed over
+    rf"""(?=[{_MARKS}{_WIDE};\u037e:])(?:"""  # quickly passes over all other characters
     rf"""(?P<mark>(?<![{_MARKS}])[{_MARKS}]++|(?<=[Ͱ-Ͽἀ-῿])[;\u037e]|(?:(?<=[Ա-և])|(?<=[Ա-և][»”")])):)"""
     r"""(?P<closed>(?:["'”“’»«›‹)\]】]|\[\d{1,4}\]|\s(?:»|''|\[\d{1,4}\])(?=\s|$)|\s?[:;]-?[()](?=\s|$))*+)(?=\s)"""
     # A Japanese or Chinese text may have the marks of others; "３．２" is a number, and a title in 《》 is one word.
@@ -30,9 +30,9 @@ _END = re.compile(
 )
 _OPENERS = " \t\r\n  \"'„“”‚‘’«»‹›([{¿¡*_–—-"
 _OPENING = re.compile(rf"(?:[\s{re.escape(_OPENERS)}]|,,)*+")  # Dutch newspapers type ,, for „
-_GOES_ON = ",;:.!?…)]。！？，、；：」』）》"  # after a mark and a space: it was not the last of its sentence
+_GOES_ON = ",;:.!?…)]。！？，、；：」』）》"  # if one of these follows a mark and a space, the sentence goes on
 _WORD = re.compile(r"[^\s.,;:!?…)\]]*+")
-_LONGEST = 40  # characters of a word that may be an abbreviation: what stands further back is not looked at
+_LONGEST = 40  # characters of a word that may be an abbreviation: no more are looked at
 _INITIALS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
 _LIST_MARK = re.compile(r"[ \t]*+(?:[-*+•‣◦▪⁃–—·][ \t]+|\(?\d{1,3}[.)][ \t]+|\(?[a-z]\)[ \t]+|#{1,6}[ \t]+)")
 _PREFIX = re.compile(r"[ \t]*+(?:>[ \t]?)*+[ \t]*+")  # indentation, and the marks of quoted mail
@@ -54,20 +54,22 @@ _CUTS = (
     re.compile(r"(?s)(?=.)"),
 )
 
-Fits = Callable[[str], bool]
+Fits = Callable[[str], bool]  # tells whether a text is short enough for the model
 
 
 @dataclass(frozen=True)
 class Wrap:
-    """How the lines of a paragraph were broken: no longer than this, each begun with that."""
+    """How a paragraph was broken into lines."""
 
-    width: int
-    prefix: str
+    width: int  # characters of the longest line
+    prefix: str  # what each line but the first begins with: indentation, marks of quoted mail
     newline: str
 
 
 @dataclass(frozen=True)
 class Paragraph:
+    """The span of a paragraph, without list marks and indentation."""
+
     start: int  # in characters of the text
     end: int
     wrap: Wrap | None = None  # None: it is one line
@@ -75,14 +77,16 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Segment:
-    start: int
+    """A span that is translated by itself: a sentence, or a part of one that is too long."""
+
+    start: int  # in characters of the text
     end: int
-    text: str  # on one line
-    wrap: Wrap | None = None
+    text: str  # the span on one line
+    wrap: Wrap | None = None  # of its paragraph
 
 
 def segments(text: str, fits: Fits, language: str | None = None) -> list[Segment]:
-    """Sentences of a text in paragraphs, lists and lines; one that does not fit is cut at the best places there are."""
+    """Splits a text of paragraphs, lists and lines into sentences. One that does not fit is cut at the best places."""
     return [
         Segment(start, end, unwrapped(text[start:end]), paragraph.wrap)
         for paragraph in paragraphs(text)
@@ -91,7 +95,8 @@ def segments(text: str, fits: Fits, language: str | None = None) -> list[Segment
 
 
 def join(text: str, parts: Sequence[Segment], translations: Sequence[str]) -> str:
-    """The translations in their places, wrapped where the text was; everything between them as it was."""
+    """Puts the translations in the places of their segments, wrapped where the text was. What stands between them is
+    unchanged."""
     pieces: list[str] = []
     position = column = 0
     for part, translation in zip(parts, translations, strict=True):
@@ -108,11 +113,12 @@ def join(text: str, parts: Sequence[Segment], translations: Sequence[str]) -> st
 
 
 def unwrapped(text: str) -> str:
+    """Joins the lines of a text with spaces."""
     return _BREAK.sub(" ", text)
 
 
 def wrapped(text: str, column: int, wrap: Wrap) -> str:
-    """A text that begins at this column, broken between words as the paragraph was."""
+    """Breaks a text that begins at this column into lines, between words, as the paragraph was broken."""
     pieces: list[str] = []
     space = ""
     for part in re.findall(r" +|[^ ]+", text):
@@ -132,7 +138,8 @@ def wrapped(text: str, column: int, wrap: Wrap) -> str:
 
 
 def paragraphs(text: str) -> list[Paragraph]:
-    """Lines, and lines that were one paragraph until it was wrapped. Marks of lists and quotations are left out."""
+    """Finds the paragraphs of a text: single lines, and groups of lines that are one wrapped paragraph. The marks of
+    lists and quotations are left out."""
     found: list[Paragraph] = []
     group: list[re.Match[str]] = []
     for line in _LINE.finditer(text):
@@ -145,9 +152,10 @@ def paragraphs(text: str) -> list[Paragraph]:
 
 
 def sentences(text: str, start: int, end: int, language: str | None = None) -> Iterator[tuple[int, int]]:
-    """Spans without the space around them. Line feeds inside count as spaces. None ends inside a formula or a path."""
+    """Finds the spans of the sentences between `start` and `end`, without the space around them. Line feeds count as
+    spaces. No sentence ends inside a formula or a path."""
     known = abbreviations(language)
-    part = text[start:end]  # what stands around it says nothing about it
+    part = text[start:end]  # what stands around it must not matter
     position = first = 0
     code = deque(code_spans(part))
     for mark in _END.finditer(part):
@@ -166,7 +174,8 @@ def sentences(text: str, start: int, end: int, language: str | None = None) -> I
 def fitting_sentences(
     text: str, start: int, end: int, fits: Fits, language: str | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Without the emoji and arrows before and after them, too: no words, and models that never saw them stumble."""
+    """Finds the sentences and cuts those that do not fit. Emoji and arrows before and after a sentence are left out:
+    they need no translation, and models that never saw them make mistakes there."""
     for first, last in sentences(text, start, end, language):
         symbols = _SYMBOLS_BEFORE.match(text, first, last)
         first = first if symbols is None else symbols.end()
@@ -177,7 +186,8 @@ def fitting_sentences(
 
 
 def cut_to_fit(text: str, start: int, end: int, fits: Fits) -> Iterator[tuple[int, int]]:
-    """Spans that fit, cut at the best places there are; a character that does not fit stays as it is."""
+    """Cuts a span into spans that fit, at the best places there are. A single character is not cut, even if it does not
+    fit."""
     if fits(unwrapped(text[start:end])):
         yield start, end
     else:
@@ -185,7 +195,8 @@ def cut_to_fit(text: str, start: int, end: int, fits: Fits) -> Iterator[tuple[in
 
 
 def _cut(text: str, start: int, end: int, fits: Fits, kind: int) -> Iterator[tuple[int, int]]:
-    """Spans of a text that does not fit, cut at places of this kind and where that is not enough of the next ones."""
+    """Cuts a span that does not fit at places of the given kind (an index of _CUTS), and parts that still do not fit at
+    places of the next kinds."""
     if kind == len(_CUTS):
         yield start, end
         return
@@ -203,9 +214,10 @@ def _cut(text: str, start: int, end: int, fits: Fits, kind: int) -> Iterator[tup
 
 
 def _how_many_fit(text: str, start: int, ends: Sequence[int], at: int, fits: Fits) -> int:
-    """How many pieces fit together, from this one on: by doubling, then by halving what is in doubt.
+    """Counts how many pieces fit together, from piece `at` on: doubles the count while they fit, then bisects.
 
-    So what is tried is at most about twice as long as what fits, and one piece more, however long the text is.
+    So the longest text that is tried has about twice the length of what fits, and one piece more, however long the
+    whole is.
     """
     count, step = 0, 1
     limit = len(ends) - at
@@ -227,7 +239,7 @@ def _how_many_fit(text: str, start: int, ends: Sequence[int], at: int, fits: Fit
 
 
 def _ends_a_sentence(text: str, first: int, mark: re.Match[str], known: Abbreviations) -> bool:
-    """Whether a sentence that begins with the character at `first` ends here, and something follows it."""
+    """Tells whether the sentence that begins at `first` ends with this mark, and another one follows."""
     after = _OPENING.match(text, mark.end()).end()  # type: ignore[union-attr]  # it matches anything
     following = text[after : after + 1]
     if not following:
@@ -240,24 +252,25 @@ def _ends_a_sentence(text: str, first: int, mark: re.Match[str], known: Abbrevia
         return False
     if mark["mark"] != ".":
         return True
-    # The Armenian full stop is another mark; this one is what a colon is elsewhere.
+    # In Armenian this mark is a colon; the full stop is another one.
     return not "Ա" <= before <= "և" and _full_stop_ends(text, first, mark.start(), after, known)
 
 
 def _full_stop_ends(text: str, first: int, stop: int, after: int, known: Abbreviations) -> bool:
-    """Whether a full stop before something that could begin a sentence is more than the end of an abbreviation."""
+    """Tells whether a full stop ends the sentence, and not only an abbreviation, an initial or a number. What follows
+    it could begin a sentence."""
     *previous, before = text[max(first, stop - 2 * _LONGEST) : stop].split() or [""]
     before = before[-_LONGEST:].lstrip(_OPENERS)
     if stop - len(before) <= first and (not before or _NUMBERING.fullmatch(before)):
         return False  # the mark of a list item
     words = _as_listed(before, previous, known.elides or known.guess)
     may_end = _INITIALS.fullmatch(before) is not None
-    for one in (known, *likely(previous)) if known.guess else (known,):
-        if not words.isdisjoint(one.never_end):
+    for language in (known, *likely(previous)) if known.guess else (known,):
+        if not words.isdisjoint(language.never_end):
             return False
-        if text[after].isdecimal() and not words.isdisjoint(one.before_numbers):
+        if text[after].isdecimal() and not words.isdisjoint(language.before_numbers):
             return False
-        may_end |= not words.isdisjoint(one.may_end)
+        may_end |= not words.isdisjoint(language.may_end)
     starts = _starts(text, after, known)
     if may_end:
         return starts
@@ -270,7 +283,7 @@ def _full_stop_ends(text: str, first: int, stop: int, after: int, known: Abbrevi
 
 
 def _starts(text: str, after: int, known: Abbreviations) -> bool:
-    """Whether the word here is one that sentences like to begin with, and no initial: "A. I. Rabin"."""
+    """Tells whether the word here is one that often begins a sentence, and not an initial as in "A. I. Rabin"."""
     word = _WORD.match(text, after, after + _LONGEST)[0]  # type: ignore[index]  # it matches anything
     if len(word) == 1 and text[after + 1 : after + 2] == ".":
         return False
@@ -279,7 +292,7 @@ def _starts(text: str, after: int, known: Abbreviations) -> bool:
 
 
 def _as_listed(word: str, previous: Sequence[str], elides: bool) -> set[str]:
-    """A word in the forms that lists of abbreviations may have it in."""
+    """Gives the forms in which a list of abbreviations may contain this word."""
     forms = {word}
     if elides:
         forms.add(word.replace("’", "'").rpartition("'")[2])
@@ -301,7 +314,8 @@ def _is_blank_between(text: str, end: int, start: int) -> bool:
 
 
 def _of_group(text: str, group: Sequence[re.Match[str]]) -> Iterator[Paragraph]:
-    """Lines that follow each other: those that were wrapped are one paragraph, all others are one each."""
+    """Finds the paragraphs of lines that have no blank line between them: wrapped lines make one paragraph together,
+    all others one each."""
     blocks: list[list[re.Match[str]]] = []
     for line in group:
         if not blocks or _LIST_MARK.match(line[0]) or _quotation(line[0]) != _quotation(blocks[-1][-1][0]):
@@ -320,7 +334,7 @@ def _of_group(text: str, group: Sequence[re.Match[str]]) -> Iterator[Paragraph]:
 
 
 def _was_wrapped(block: Sequence[re.Match[str]]) -> bool:
-    """Whether no line but the last had room for the first word of the next."""
+    """Tells whether these lines are one wrapped paragraph: no line had room for the next line's first word."""
     width = max(len(line[0].rstrip()) for line in block)
     if len(block) < 2 or width < NARROWEST:
         return False
@@ -330,33 +344,37 @@ def _was_wrapped(block: Sequence[re.Match[str]]) -> bool:
             return False
     indents = {_prefix(line[0]) for line in block[1:]}
     first_words = [line[0].strip(" \t>") for line in block[1:]]
-    # Two lines of which the first is the longer are wrapped or not: a small letter says that the sentence goes on.
+    # Of two lines it is not certain that they were wrapped: a small letter shows that the sentence goes on.
     return len(indents) == 1 and (len(block) > 2 or first_words[0][:1].islower())
 
 
 def _quotation(line: str) -> int:
+    """How many times a line of mail is quoted."""
     return _prefix(line).count(">")
 
 
 def _prefix(line: str) -> str:
+    """The indentation and the marks of quotation that a line begins with."""
     found = _PREFIX.match(line)
     assert found is not None
     return found[0]
 
 
 def _content(line: str) -> int:
-    """Where the text of a line begins, after its indentation and the mark of an item."""
+    """Where the text of a line begins, after its indentation and its list mark."""
     at = len(_prefix(line))
     mark = _LIST_MARK.match(line, at)
     return mark.end() if mark and mark.end() < len(line.rstrip()) else at
 
 
 def _column(column: int, text: str) -> int:
+    """The column at which a text ends that begins at this one."""
     *_, last = re.split(r"\r\n|\r|\n", text)
     return len(last) if len(last) < len(text) else column + len(text)
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Gives the span without the space around it, or nothing where there is only space."""
     part = text[start:end]
     start += len(part) - len(part.lstrip())
     end = start + len(part.strip())
