@@ -99,13 +99,13 @@ def test_the_length_penalty_is_chosen_by_bleu_where_that_tells_anything(
 ) -> None:
     from dragoman.evaluation.metrics import Score
     from dragoman.quickstart import scoring
-    from dragoman.quickstart.text import Data
+    from dragoman.quickstart.text import QuickstartText
     from dragoman.run_directory import RunDirectory
 
     run = RunDirectory(shutil.copytree(started[0], tmp_path / "run"))
     values = iter(scores)
     monkeypatch.setattr(scoring, "bleu", lambda *_: Score("BLEU", next(values), "a signature"))
-    data = Data(run.path / "text", json.loads((run.path / "text" / "about.json").read_text()))
+    data = QuickstartText(run.path / "text", json.loads((run.path / "text" / "about.json").read_text()))
     found = scoring.choose_penalty(run, data, 300)
     assert found == dict(zip((0.6, 1.0, 1.4), scores, strict=True))
     assert run.read_config().search.alpha == chosen
@@ -202,7 +202,7 @@ def test_a_new_file_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:
 def test_too_little_is_refused(tmp_path: Path, cli: Callable[..., Any]) -> None:
     (tmp_path / "few.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in lexicon_pairs(50, seed=1)), encoding="utf-8")
     ran = cli("quickstart", tmp_path / "few.tsv", "--out", tmp_path / "run")
-    assert (ran.code, "50 pairs are left after cleaning" in ran.stderr) == (3, True)
+    assert (ran.code, "50 of 50 pairs are left after cleaning" in ran.stderr) == (3, True)
     assert cli("quickstart", tmp_path / "few.tsv", "--source-language", "en").code == 2
     refused = cli("quickstart", tmp_path / "few.tsv", "--source-language", "en_US", "--target-language", "de")
     assert (refused.code, "language 'en_US'" in refused.stderr) == (2, True)

@@ -10,11 +10,13 @@ import pytest
 from dragoman.config import TrainConfig
 from dragoman.progress import waiting
 from dragoman.quickstart import sizing
-from dragoman.quickstart.budget import Afterwards, Clock, after_training, share_out
-from dragoman.quickstart.verdict import Facts, Sure, judge, threshold, worth_measuring
+from dragoman.quickstart.budget import Clock, SentenceCounts, after_training, share_time
+from dragoman.quickstart.verdict import ConfidenceThreshold, Measurements, judge, threshold, worth_measuring
 from dragoman.translation.confidence import Judged
 
-GOOD_ONE = Facts(bleu=40.0, copied=2.0, good=0.7, sentences=1000, words=14.0, seen=20.0, sure=Sure(0.5, 0.8, 0.85))
+GOOD_ONE = Measurements(
+    bleu=40.0, copied=2.0, good=0.7, sentences=1000, words=14.0, seen=20.0, sure=ConfidenceThreshold(0.5, 0.8, 0.85)
+)
 
 
 @pytest.mark.parametrize(
@@ -67,14 +69,14 @@ def test_what_is_not_worth_measuring_is_not_measured(bleu: float, copied: float,
 
 
 def test_the_time_left_is_shared_out() -> None:
-    assert share_out(600, 0.01, 1000, 1000, worth=True) == Afterwards(1000, 500, 300, 1000)
-    assert share_out(600, 0.01, 1000, 1000, worth=False) == Afterwards(1000, 500)
-    assert share_out(-5, 0.01, 1000, 1000, worth=True) == Afterwards(100, 100)
-    assert share_out(30, 0.05, 1000, 1000, worth=True) == Afterwards(470, 100)
-    few = share_out(600, 0.01, 20, 20, worth=True)
-    assert few == Afterwards(20, 20, 20, 20)
+    assert share_time(600, 0.01, 1000, 1000, worth=True) == SentenceCounts(1000, 500, 300, 1000)
+    assert share_time(600, 0.01, 1000, 1000, worth=False) == SentenceCounts(1000, 500)
+    assert share_time(-5, 0.01, 1000, 1000, worth=True) == SentenceCounts(100, 100)
+    assert share_time(30, 0.05, 1000, 1000, worth=True) == SentenceCounts(470, 100)
+    few = share_time(600, 0.01, 20, 20, worth=True)
+    assert few == SentenceCounts(20, 20, 20, 20)
     for seconds in (5, 20, 60, 200):
-        found = share_out(seconds, 0.02, 1000, 1000, worth=True)
+        found = share_time(seconds, 0.02, 1000, 1000, worth=True)
         taken = 0.02 * (found.test + 1.3 * found.calibrate + 3 * found.penalty + 14 * found.quantise)
         assert taken <= max(seconds, 0.02 * 230) + 1e-6
 

@@ -151,7 +151,7 @@ def test_checkpoints_without_a_configuration_are_not_taken_for_another_run_s(
     (tmp_path / "run" / "config.json").unlink()
     ran = cli(*arguments(pairs, tmp_path / "run", steps=30))
     assert ran.code == 3
-    assert "has checkpoints and no config.json" in ran.stderr
+    assert "has checkpoints but no config.json" in ran.stderr
 
 
 def test_a_full_disk_stops_the_run_and_keeps_the_last_good_checkpoint(pairs: Path, whole: Path, tmp_path: Path) -> None:

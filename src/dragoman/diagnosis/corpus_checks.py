@@ -40,7 +40,7 @@ _TOKENISED = re.compile(r"\w [.,](?= |$)")
 
 
 @dataclass(frozen=True)
-class Named:
+class CorpusName:
     """How commands are to call a corpus."""
 
     paths: str  # quoted, as a shell reads them
@@ -78,7 +78,7 @@ def examine_text(
 ) -> list[Cause]:
     """Finds all causes in a corpus, ranked. `paths`: its files; `test`: what it is scored on; has_lines: its pairs are
     the lines of one file."""
-    quoted = Named(shlex.join([paths] if isinstance(paths, str) else paths), has_lines)
+    quoted = CorpusName(shlex.join([paths] if isinstance(paths, str) else paths), has_lines)
     sample = Sample.of(pairs)
     checks = (misaligned, wrong_language, encoding_damage, casing, copies, tokenised, markup)
     found = [check(sample, quoted) for check in checks]
@@ -88,7 +88,7 @@ def examine_text(
     return ranked(found)
 
 
-def misaligned(sample: Sample, name: Named) -> Cause | None:
+def misaligned(sample: Sample, name: CorpusName) -> Cause | None:
     """Translations of long sentences are long, and hold translations of their words: where neither is so, lines do not
     belong together. Lengths say nothing where all neighbours are equally long, as in a sorted file."""
     pairs, window = sample.pairs, sample.window
@@ -163,7 +163,7 @@ def _best_shift(lengths: npt.NDArray[np.float64]) -> int:
     return found
 
 
-def duplicates(pairs: Sequence[SentencePair], name: Named) -> Cause | None:
+def duplicates(pairs: Sequence[SentencePair], name: CorpusName) -> Cause | None:
     counts = Counter(pairs)
     extra = len(pairs) - len(counts)
     share = extra / max(1, len(pairs))
@@ -180,7 +180,7 @@ def duplicates(pairs: Sequence[SentencePair], name: Named) -> Cause | None:
     )
 
 
-def leakage(pairs: Sequence[SentencePair], test: Sequence[SentencePair], name: Named) -> Cause | None:
+def leakage(pairs: Sequence[SentencePair], test: Sequence[SentencePair], name: CorpusName) -> Cause | None:
     """Finds test sentences that are in the training text, whatever their case and punctuation."""
     known = {identity_of(source) for source, _ in pairs}
     leaked = [pair for pair in test if identity_of(pair[0]) in known and len(pair[0].split()) > 2]
@@ -197,7 +197,7 @@ def leakage(pairs: Sequence[SentencePair], test: Sequence[SentencePair], name: N
     )
 
 
-def wrong_language(sample: Sample, name: Named) -> Cause | None:
+def wrong_language(sample: Sample, name: CorpusName) -> Cause | None:
     """Finds lines of a third language, or of the other side's."""
     pairs = sample.pairs
     if importlib.util.find_spec("py3langid") is None:
@@ -238,7 +238,7 @@ def wrong_language(sample: Sample, name: Named) -> Cause | None:
     )
 
 
-def encoding_damage(sample: Sample, name: Named) -> Cause | None:
+def encoding_damage(sample: Sample, name: CorpusName) -> Cause | None:
     pairs = sample.pairs
     damaged = [i for i, pair in enumerate(pairs) if _MOJIBAKE.search(pair[0]) or _MOJIBAKE.search(pair[1])]
     share = len(damaged) / max(1, len(pairs))
@@ -256,7 +256,7 @@ def encoding_damage(sample: Sample, name: Named) -> Cause | None:
     )
 
 
-def casing(sample: Sample, name: Named) -> Cause | None:
+def casing(sample: Sample, name: CorpusName) -> Cause | None:
     """Finds a side without capitals, or with much text in capitals alone."""
     pairs = sample.pairs
     for side, which in ((1, "target"), (0, "source")):
@@ -283,7 +283,7 @@ def casing(sample: Sample, name: Named) -> Cause | None:
     return None
 
 
-def copies(sample: Sample, name: Named) -> Cause | None:
+def copies(sample: Sample, name: CorpusName) -> Cause | None:
     """Finds lines left untranslated. Names and numbers may well be the same in two languages, sentences not."""
     pairs = sample.pairs
     same = [
@@ -302,7 +302,7 @@ def copies(sample: Sample, name: Named) -> Cause | None:
     )
 
 
-def tokenised(sample: Sample, name: Named) -> Cause | None:
+def tokenised(sample: Sample, name: CorpusName) -> Cause | None:
     pairs = sample.pairs
     for side, which in ((1, "target"), (0, "source")):
         marked = [pair[side] for pair in pairs if re.search(r"\w ?[.,](?= |$)", pair[side])]
@@ -321,7 +321,7 @@ def tokenised(sample: Sample, name: Named) -> Cause | None:
     return None
 
 
-def markup(sample: Sample, name: Named) -> Cause | None:
+def markup(sample: Sample, name: CorpusName) -> Cause | None:
     pairs = sample.pairs
     found = [i for i, pair in enumerate(pairs) if _MARKUP.search(pair[0]) or _MARKUP.search(pair[1])]
     share = len(found) / max(1, len(pairs))

@@ -24,7 +24,7 @@ from dragoman.quickstart import report, sizing
 from dragoman.quickstart.budget import PROBING, Clock, after_training
 from dragoman.quickstart.probe import measure
 from dragoman.quickstart.scoring import finish
-from dragoman.quickstart.text import Data, prepare_data
+from dragoman.quickstart.text import QuickstartText, prepare_data
 from dragoman.run_directory import RunDirectory
 
 _FEW_EPOCHS = 3  # with fewer a model has hardly begun
@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Ended:
+class QuickstartResult:
     """The result of a quickstart: lines for people, and the same as values for programs."""
 
     lines: tuple[str, ...]
@@ -49,7 +49,7 @@ def quickstart(
     changes: Sequence[Any],
     again: str,
     say: Say,
-) -> Ended:
+) -> QuickstartResult:
     """Makes a translator from pairs, in about so many minutes. `changes`: settings that the user insists on."""
     from dragoman.training.distributed import require_room
 
@@ -71,7 +71,7 @@ def quickstart(
     insists = any(key == "search.alpha" for key, *_ in changes)
     outcome = finish(run, data, plan, insists, clock, say)
     report.write(outcome, config)
-    ended = Ended(tuple(report.terminal_lines(outcome)), outcome.to_dict())
+    ended = QuickstartResult(tuple(report.terminal_lines(outcome)), outcome.to_dict())
     content = json.dumps({"state": _state(run), **asdict(ended)}, indent=2, ensure_ascii=False) + "\n"
     write_atomically(_outcome_path(run), content.encode())
     return ended
@@ -91,19 +91,19 @@ def _state(run: RunDirectory) -> list[str | int]:
     return [digest_of(run, load_tokenizer(run.path)), read_json(run.model_card_path)["finished_at"]]
 
 
-def _ended_before(run: RunDirectory) -> Ended | None:
+def _ended_before(run: RunDirectory) -> QuickstartResult | None:
     """What a quickstart of these very weights and steps came to, where it came to its end."""
     if not _outcome_path(run).is_file():
         return None
     values = read_json(_outcome_path(run))
-    return Ended(tuple(values["lines"]), values["values"]) if values["state"] == _state(run) else None
+    return QuickstartResult(tuple(values["lines"]), values["values"]) if values["state"] == _state(run) else None
 
 
 # --------------------------------------------------------------------------------------------------------- the plan
 
 
 def plan_training(
-    data: Data, run: RunDirectory, seed: int, changes: Sequence[Any], clock: Clock, say: Say
+    data: QuickstartText, run: RunDirectory, seed: int, changes: Sequence[Any], clock: Clock, say: Say
 ) -> tuple[RunConfig, sizing.Plan]:
     """The configuration, decided once: a run that goes on keeps it, but for the time that it has."""
     path = run.path / "quickstart.json"
@@ -156,7 +156,7 @@ def _planned_before(
 
 
 def _plan_anew(
-    data: Data, run: RunDirectory, seed: int, changes: Sequence[Any], clock: Clock, say: Say
+    data: QuickstartText, run: RunDirectory, seed: int, changes: Sequence[Any], clock: Clock, say: Say
 ) -> tuple[RunConfig, sizing.Plan]:
     minutes = clock.minutes
     first = [

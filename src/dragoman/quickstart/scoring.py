@@ -15,9 +15,9 @@ from dragoman.evaluation.metrics import LEAST_TELLING_BLEU, Scores, bleu, evalua
 from dragoman.evaluation.quantize import QuantizationResult, quantize
 from dragoman.progress import waiting
 from dragoman.quickstart import sizing
-from dragoman.quickstart.budget import Afterwards, Clock, share_out
-from dragoman.quickstart.text import Data
-from dragoman.quickstart.verdict import Facts, UsabilityVerdict, judge, threshold, worth_measuring
+from dragoman.quickstart.budget import Clock, SentenceCounts, share_time
+from dragoman.quickstart.text import QuickstartText
+from dragoman.quickstart.verdict import Measurements, UsabilityVerdict, judge, threshold, worth_measuring
 from dragoman.run_directory import RunDirectory
 from dragoman.translation import confidence
 from dragoman.translation.translator import Translator
@@ -33,10 +33,10 @@ class Outcome:
     """The result of a quickstart: scores, verdict, and what was measured on the way."""
 
     run: Path
-    data: Data
+    data: QuickstartText
     plan: sizing.Plan
     verdict: UsabilityVerdict
-    facts: Facts
+    facts: Measurements
     scores: Scores
     actual: dict[str, float]  # steps, minutes and tokens_per_second of the training; all_minutes of everything
     samples: list[tuple[str, str, str, str]]  # source, output, reference, how sure
@@ -62,14 +62,18 @@ class Outcome:
         }
 
 
-def finish(run: RunDirectory, data: Data, plan: sizing.Plan, insists: bool, clock: Clock, say: Say) -> Outcome:
+def finish(
+    run: RunDirectory, data: QuickstartText, plan: sizing.Plan, insists: bool, clock: Clock, say: Say
+) -> Outcome:
     """Measures a trained run. Validation sentences decide; the test decides nothing. insists: on a length penalty."""
     events = run.events()
     left_out: list[str] = []
     valid_bleu = max((event["bleu"] for event in events if event["event"] == "valid"), default=0.0)
     copied = bleu(data.source("valid"), data.references("valid"), data.target_language).value
     worth = worth_measuring(valid_bleu, copied)
-    shares = share_out(clock.left, _seconds_each(run, data), len(data.source("valid")), len(data.source("test")), worth)
+    shares = share_time(
+        clock.left, _seconds_each(run, data), len(data.source("valid")), len(data.source("test")), worth
+    )
     _say_left_out(shares, worth, insists, run, left_out)
     penalties = choose_penalty(run, data, shares.penalty) if shares.penalty and not insists else {}
     quantised = _quantise(run, data, shares.quantise) if shares.quantise else None
@@ -77,7 +81,7 @@ def finish(run: RunDirectory, data: Data, plan: sizing.Plan, insists: bool, cloc
     scores, chrfs, samples = _test(run, data, shares.test)
     seen = times_seen(training_pairs(run), events)
     sources = data.source("test")[: shares.test]
-    facts = Facts(
+    facts = Measurements(
         scores.bleu.value,
         bleu(sources, data.references("test")[: shares.test], data.target_language).value,
         sum(chrf >= confidence.GOOD for chrf in chrfs) / len(chrfs),
@@ -94,7 +98,7 @@ def finish(run: RunDirectory, data: Data, plan: sizing.Plan, insists: bool, cloc
     )  # fmt: skip
 
 
-def _seconds_each(run: RunDirectory, data: Data) -> float:
+def _seconds_each(run: RunDirectory, data: QuickstartText) -> float:
     """Measures the seconds to translate a sentence: of a few, after the model was loaded and converted."""
     sentences = data.source("valid")[: _TIMED + 1]
     with waiting("loading the model"):
@@ -105,7 +109,7 @@ def _seconds_each(run: RunDirectory, data: Data) -> float:
     return max(1e-4, (time.perf_counter() - began) / max(1, len(sentences) - 1))
 
 
-def _say_left_out(shares: Afterwards, worth: bool, insists: bool, run: RunDirectory, left_out: list[str]) -> None:
+def _say_left_out(shares: SentenceCounts, worth: bool, insists: bool, run: RunDirectory, left_out: list[str]) -> None:
     if not worth:
         left_out.append(
             "length penalty and quantising: not measured, as the validation sentences are translated too badly"
@@ -121,7 +125,7 @@ def _say_left_out(shares: Afterwards, worth: bool, insists: bool, run: RunDirect
         )
 
 
-def choose_penalty(run: RunDirectory, data: Data, sentences: int) -> dict[float, float]:
+def choose_penalty(run: RunDirectory, data: QuickstartText, sentences: int) -> dict[float, float]:
     """The length penalty with which validation sentences are translated best is the run's from now on, where their BLEU
     tells anything."""
     sources, references = data.source("valid")[:sentences], data.references("valid")[:sentences]
@@ -138,14 +142,14 @@ def choose_penalty(run: RunDirectory, data: Data, sentences: int) -> dict[float,
     return found
 
 
-def _quantise(run: RunDirectory, data: Data, sentences: int) -> QuantizationResult:
+def _quantise(run: RunDirectory, data: QuickstartText, sentences: int) -> QuantizationResult:
     sources, references = data.source("valid")[:sentences], data.references("valid")[:sentences]
     with waiting(f"quantising, by {sentences:,} sentences"):
         return quantize(run.path, sources, references, language=data.target_language, must_be_quicker=True)
 
 
 def _calibrate(
-    run: RunDirectory, data: Data, sentences: int, left_out: list[str]
+    run: RunDirectory, data: QuickstartText, sentences: int, left_out: list[str]
 ) -> confidence.CalibrationReport | None:
     sources, references = data.source("valid")[:sentences], data.references("valid")[:sentences]
     try:
@@ -157,7 +161,9 @@ def _calibrate(
         return None
 
 
-def _test(run: RunDirectory, data: Data, sentences: int) -> tuple[Scores, list[float], list[tuple[str, str, str, str]]]:
+def _test(
+    run: RunDirectory, data: QuickstartText, sentences: int
+) -> tuple[Scores, list[float], list[tuple[str, str, str, str]]]:
     sources, references = data.source("test")[:sentences], data.references("test")[:sentences]
     with waiting(f"translating {sentences:,} test sentences"):
         found = list(Translator.load(run.path).translate_stream(sources, rate=True, warn=lambda _: None))

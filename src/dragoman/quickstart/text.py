@@ -1,4 +1,4 @@
-"""Reads, cleans, splits and examines the text of a quickstart, once; a second call finds the files."""
+"""Reads, cleans, splits and checks the text of a quickstart. This is done once: a second call finds the files."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -29,11 +29,11 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Data:
-    """The text, as it lies in the run's directory."""
+class QuickstartText:
+    """The prepared text in the run's directory: pairs to train on, sentences to validate and test with."""
 
     directory: Path
-    about: dict[str, Any]  # files, lines read and dropped, pairs of each part, languages
+    about: dict[str, Any]  # files, lines read and dropped, pairs in each part, languages
 
     @property
     def train(self) -> Path:
@@ -44,9 +44,11 @@ class Data:
         return self.directory / "valid.tsv"
 
     def source(self, part: str) -> list[str]:
+        """Returns the source sentences of "valid" or "test"."""
         return list(read_lines(self.directory / f"{part}.source"))
 
     def references(self, part: str) -> list[list[str]]:
+        """Returns the references of each sentence of "valid" or "test"."""
         paths = self.directory.glob(f"{part}.reference.*")
         return read_references(sorted(paths, key=lambda path: int(path.suffix[1:])))
 
@@ -60,15 +62,17 @@ class Data:
         return self.languages[1] if self.languages else None
 
 
-def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: WantedLanguages, seed: int, say: Say) -> Data:
-    """Reads, cleans and splits the text, once: a second call finds the files."""
+def prepare_data(
+    paths: Sequence[Path], run: RunDirectory, wanted: WantedLanguages, seed: int, say: Say
+) -> QuickstartText:
+    """Reads, cleans and splits the text. This is done once: a second call finds the files."""
     directory = run.path / "text"
     about_path = directory / "about.json"
     asked = {"format": _FORMAT, "paths": [str(path) for path in paths], "wanted": wanted and list(wanted), "seed": seed}
     if about_path.exists():
         about = read_json(about_path)
         _require_same_text(about, asked, _files_now(paths, wanted, run), run)
-        return Data(directory, about)
+        return QuickstartText(directory, about)
     with waiting(f"reading {', '.join(map(str, paths))}"):
         found = read_any(paths, wanted, without=run.path)
     for line in found.remarks():
@@ -77,23 +81,23 @@ def prepare_data(paths: Sequence[Path], run: RunDirectory, wanted: WantedLanguag
         pairs, dropped = clean(found, directory, seed)
         split = _split(pairs, len(found.pairs), ", ".join(map(str, paths)), seed)
     languages = wanted or found.languages or detect_pair(pairs)
-    with waiting("looking for faults in the text"):  # as it was read: cleaning hides some
+    with waiting("looking for faults in the text"):  # before cleaning, which hides some
         causes = examine_text(found.pairs, list(map(str, paths)), None, found.is_lines_of(paths))
     for cause in causes:
         say(f"  look at this: {cause.name}: {cause.finding} ({cause.evidence})\n    {cause.remedy}")
     _write_split(directory, split)
     about = {"asked": asked, **_about(found, dropped, split, languages, causes)}
-    # Last: whoever finds it finds all of the above.
+    # Written last: if this file exists, so do all the others.
     write_atomically(about_path, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
-    named = f"{languages[0]} to {languages[1]}" if languages else "of unknown languages: name them, to serve the run"
+    named = f"{languages[0]} to {languages[1]}" if languages else "of unknown languages (name them to serve the run)"
     say(f"{len(found.pairs):,} pairs {named}; {sum(dropped.values()):,} dropped in cleaning; {len(split.train):,} to "
         f"train on; held out, sharing no sentence with them: {len(split.valid):,} to validate, {len(split.test):,} to "
         f"test")  # fmt: skip
-    return Data(directory, about)
+    return QuickstartText(directory, about)
 
 
 def _require_same_text(about: dict[str, Any], asked: dict[str, Any], files: Sequence[Path], run: RunDirectory) -> None:
-    """Refuses to go on with other text, or other settings, than the run was begun with."""
+    """Raises a DataError if the text or the settings are not those that the run began with."""
     if about["asked"] != asked:
         raise DataError(f"{run.path}: holds a quickstart of {', '.join(about['asked']['paths'])}; give another --out")
     for path, digest in about.get("digests", {}).items():
@@ -110,18 +114,18 @@ def _require_same_text(about: dict[str, Any], asked: dict[str, Any], files: Sequ
 
 
 def _split(pairs: Sequence[SentencePair], read: int, files: str, seed: int) -> Split:
-    """Splits the cleaned pairs, of so many that were read, or says why there are too few."""
+    """Splits the cleaned pairs; raises a DataError if there are too few. `read`: how many pairs were read."""
     if len(pairs) < LEAST_PAIRS:
         raise DataError(
-            f"{files}: {len(pairs):,} pairs are left after cleaning, of {read:,}; at "
-            f"least {LEAST_PAIRS} are needed to train, validate and test, and some thousands for a translator"
+            f"{files}: {len(pairs):,} of {read:,} pairs are left after cleaning; at least {LEAST_PAIRS} are needed to "
+            f"train, validate and test, and some thousands for a useful translator"
         )
     wanted_sentences = sizing.held_out(len(pairs))
     split = split_pairs(pairs, wanted_sentences, wanted_sentences, seed)
     if len(split.test) < wanted_sentences / 2 or len(split.valid) < wanted_sentences / 2:
         raise DataError(
-            f"{files}: the sentences hang together by equal sides, so that only {len(split.test)} "
-            f"could be held out for the test where {wanted_sentences} are wanted; give more different sentences"
+            f"{files}: so many pairs share a sentence that only {len(split.test)} could be held out for the test, "
+            f"where {wanted_sentences} are wanted; give more different sentences"
         )
     return split
 
@@ -133,7 +137,7 @@ def _about(
     languages: tuple[str, str] | None,
     causes: Sequence[Cause],
 ) -> dict[str, Any]:
-    """Returns what about.json says of the text, but for what was asked."""
+    """Returns the content of about.json, except for what the user asked for."""
     return {
         "files": [str(path) for path in found.files],
         "digests": {str(path): file_digest(str(path)) for path in found.files},
@@ -150,8 +154,8 @@ def _about(
 
 
 def _files_now(paths: Sequence[Path], wanted: WantedLanguages, run: RunDirectory) -> list[Path]:
-    """Returns the files that are in the folders now; none where they cannot be read, which is no reason not to go
-    on."""
+    """Returns the files that are in the folders now; none if a folder cannot be read, as the run can go on without
+    it."""
     folders = [path for path in paths if path.is_dir()]
     with suppress(DataError):
         return [file for files in files_of(folders, wanted, without=run.path) for file in files]
@@ -159,14 +163,14 @@ def _files_now(paths: Sequence[Path], wanted: WantedLanguages, run: RunDirectory
 
 
 def clean(found: PairCollection, directory: Path, seed: int) -> tuple[list[SentencePair], dict[str, int]]:
-    """Returns the pairs that training's own rules keep, and how many each rule dropped."""
+    """Returns the pairs that the cleaning rules of training keep, and how many each rule dropped."""
     everything = directory / "all.tsv"
     _write_lines(everything, [f"{source}\t{target}" for source, target in found.pairs])
     try:
         checked = check_corpora(DataConfig(train=(CorpusConfig(pairs=str(everything)),), hold_out=0), seed)
         (corpus,) = checked.report().corpora
         return list(checked.train[0].pairs()), corpus.dropped
-    except DataError as error:  # of a file that nobody has given
+    except DataError as error:  # it names the temporary file, not those of the user
         raise DataError(str(error).replace(str(everything), ", ".join(map(str, found.files)))) from None
     finally:
         everything.unlink()

@@ -1,6 +1,6 @@
-"""Judges what a trained model is good for: usable, usable for something, or not usable, and why. Pure functions.
+"""Judges what a trained model is good for: usable, usable for some purpose, or not usable; with reasons.
 
-Where each limit comes from is in docs/guides/your-data.md.
+Pure functions. docs/guides/your-data.md explains each limit.
 """
 
 from collections.abc import Sequence
@@ -10,41 +10,43 @@ from typing import Any, Literal
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
 from dragoman.translation.confidence import GOOD, Judged
 
-ABOVE_COPY = 1.0  # BLEU by which translations must beat the source left as it is
+ABOVE_COPY = 1.0  # BLEU points by which translations must beat the untranslated source
 USABLE, POST_EDIT = 0.6, 0.3  # share of test sentences that are good
-SURE_RISK = 0.2  # of the sentences kept by a threshold, so many may be bad ...
-SURE_SHARE = 0.1  # ... and so many of all must be kept, for it to be of use
-SHORT = 10.0  # words of a sentence, on average
-FEW_SENTENCES = 100  # in the test, below which a verdict is a guess
-LITTLE_SEEN = 2.0  # times
+SURE_RISK = 0.2  # largest share of bad sentences among those that a threshold keeps ...
+SURE_SHARE = 0.1  # ... and the smallest share of all sentences that it must keep to be useful
+SHORT = 10.0  # words in a sentence, on average
+FEW_SENTENCES = 100  # in the test; with fewer, a verdict is a guess
+LITTLE_SEEN = 2.0  # epochs
 
 
 @dataclass(frozen=True)
-class Sure:
-    """A threshold of confidence, and what it keeps, measured on sentences that the calibration did not see."""
+class ConfidenceThreshold:
+    """A confidence threshold and what it keeps, measured on sentences that the calibration did not see."""
 
     confidence: float
-    share: float  # of the sentences
-    good: float  # share of those kept
+    share: float  # of all sentences, that it keeps
+    good: float  # share of the kept sentences that are good
 
 
 @dataclass(frozen=True)
-class Facts:
+class Measurements:
     """The measurements that a verdict follows from."""
 
     bleu: float
-    copied: float  # BLEU of the same test sentences left as they are
+    copied: float  # BLEU of the untranslated test sentences
     good: float  # share of the test sentences whose chrF is at least 50
     sentences: int  # in the test
-    words: float  # of a source sentence, on average
-    seen: float  # times that training went through the text
-    sure: Sure | None  # None: no threshold parts good from bad, or there is no calibration
+    words: float  # in a source sentence, on average
+    seen: float  # epochs: how often training went through the text
+    sure: ConfidenceThreshold | None  # None: no threshold separates good from bad, or there is no calibration
 
 
 @dataclass(frozen=True)
 class UsabilityVerdict:
+    """What the model is good for, and why."""
+
     kind: Literal["usable", "usable for", "not usable"]
-    use: str  # what for, where it is not for all
+    use: str  # the purpose, if it is not usable for everything
     reasons: tuple[str, ...]
 
     @property
@@ -55,24 +57,26 @@ class UsabilityVerdict:
         return {"verdict": self.line, **asdict(self)}
 
 
-def threshold(judged: Sequence[Judged], most_risk: float = SURE_RISK, least_share: float = SURE_SHARE) -> Sure | None:
-    """Returns the lowest confidence above which few enough are bad, where that keeps enough of them."""
-    ordered = sorted(judged, key=lambda one: -one.confidence)
-    found, bad = None, 0
-    for kept, one in enumerate(ordered, start=1):
-        bad += not one.right
+def threshold(
+    judged: Sequence[Judged], most_risk: float = SURE_RISK, least_share: float = SURE_SHARE
+) -> ConfidenceThreshold | None:
+    """Returns the lowest confidence above which few enough sentences are bad; None if that keeps too few sentences."""
+    ordered = sorted(judged, key=lambda sentence: -sentence.confidence)
+    lowest, bad = None, 0
+    for kept, sentence in enumerate(ordered, start=1):
+        bad += not sentence.right
         if bad <= most_risk * kept and kept >= least_share * len(ordered):
-            found = Sure(one.confidence, kept / len(ordered), 1 - bad / kept)
-    return found
+            lowest = ConfidenceThreshold(sentence.confidence, kept / len(ordered), 1 - bad / kept)
+    return lowest
 
 
 def worth_measuring(valid_bleu: float, copied: float) -> bool:
-    """Tells whether speed and length penalty are worth measuring: not of a model that nobody should use."""
+    """Tells whether the model is good enough that speed and length penalty are worth measuring."""
     return valid_bleu >= LEAST_TELLING_BLEU and valid_bleu > copied
 
 
-def judge(facts: Facts) -> UsabilityVerdict:
-    """Judges by rules: the first that holds decides."""
+def judge(facts: Measurements) -> UsabilityVerdict:
+    """Applies the rules in order; the first that holds decides."""
     reasons = tuple(_reasons(facts))
     if facts.bleu <= facts.copied + ABOVE_COPY:
         return UsabilityVerdict("not usable", "", reasons)
@@ -89,7 +93,7 @@ def judge(facts: Facts) -> UsabilityVerdict:
     return UsabilityVerdict("not usable", "", reasons)
 
 
-def _reasons(facts: Facts) -> list[str]:
+def _reasons(facts: Measurements) -> list[str]:
     if facts.bleu <= facts.copied:
         beside = "worse than leaving the source as it is"
     elif facts.bleu <= facts.copied + ABOVE_COPY:
@@ -102,7 +106,7 @@ def _reasons(facts: Facts) -> list[str]:
     ]
     found.append(f"{facts.good:.0%} of the test sentences are good (chrF {GOOD:g} or more)")
     if facts.good < POST_EDIT and facts.bleu > facts.copied + ABOVE_COPY:
-        found.reverse()  # what decides comes first
+        found.reverse()  # the deciding reason comes first
     if facts.seen < LITTLE_SEEN:
         found.append(f"too little training for so much text: each pair was seen {facts.seen:.1f} times")
     if facts.sure is not None:

@@ -19,7 +19,7 @@ from dragoman.run_directory import RunDirectory
 
 
 class NoLog:
-    """Writes nothing: for the ranks that leave the log to the first."""
+    """Writes nothing: for all ranks but the first, which writes the log."""
 
     @property
     def unheard(self) -> bool:
@@ -49,10 +49,10 @@ class RunLog(NoLog):
     """Writes metrics.jsonl, lines for people and TensorBoard's files; open for the length of a training."""
 
     def __init__(self, run: RunDirectory, keep_bytes: int) -> None:
-        """keep_bytes: how much of an earlier log to keep; lines after the checkpoint it goes on from are cut off."""
+        """`keep_bytes`: how much of an earlier log to keep; what was written after the checkpoint is cut off."""
         run.path.mkdir(parents=True, exist_ok=True)
         self._file = run.metrics_path.open("ab")
-        self._file.truncate(min(keep_bytes, self._file.tell()))  # a log that was deleted is not filled up with zeros
+        self._file.truncate(min(keep_bytes, self._file.tell()))  # if the log was deleted, do not fill it with zeros
         self._console = Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
         self._task = TaskID(0)
@@ -79,7 +79,9 @@ class RunLog(NoLog):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._bar is not None:
             self._bar.stop()
-        with contextlib.suppress(OSError):  # it has nothing to write but a line that failed, which `write` has told
+        with contextlib.suppress(
+            OSError
+        ):  # only a line that failed can be left to write, and `write` has raised that error
             self._file.close()
         if self._tensorboard is not None:
             self._tensorboard.close()
@@ -99,12 +101,12 @@ class RunLog(NoLog):
         return self._file.tell()
 
     def sync(self) -> int:
-        """Makes what was written survive a power cut; returns the size of the file."""
+        """Makes sure that all lines are on the disk; returns the size of the file."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 
     def say(self, line: str) -> None:
-        """Writes a line for a person, above the bar. It is text, not markup: it may hold what users wrote."""
+        """Writes a line for people, above the bar. It is plain text, not markup, as it may contain text of users."""
         if self._bar is not None:
             self._console.print(Text(line), soft_wrap=True)
             return
@@ -115,11 +117,11 @@ class RunLog(NoLog):
 
     @property
     def unheard(self) -> bool:
-        """Whether the reader left, as `head` does. That asks the loop to stop at the end of its step, and to save."""
+        """Whether the reader of stderr has left, as `head` does; the loop then stops after its step, and saves."""
         return self._unheard or reader_has_left()
 
     def show(self, done: float, line: str) -> None:
-        """Shows how far it is: on the bar, or as a plain line where there is no terminal."""
+        """Shows the progress: on the bar, or as a plain line if there is no terminal."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, description=line)
         else:

@@ -1,4 +1,4 @@
-"""Training (section 5): batch, forward, loss, backward, reduce, step, log, save; one visible loop."""
+"""Trains a model (section 5) in one visible loop: batch, forward, loss, backward, reduce, step, log, save."""
 
 import math
 import time
@@ -46,13 +46,13 @@ from dragoman.training.setup import (
 )
 from dragoman.training.validation import perplexity
 
-LOG_EVERY = 50  # steps between two lines of measurements
+LOG_EVERY = 50  # steps between two lines of the log
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A stretch of a run to do again as it was: up to a step, at the logged rates where time decided them, in the
-    passes that memory allowed after so many steps."""
+    """Some steps of a run to train again exactly as before: up to which step, with the logged rates where time decided
+    them, and with the sizes of passes that memory allowed from which step on."""
 
     until: int
     rates: Mapping[int, float]
@@ -60,7 +60,7 @@ class Replay:
 
 
 def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | None = None) -> None:
-    """Trains a run, or goes on with it from its last checkpoint. `again`: the command line that would go on with it."""
+    """Trains a run, or goes on with it from its last checkpoint. `again`: the command that goes on with it."""
     settings = config.train
     require_room(0 if started_by_torchrun() else settings.processes, settings.threads)
     if replay is None and already_finished(run, config):
@@ -80,15 +80,15 @@ def train_as_rank(
     replay: Replay | None = None,
     now: Callable[[], float] = time.monotonic,
 ) -> SequenceModel:
-    """Does this process's part of a training, alone or among others, and returns the model as it leaves this process.
-    `now`: seconds, of which only the first rank's are ever used."""
+    """Runs this process's part of a training, alone or among others; returns the model as it is in this process.
+    `now`: a clock in seconds; only the first rank's is used."""
     keep_freed_memory()
     ranks = Ranks(config.train.answer_seconds)
     use_threads(config.train.threads, ranks)
     with ExitStack() as stack:
         if ranks.leads:
             stack.enter_context(run.lock())
-        stack.enter_context(ranks.together("starting"))  # wherever a rank is lost, the error says which
+        stack.enter_context(ranks.together("starting"))  # if a rank is lost anywhere, the error says which
         training = begin(config, run, ranks, now)
         stack.enter_context(training.log)
         interruption = stack.enter_context(Interruption())
@@ -98,7 +98,7 @@ def train_as_rank(
         if replay is not None:
             save(training)
         elif stopped:
-            if not training.progress.validated:  # else it is saved
+            if not training.progress.validated:  # otherwise it is saved already
                 save(training)
             training.log.say(f"stopped at step {training.progress.step}, everything saved; go on with:\n  {again}")
             raise KeyboardInterrupt
@@ -106,13 +106,13 @@ def train_as_rank(
             if not training.progress.validated:  # the budget ended between two validations
                 validate_and_save(training)
             finish(training)
-            if interruption.asked:  # too late to stop this, in time for what would come next
+            if interruption.asked:  # too late to stop the training, but not what would come next
                 raise KeyboardInterrupt
         return training.model
 
 
 class PlannedStep(NamedTuple):
-    """What one step trains on, and at which rate."""
+    """The data and the learning rate of one step."""
 
     data: Dataset
     micro_batches: Sequence[np.ndarray]  # the rows of each
@@ -121,7 +121,7 @@ class PlannedStep(NamedTuple):
 
 
 def run_steps(training: Training, interruption: Interruption, replay: Replay | None, now: Callable[[], float]) -> bool:
-    """Trains step by step to the end of the budget, or of the replay; returns whether it was asked to stop before."""
+    """Trains until the end of the budget or of the replay; returns whether it was asked to stop before that."""
     settings, progress, gradients = training.config.train, training.progress, training.gradients
     forward, meter, stop = forward_of(training), Meter(progress, settings, now), False
     for micro_batches in steps_from(training.prepared, settings, progress):
@@ -147,7 +147,7 @@ def run_steps(training: Training, interruption: Interruption, replay: Replay | N
 
         # ---- Log, and save ----
         validates = progress.step % settings.valid_steps == 0
-        # Soon after the start, so that one sees it go; and before a validation, whose checkpoint ends a stretch.
+        # Also soon after the start, to show that it works; and before a validation, from which a replay may start.
         if progress.step % LOG_EVERY == 0 or progress.step in (1, 10) or validates:
             meter.report(training.log, step.rate, gradient_norm)
         if validates and replay is None:
@@ -163,11 +163,11 @@ def compute_gradients(
     smoothing, out_of_memory = training.config.train.label_smoothing, False
     model.train()
     try:
-        with ranks.together(f"step {number}"):  # a divided model is put together as it is used
+        with ranks.together(f"step {number}"):  # all ranks, as a divided model is gathered as it is used
             for batch, weight in batches_of(training, step):
                 states = batch.real_states(forward(batch)).float()
                 loss, nll = smoothed_cross_entropy(states, model.output.weight, batch.labels, smoothing)
-                # The mean over the tokens of the whole step, however it is split.
+                # The mean over the tokens of the whole step, however the step is split.
                 (loss * (weight * gradients.loss_factor / step.tokens)).backward()
                 gradients.totals.add_loss(loss, nll, weight)
     except (RuntimeError, MemoryError) as error:
@@ -179,17 +179,17 @@ def compute_gradients(
 
 
 def batches_of(training: Training, step: PlannedStep) -> Iterator[tuple[Batch, float]]:
-    """Makes this rank's batches of a step, each with its weight: 0 where others have one more."""
+    """Makes this rank's batches of a step, each with its weight, which is 0 if other ranks have one batch more."""
     progress, ranks, config = training.progress, training.ranks, training.config
     for number, rows, weight in ranks.share_evenly(step.micro_batches):
-        # Random numbers belong to the micro-batch: whoever computes it, whenever, drops the same units.
+        # The seed depends on the micro-batch: dropout is the same on whichever rank computes it, and when.
         torch.manual_seed(seed_of(config.train.seed, progress.step, number))
         for part in passes(step.data, rows, progress.pass_tokens):
             yield make_batch_for(config.model, step.data, part, training.prepared.tokenizer).to(ranks.device), weight
 
 
 def forward_of(training: Training) -> Callable[[Batch], Tensor]:
-    """Returns the way from a batch to the model's last states: on a GPU compiled, and in bfloat16."""
+    """Returns the function from a batch to the model's last states: on a GPU compiled, and in bfloat16."""
     on_gpu = training.ranks.device.type == "cuda"
     states = torch.compile(training.model.states, dynamic=True) if on_gpu else training.model.states
     precision = torch.autocast("cuda", torch.bfloat16) if on_gpu else nullcontext()
@@ -209,7 +209,7 @@ def update_weights(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def plan_step(training: Training, micro_batches: Sequence[np.ndarray], replay: Replay | None) -> PlannedStep:
-    """Counts a step's tokens and finds its rate: the one that the schedule gives, or that a replay has from the log."""
+    """Counts a step's tokens and sets its rate: by the schedule, or in a replay from the log."""
     config, progress = training.config, training.progress
     data = training.prepared.view(progress.epoch)
     tokens = sum(labels_in(data, rows, config.model.task) for rows in micro_batches)
@@ -223,7 +223,7 @@ def plan_step(training: Training, micro_batches: Sequence[np.ndarray], replay: R
 
 
 def steps_from(prepared: Prepared, settings: TrainConfig, progress: TrainingProgress) -> Iterator[Sequence[np.ndarray]]:
-    """Yields the micro-batches of the next step, wherever the progress stands: the loop moves that on, or back."""
+    """Yields the micro-batches of the next step by `progress`, which the loop moves on, or back after a setback."""
     planned = None
     while True:
         if planned != progress.epoch:
@@ -237,18 +237,17 @@ def steps_from(prepared: Prepared, settings: TrainConfig, progress: TrainingProg
 
 
 def seed_of(seed: int, step: int, number: int) -> int:
-    """Returns a 63-bit seed for a micro-batch, well mixed, so that neighbours do not draw alike."""
+    """Returns a 63-bit seed for a micro-batch; neighbouring ones get unrelated seeds."""
     return int(np.random.SeedSequence([seed, step, number]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def try_largest_batch(training: Training) -> None:
-    """Computes the gradients of the largest batch, so that an out-of-memory shows in the first seconds of a
-    training."""
+    """Computes the gradients of the largest batch, so that a lack of memory shows in the first seconds."""
     prepared, progress, model = training.prepared, training.progress, training.model
     settings = training.config.train
     data = max((prepared.train, *prepared.further_views), key=longest)
     rows = largest_batch(data, min(settings.micro_batch_tokens, settings.batch_tokens))
-    in_state = model.state_dict()  # running statistics of batch norms; tables that grow on demand are not in it
+    in_state = model.state_dict()  # has the running statistics of batch norms, but not the tables that grow on demand
     kept = {name: buffer.clone() for name, buffer in model.named_buffers() if name in in_state}
     model.train()
     while True:
@@ -273,14 +272,14 @@ def try_largest_batch(training: Training) -> None:
 
 
 class Meter:
-    """Sums up losses between two lines of the log. The sums are kept in the progress, and so in a checkpoint."""
+    """Sums up losses between two lines of the log. The sums are part of the progress, and so of a checkpoint."""
 
     def __init__(self, progress: TrainingProgress, settings: TrainConfig, now: Callable[[], float]) -> None:
         self.progress, self.settings, self.now = progress, settings, now
         self.since, self.tokens_here = now(), 0
 
     def note_rate(self, rate: float) -> None:
-        """Keeps the rate of a step, skipped or not, where the clock decided it: a replay needs it."""
+        """Records the rate of a step, skipped or not, if the clock decided it: a replay needs it."""
         if self.settings.minutes is not None:
             self.progress.pending_rates.append(rate)
 
@@ -292,7 +291,8 @@ class Meter:
         self.tokens_here += tokens
 
     def report(self, log: NoLog, rate: float, gradient_norm: float) -> None:
-        progress, now = self.progress, self.now()  # for the eye alone: nothing in training follows from it
+        """Writes a line of the log, shows the progress, and starts the sums again."""
+        progress, now = self.progress, self.now()  # only for display: nothing in training depends on it
         speed = self.tokens_here / max(now - self.since, 1e-9)
         loss, nll = progress.pending_loss / progress.pending_tokens, progress.pending_nll / progress.pending_tokens
         log.write(

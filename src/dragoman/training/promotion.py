@@ -1,7 +1,7 @@
-"""Fine-tunes a copy of a run on user corrections, and promotes the copy only if it is shown to be better.
+"""Fine-tunes a copy of a run on user corrections, and promotes the copy only if it is measurably better.
 
 Some corrections are held out. The new model is promoted if it is significantly better on those, by paired bootstrap,
-and not significantly worse on what the old one was validated with, or on another test that is given.
+and not significantly worse on the validation text of the old one, or on another test set that is given.
 """
 
 import json
@@ -23,16 +23,17 @@ from dragoman.training.finetune import FineTuned, finetune
 from dragoman.translation.translation_memory import Correction, TranslationMemory
 from dragoman.translation.translator import Translator
 
-HELD_OUT = 0.3  # of the corrections: the difference must be seen on few sentences
-FEWEST = 20  # corrections to learn from and be measured with
+HELD_OUT = 0.3  # share of the corrections; so large because a difference must show on few sentences
+FEWEST = 20  # corrections, those to learn from and those to measure with together
 BEFORE = "before-corrections.safetensors"  # the weights that a promotion replaced
 
 
 def of_pair(memory: TranslationMemory, pair: str) -> list[Correction]:
+    """Returns the corrections of a language pair; raises a DataError if there are none."""
     found = [correction for correction in memory if correction.pair == pair]
     if not found:
         others = sorted({correction.pair for correction in memory})
-        raise DataError(f"no corrections of {pair}; there are some of: {', '.join(others) or 'no pair'}")
+        raise DataError(f"no corrections for {pair}; there are some for: {', '.join(others) or 'no language pair'}")
     return found
 
 
@@ -48,7 +49,8 @@ def train_on(
     again: str = "the same call",
     say: Callable[[str], None] = lambda _: None,
 ) -> FineTuned:
-    """Fine-tunes a copy of the run on the corrections; the same ones are held out to measure with each time."""
+    """Fine-tunes a copy of the run on the corrections. A hash of the source decides which are held out, so they are the
+    same each time."""
     text = out.with_name(f"{out.name}.corrections")
     if not text.exists():  # a stopped training goes on with the corrections that it began with
         _write(of_pair(memory, pair), text)
@@ -63,7 +65,9 @@ def train_on(
 
 def _write(corrections: Sequence[Correction], directory: Path) -> None:
     if len(corrections) < FEWEST:
-        raise DataError(f"{len(corrections)} corrections; to learn from some and measure with others takes {FEWEST}")
+        raise DataError(
+            f"{len(corrections)} corrections; at least {FEWEST} are needed, some to learn from and some to measure with"
+        )
     drawn = sorted(corrections, key=lambda correction: blake2b(correction.source.encode(), digest_size=8).digest())
     cut = round(HELD_OUT * len(drawn))
     with replacing(directory) as temporary:
@@ -91,9 +95,9 @@ def promote(
     test: tuple[Sequence[str], metrics.References] | None = None,
     language: str | None = None,
 ) -> PromotionDecision:
-    """Puts the new run's weights in the place of the old ones, which stay beside them, if the new run is better.
+    """Replaces the weights of `run` by those of `new` if the new run is better; the old weights are kept beside them.
 
-    `test`: sources and references to hold the two against, in place of what the old run was validated with.
+    `test`: sources and references to compare the two runs on, instead of the old run's validation text.
     """
     before, after = RunDirectory.open(run), RunDirectory.open(new)
     result_path, plan_path = (after.path / "finetune" / name for name in ("result.json", "plan.json"))
@@ -102,23 +106,23 @@ def promote(
     if read_json(plan_path)["made_from"]["weights"] != sha256(before.model_path):
         raise DataError(f"{new}: was not made from the weights that {run} has now; train on the corrections again")
     result = read_json(result_path)
-    kept = result["old"]
+    old_text = result["old"]
     if test is not None:
         outputs = [Translator.load(tested.path).translate(list(test[0])) for tested in (before, after)]
-        kept = metrics.compare(outputs[0], outputs[1], test[1], language).to_dict()
-    verdict = judge(result["new"], kept)
-    if verdict.promoted:
+        old_text = metrics.compare(outputs[0], outputs[1], test[1], language).to_dict()
+    decision = judge(result["new"], old_text)
+    if decision.promoted:
         with replacing(before.path / BEFORE) as aside:
             shutil.copyfile(before.model_path, aside)
         use_weights(before, read_tensors(after.model_path), "corrections", [])
-        card = {**read_json(before.model_card_path), "corrections": {"new": result["new"], "old": kept}}
+        card = {**read_json(before.model_card_path), "corrections": {"new": result["new"], "old": old_text}}
         write_atomically(before.model_card_path, (json.dumps(card, indent=2) + "\n").encode())
-    return verdict
+    return decision
 
 
 def judge(new: dict[str, Any], old: dict[str, Any] | None) -> PromotionDecision:
-    """Decides on a promotion. `new`, `old`: comparisons on each text, as `evaluation.metrics.Comparison.to_dict` gives
-    them: A before, B after."""
+    """Decides on a promotion. `new`, `old`: comparisons on new and old text, as `evaluation.metrics.Comparison.to_dict`
+    gives them, with A before and B after."""
     chrf = new["chrf"]
     better = chrf["significant"] and chrf["b"] > chrf["a"]
     reasons = [f"corrections: {_told(chrf)}, {'significantly better' if better else 'not significantly better'}"]

@@ -1,4 +1,4 @@
-"""Keeps a training from being lost: when it is asked to stop, out of memory, or its numbers are not finite."""
+"""Handles what would otherwise end a training: requests to stop, out-of-memory errors, losses that are not finite."""
 
 import json
 import os
@@ -18,14 +18,14 @@ from dragoman.run_directory import RunDirectory
 from dragoman.training.saving import save
 from dragoman.training.setup import Training, go_back, log_checkpoint
 
-SKIPS_BEFORE_A_SETBACK = 3  # steps in a row that were not finite before the run goes back to its last checkpoint
-SAME_REQUEST_SECONDS = 0.5  # two signals this near to each other are one
-MOST_SETBACKS = 3  # before it stops for good
+SKIPS_BEFORE_A_SETBACK = 3  # steps in a row that are not finite, before the run goes back to its last checkpoint
+SAME_REQUEST_SECONDS = 0.5  # two signals within this time are one request
+MOST_SETBACKS = 3  # before the training fails
 
 
 class Interruption:
-    """Ctrl-C and SIGTERM ask the loop to stop after the step it is in; a later one stops at once. `timeout` sends two
-    in the same moment, to a process and to its group: they are one request."""
+    """Turns Ctrl-C and SIGTERM into a request to stop after the current step; a second signal stops at once. `timeout`
+    sends two at the same moment, to a process and to its group: they are one request."""
 
     def __init__(self) -> None:
         self.asked, self._since = False, 0.0
@@ -40,7 +40,7 @@ class Interruption:
 
         try:
             self._before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-        except ValueError:  # not the main thread: whoever runs it there has other ways to stop it
+        except ValueError:  # not the main thread: the caller has other ways to stop it
             self._before = {}
         return self
 
@@ -57,19 +57,19 @@ def is_about_memory(error: BaseException) -> bool:
 
 
 def longest(data: Dataset) -> int:
-    """Returns the tokens of the longest side, with its end symbol."""
+    """Returns the number of tokens in the longest side, including its end symbol."""
     return int(max(data.source_lengths.max(), data.target_lengths.max())) + 1
 
 
 def largest_batch(data: Dataset, tokens: int) -> np.ndarray:
-    """Returns the micro-batch that needs the most memory of all that this data can give: its longest pairs."""
+    """Returns the rows of the micro-batch that needs the most memory: the longest pairs of this data."""
     longer = np.maximum(data.source_lengths, data.target_lengths) + 1
     count = max(1, tokens // int(longer.max()))
     return np.argsort(longer, kind="stable")[-count:]
 
 
 def passes(data: Dataset, rows: np.ndarray, pass_tokens: int) -> Iterator[np.ndarray]:
-    """Yields a micro-batch in as many passes as memory asks for. `pass_tokens`: the most of one; 0: any."""
+    """Yields a micro-batch in parts that fit into memory. `pass_tokens`: the most tokens in one part; 0: no limit."""
     if not pass_tokens:
         yield rows
         return
@@ -80,12 +80,12 @@ def passes(data: Dataset, rows: np.ndarray, pass_tokens: int) -> Iterator[np.nda
 
 
 def smaller_passes(data: Dataset, rows: Sequence[np.ndarray], pass_tokens: int) -> int:
-    """Returns half of the tokens that did not fit; raises a DragomanError where that was a single pair."""
+    """Returns half of the number of tokens that did not fit; raises a DragomanError if that was a single pair."""
     longest = int(max(max(data.source_lengths[r].max(), data.target_lengths[r].max()) for r in rows)) + 1
     tried = pass_tokens or max(len(r) for r in rows) * longest
     if tried <= longest:
         raise DragomanError(
-            f"memory does not hold one pair of {longest} tokens with its gradients; lower data.max_length "
+            f"not enough memory for one pair of {longest} tokens and its gradients; lower data.max_length "
             f"in a new --out, make the model smaller, or free memory"
         )
     return max(longest, tried // 2)
@@ -94,7 +94,7 @@ def smaller_passes(data: Dataset, rows: Sequence[np.ndarray], pass_tokens: int) 
 def record_skipped(
     run: RunDirectory, data: Dataset, tokenizer: Tokenizer, step: int, rows: Sequence[np.ndarray]
 ) -> None:
-    """Writes down the pairs of a step whose loss or gradient was not finite, for whoever wants to know why."""
+    """Writes the pairs of a step whose loss or gradient was not finite to a file, to find the cause."""
     pairs = [
         {
             "row": int(row),
@@ -113,11 +113,11 @@ def record_skipped(
 
 
 def after_a_setback(progress: TrainingProgress, good: TrainingProgress, run: RunDirectory) -> TrainingProgress:
-    """Returns where the run goes on from after steps that were not finite: its last good state, with half the rate."""
+    """Returns the progress to go on from after steps that were not finite: the last good one, with half the rate."""
     if progress.setbacks >= MOST_SETBACKS:
         raise DragomanError(
-            f"{run.path}: the loss is not finite at step {progress.step + 1}, at {progress.rate_factor:g} of the rate "
-            f"asked for too; lower train.peak_rate in a new --out, or look for the cause in {run.skipped_path.name}"
+            f"{run.path}: the loss is not finite at step {progress.step + 1}, even at {progress.rate_factor:g} of the "
+            f"rate asked for; lower train.peak_rate in a new --out, or look for the cause in {run.skipped_path.name}"
         )
     good.setbacks = progress.setbacks + 1
     good.rate_factor = progress.rate_factor / 2
@@ -127,7 +127,7 @@ def after_a_setback(progress: TrainingProgress, good: TrainingProgress, run: Run
 
 
 def require_about_memory(training: Training, error: BaseException) -> None:
-    """Re-raises an error unless it is an out-of-memory that smaller passes can mend."""
+    """Re-raises an error unless it is an out-of-memory that smaller passes can solve."""
     if not is_about_memory(error):
         raise error
     if training.config.train.shard:
@@ -135,18 +135,18 @@ def require_about_memory(training: Training, error: BaseException) -> None:
 
 
 def make_room(training: Training, data: Dataset, rows: Sequence[np.ndarray]) -> None:
-    """Makes passes smaller after an out-of-memory on some rank: the same on all ranks, so that one log has them."""
+    """Makes passes smaller after an out-of-memory on some rank; on all ranks alike, so that one log describes them."""
     progress, log = training.progress, training.log
     training.gradients.clear()
     progress.pass_tokens = smaller_passes(data, rows, progress.pass_tokens)
     log.write("memory", progress.step, pass_tokens=progress.pass_tokens)
     log.say(f"step {progress.step + 1}: out of memory; from now on in passes of at most "
-            f"{progress.pass_tokens:,} tokens, more of them to a step")  # fmt: skip
+            f"{progress.pass_tokens:,} tokens, more of them for each step")  # fmt: skip
 
 
 def skip(training: Training, data: Dataset, rows: Sequence[np.ndarray], loss: float, gradient_norm: float) -> None:
-    """Skips a step whose loss or gradient is not finite: it never reaches the weights. After a few in a row the run
-    goes back to its last checkpoint."""
+    """Skips a step whose loss or gradient is not finite, so that it does not change the weights. After a few such steps
+    in a row the run goes back to its last checkpoint."""
     progress, run, log, ranks = training.progress, training.run, training.log, training.ranks
     training.gradients.clear()
     if ranks.leads:
@@ -170,6 +170,6 @@ def skip(training: Training, data: Dataset, rows: Sequence[np.ndarray], loss: fl
     log.say(f"{in_a_row} steps in a row were not finite: back to step {progress.step:,}, from here on at "
             f"{progress.rate_factor:g} of the rate")  # fmt: skip
     ranks.gather("all have read the checkpoint")
-    save(training)  # what was decided is not forgotten when the run is killed now
+    save(training)  # so that the lowered rate is not lost if the run is killed now
     if checkpoint is not None:
         log_checkpoint(training, checkpoint)

@@ -1,4 +1,4 @@
-"""Validates a model in training, writes its checkpoints, and ends a training with the weights that translate."""
+"""Validates a model during training, writes its checkpoints, and at the end chooses the weights to translate with."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ from dragoman.training.validation import perplexity, rank, validate
 
 
 def validate_and_save(training: Training) -> None:
-    """Validates, keeps the best weights so far for translating, and writes a checkpoint."""
+    """Validates, makes the weights the run's own if they are the best so far, and writes a checkpoint."""
     progress, log, config = training.progress, training.log, training.config
     if len(training.prepared.valid):
         sample = progress.step // config.train.valid_steps
@@ -54,7 +54,7 @@ def validate_and_save(training: Training) -> None:
 
 
 def whole_model(training: Training) -> SequenceModel:
-    """Returns the model, or a whole copy of one that is divided among the ranks, as searching needs it whole."""
+    """Returns the model; if it is divided among the ranks, a whole copy of it, which decoding needs."""
     if not isinstance(training.gradients, ShardedGradients):
         return training.model
     with training.ranks.together("validation"):
@@ -63,7 +63,7 @@ def whole_model(training: Training) -> SequenceModel:
 
 
 def model_with(weights: Mapping[str, Tensor], training: Training) -> SequenceModel:
-    """Makes another model with these weights: the one that is trained stays as it is."""
+    """Makes another model with these weights; the model in training is not changed."""
     model = make_model(training.config.model).to(training.ranks.device)
     for name, tensor in weights_of(model).items():
         tensor.copy_(weights[name])
@@ -71,6 +71,7 @@ def model_with(weights: Mapping[str, Tensor], training: Training) -> SequenceMod
 
 
 def save(training: Training) -> None:
+    """Writes a checkpoint of weights, optimiser state and progress."""
     with training.ranks.together("writing a checkpoint"):
         weights, state = weights_of(training.model), optimizer_state_of(training.model, training.optimizer)
     if training.ranks.leads:
@@ -89,15 +90,17 @@ def save(training: Training) -> None:
 
 
 def clip(text: str, most: int = 120) -> str:
-    """Shortens a text for the terminal: a model that has not learned to end writes lines without end."""
+    """Shortens a text for the terminal: a model that has not learned to stop writes very long lines."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def finish(training: Training) -> None:
-    """Averages the last checkpoints (6.1); the average translates unless the best single checkpoint did better."""
+    """Averages the last checkpoints (section 6.1) and uses the average, unless the best single checkpoint is better."""
     run, config, log, progress, ranks = training.run, training.config, training.log, training.progress, training.ranks
     ranks.gather("the last checkpoint is written")
-    trained = [checkpoint for checkpoint in run.checkpoints() if step_of(checkpoint)]  # step 0: what a run began with
+    trained = [
+        checkpoint for checkpoint in run.checkpoints() if step_of(checkpoint)
+    ]  # not step 0: the weights that a run began with
     checkpoints = trained[-config.train.average_checkpoints :]
     weights = average(checkpoints)
     model = model_with(weights, training)
@@ -117,5 +120,5 @@ def finish(training: Training) -> None:
         log.say(f"valid {result.measure}: {result.score:.1f} averaged over {len(checkpoints)} checkpoints, "
                 f"{progress.best_score:.1f} at the best, step {progress.best_step:,}")  # fmt: skip
         if len(checkpoints) > 1 and result.by_loss and progress.best_score < LEAST_TELLING_BLEU:
-            log.say("so low a BLEU tells little: the lower loss chose between them")
+            log.say("such a low BLEU says little: the lower loss chose between them")
     log.say(f"{run.model_path} has the weights of: {card['kind']}, {', '.join(f'step {s:,}' for s in card['steps'])}")

@@ -1,21 +1,22 @@
-"""The learning rate as a pure function of where training stands (section 5.3)."""
+"""Computes the learning rate, as a pure function of the step (section 5.3)."""
 
 from dragoman.config import RunConfig
 
 
 def learning_rate(step: int, d_model: int, warmup_steps: int) -> float:
-    """Equation 3: up in a straight line for `warmup_steps`, then down with the root of the step, counted from 1."""
+    """Equation 3: rises linearly for `warmup_steps`, then falls with the inverse square root of the step (from 1)."""
     rising = step * warmup_steps**-1.5
     falling = step**-0.5
     return float(d_model**-0.5 * min(falling, rising))
 
 
 def linear_rate(step: int, warmup_steps: int, peak_rate: float, progress: float) -> float:
-    """Not in the paper: the lower of a line up to `peak_rate` at `warmup_steps` and a line down to zero at the end.
+    """Not in the paper: the lower of a line that rises to `peak_rate` at `warmup_steps` and one that falls to zero at
+    the end.
 
-    The budget may be minutes as well as steps, so the way down is given as `progress`, the share of it that is used
-    up, from 0 to 1. The second line starts at `peak_rate` too: the highest rate is where they cross, a little below
-    the peak. In return no budget, however short, ends at a rate above zero.
+    The budget may be in minutes or in steps, so the fall follows `progress`, the share of the budget that is used up,
+    from 0 to 1. The second line also starts at `peak_rate`: the highest rate is where the lines cross, a little below
+    the peak. In return, any budget, however short, ends at a rate of zero.
     """
     rising = step / warmup_steps
     falling = 1 - progress
@@ -23,7 +24,7 @@ def linear_rate(step: int, warmup_steps: int, peak_rate: float, progress: float)
 
 
 def rate_at(config: RunConfig, step: int, done: float) -> float:
-    """Returns the rate of a step under a run's configuration. `done`: the share of the budget that is used up."""
+    """Returns the rate of a step by a run's configuration. `done`: the share of the budget that is used up."""
     settings = config.train
     paper_peak = learning_rate(settings.warmup_steps, config.model.d_model, settings.warmup_steps)
     peak = paper_peak if settings.peak_rate is None else settings.peak_rate

@@ -1,5 +1,5 @@
-"""Sets a training up: the run's directory, its data, model and optimiser, at the last checkpoint where there is one;
-and tells whether there is anything left to do."""
+"""Sets up a training: the run's directory, data, model and optimiser, from the last checkpoint if there is one; and
+tells whether there is anything left to do."""
 
 import os
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from dragoman.training.optimizer import make_optimizer
 
 @dataclass
 class Training:
-    """All that a training works on, handed from the loop to its parts. It does nothing by itself."""
+    """Everything that a training works on, passed from the loop to its functions. It has no behaviour of its own."""
 
     config: RunConfig
     run: RunDirectory
@@ -47,7 +47,7 @@ class Training:
 
 
 def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], float]) -> Training:
-    """Opens data, model and optimiser, at the last checkpoint where there is one."""
+    """Opens data, model and optimiser, from the last checkpoint if there is one."""
     config, prepared = ranks.first("prepare", lambda: open_run(config, run, ranks))
     torch.manual_seed(config.train.seed)
     model = make_model(config.model).to(ranks.device)
@@ -74,7 +74,7 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
 def go_back(
     config: RunConfig, model: SequenceModel, optimizer: torch.optim.Optimizer, checkpoint: Path | None
 ) -> TrainingProgress:
-    """Puts the model and the optimiser back to a checkpoint, or to the very beginning, on the device where they are."""
+    """Restores model and optimiser from a checkpoint (None: to the very beginning), on the device where they are."""
     if checkpoint is not None:
         return load_training_state(checkpoint, model, optimizer)
     torch.manual_seed(config.train.seed)
@@ -95,13 +95,13 @@ def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunCon
         raise ConfigError(
             "no training data: give --pairs my.tsv, or --source and --target, or [data] train in a recipe"
         )
-    standing = next(path for path in (run.path, *run.path.parents) if path.exists())
-    if not standing.is_dir() or not os.access(standing, os.W_OK):  # said now, not after the text was read
+    existing = next(path for path in (run.path, *run.path.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):  # said now, not after reading the text
         raise DragomanError(
-            f"{run.path}: cannot be made, as {standing} is no directory to write in; give another --out"
+            f"{run.path}: cannot be created, as {existing} is not a directory that can be written; give another --out"
         )
     if run.checkpoints() and not run.config_path.exists():
-        raise DataError(f"{run.path}: has checkpoints and no config.json; restore it, or give a new --out")
+        raise DataError(f"{run.path}: has checkpoints but no config.json; restore it, or give a new --out")
     if run.config_path.exists():
         before = RunDirectory.open(run.path).read_config()
         require_same_run(before, config, run)
@@ -134,14 +134,14 @@ def require_same_run(before: RunConfig, now: RunConfig, run: RunDirectory) -> No
     for (key, old), (_, new) in zip(flatten(before), flatten(now), strict=True):
         section, name = key.split(".")
         fixed = section == "model" or (section == "train" and name not in may_change)
-        # 0 leaves the size to the text, which may have given fewer pieces than were asked for, or needed more.
+        # 0 lets the text decide the size; it may have given fewer pieces than asked for, or needed more.
         as_asked = key == "model.vocab_size" and (new == 0 or new > old or load_tokenizer(run.path).is_alphabet())
         if fixed and old != new and not as_asked:
             raise ConfigError(f"{run.path}: {key} was {old} when this run began, is {new} now; give a new --out")
 
 
 def already_finished(run: RunDirectory, config: RunConfig) -> bool:
-    """Tells whether a run is finished, so that the same command has nothing to do; says so."""
+    """Tells whether a run is finished and the same command has nothing to do; if so, also prints that."""
     if not run.checkpoints() or not run.model_card_path.exists() or not run.config_path.exists():
         return False
     require_same_run(RunDirectory.open(run.path).read_config(), config, run)
@@ -154,7 +154,7 @@ def already_finished(run: RunDirectory, config: RunConfig) -> bool:
 
 
 def budget_used(settings: TrainConfig, step: int, seconds: float) -> float:
-    """Returns the share of the budget that is used up: of steps or of minutes, whichever is more."""
+    """Returns the share of the budget that is used up: of steps or of minutes, whichever is larger."""
     share = step / settings.steps
     return share if settings.minutes is None else max(share, seconds / (60 * settings.minutes))
 
@@ -166,8 +166,8 @@ def nothing_left(settings: TrainConfig, progress: TrainingProgress) -> bool:
 
 
 def log_checkpoint(training: Training, checkpoint: Path) -> None:
-    """A link of the chain of hashes. It is written after the checkpoint, which cannot hold its own hash; a run that
-    goes on from the checkpoint writes it again."""
+    """Logs a checkpoint as a link of the chain of hashes. This comes after the checkpoint, which cannot hold its own
+    hash; a run that goes on from the checkpoint writes the link again."""
     if training.ranks.leads:
         link = link_of(checkpoint, training.progress.chain)
         training.log.write("checkpoint", training.progress.step, **link)
@@ -175,6 +175,7 @@ def log_checkpoint(training: Training, checkpoint: Path) -> None:
 
 
 def say_start(training: Training) -> None:
+    """Prints the sizes of model and data, the budget, and how many processes and threads are used."""
     config, ranks, settings = training.config, training.ranks, training.config.train
     budget = f"{settings.steps:,} steps" if settings.minutes is None else f"{round(settings.minutes, 2):g} minutes"
     training.log.say(

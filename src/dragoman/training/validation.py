@@ -1,5 +1,4 @@
-"""Measures how good a model is while it trains: loss and score on the validation set, measured by all ranks
-together."""
+"""Measures a model during training: its loss and score on the validation set, by all ranks together."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ from dragoman.translation.translator import Translator
 
 @dataclass(frozen=True)
 class Validation:
-    """The plain loss a token, a score that is higher where the model is better, and one example to look at."""
+    """The result of a validation: plain loss per token, a score (higher is better), and one example to look at."""
 
     nll: float
     score: float
@@ -37,29 +36,34 @@ class Validation:
 
     @property
     def rank(self) -> tuple[float, float]:
+        """The value by which validations are compared; see `rank` below."""
         return rank(self.key, self.score, self.nll)
 
     @property
     def by_loss(self) -> bool:
-        """Whether the score says too little to choose by."""
+        """Whether BLEU is too low to choose by, so that the loss decides."""
         return self.key == "bleu" and self.score < metrics.LEAST_TELLING_BLEU
 
 
 def rank(key: str, score: float, nll: float) -> tuple[float, float]:
-    """Higher where the model is better: by its score; by its loss among equals, and where a BLEU tells little."""
+    """Returns a value that is higher for a better model: by score, then by loss; by loss alone while BLEU is too
+    low to say much."""
     return max(score, metrics.LEAST_TELLING_BLEU) if key == "bleu" else score, -nll
 
 
 @torch.inference_mode()
 def validate(model: SequenceModel, prepared: Prepared, config: RunConfig, ranks: Ranks, sample: int) -> Validation:
-    """The loss over the whole validation set; BLEU of greedy translations of its first `valid_sentences`, or, of a
-    model that does not translate, the share of labels that it finds."""
+    """Computes the loss over the whole validation set, and BLEU of greedy translations of its first `valid_sentences`
+    sentences; for a model that does not translate, the accuracy of its labels.
+
+    `sample`: which example to show.
+    """
     model.eval()
     nll = tokens = right = 0.0
     budget = min(config.train.micro_batch_tokens, 4096)
     plan = [rows for step in plan_epoch(prepared.valid, budget, budget, 0, 0) for rows in step]
     for rows in ranks.share(plan):
-        torch.manual_seed(int(rows[0]))  # the same tokens are hidden each time
+        torch.manual_seed(int(rows[0]))  # the same tokens are masked each time
         batch = make_batch_for(config.model, prepared.valid, rows, prepared.tokenizer).to(model.output.weight.device)
         states = batch.real_states(model.states(batch.source, batch.target, batch.source_mask))
         _, batch_nll = smoothed_cross_entropy(states, model.output.weight, batch.labels, 0.0)
@@ -74,18 +78,18 @@ def validate(model: SequenceModel, prepared: Prepared, config: RunConfig, ranks:
     mean, accuracy = gathered[0] / gathered[1], 100 * gathered[2] / gathered[1]
     shown = sample % len(prepared.valid)
     match config.model.task:
-        case "continue":  # of a token that the text goes on with, the probability in the (geometric) mean
+        case "continue":  # the score is the geometric mean of the probabilities of the right tokens
             engine = ReferenceEngine([model], prepared.tokenizer)
             [[drawn]] = engine.translate([[]], replace(config.search, sampling=True), seed=sample)
             example = {"sample": prepared.tokenizer.decode(drawn.ids)}
             return Validation(mean, 100 * math.exp(-mean), "probability of a token (%)", "", example)
         case _:
-            example = found_in(model, prepared, config, shown)
+            example = example_of(model, prepared, config, shown)
             return Validation(mean, accuracy, "accuracy (%)", "", example)
 
 
-def found_in(model: SequenceModel, prepared: Prepared, config: RunConfig, row: int) -> dict[str, str]:
-    """A sentence, and what the model makes of it."""
+def example_of(model: SequenceModel, prepared: Prepared, config: RunConfig, row: int) -> dict[str, str]:
+    """Returns a validation sentence with the model's output and the reference."""
     tokenizer, (text, target) = prepared.tokenizer, prepared.valid_pairs[row]
     torch.manual_seed(row)
     batch = make_batch_for(config.model, prepared.valid, np.array([row]), tokenizer).to(model.output.weight.device)
@@ -104,12 +108,13 @@ def found_in(model: SequenceModel, prepared: Prepared, config: RunConfig, row: i
 def translations(
     model: SequenceModel, prepared: Prepared, config: RunConfig, ranks: Ranks, sample: int, nll: float, tokens: float
 ) -> Validation:
+    """Translates the validation sentences and computes BLEU. `nll`, `tokens`: this rank's sums for the loss."""
     pairs = prepared.valid_pairs[: config.train.valid_sentences]
     search = replace(
         config.search, beam=1, max_source_length=max(config.search.max_source_length, config.data.max_length)
     )
     translator = Translator(ReferenceEngine([model], prepared.tokenizer), prepared.tokenizer, search)
-    # As the model says it: a young one loops everywhere, and decoding all that again would cost more than training.
+    # Without repair: early in training most outputs loop, and decoding them again would cost more than training.
     stream = translator.translate_stream(
         [source for source, _ in ranks.share(pairs)], scores=False, repair=False, whole=True, protect=False
     )
@@ -127,12 +132,13 @@ def translations(
 
 
 def measure_of(targets: Sequence[str]) -> str:
-    """What BLEU is of. A parser's targets are symbols, and how many of them follow each other rightly is no bracket F1:
-    that is of whole trees, as `dragoman parse evaluate` has it."""
+    """Names what BLEU is computed on. A parser's targets are symbols of trees, and their BLEU is not the bracket F1
+    that `dragoman parse evaluate` computes."""
     words = [word for target in targets for word in target.split()]
     of_symbols = bool(words) and all(word[0] in "()" for word in words)
     return "BLEU of the tree's symbols (greedy; not bracket F1)" if of_symbols else "BLEU (greedy)"
 
 
 def perplexity(nll: float) -> float:
+    """Returns e to the loss per token, without overflow."""
     return math.exp(min(nll, 700.0))

@@ -1,8 +1,8 @@
-"""Whether a run is what it says it is: every hash, the chain of them in the log, and a stretch of it done again.
+"""Verifies a run: checks all hashes and their chain in the log, and trains some steps again to compare the results.
 
-Training is deterministic: the same machine, number of processes and threads give the same bits. Where time or memory
-decided something (a rate under a budget in minutes, a pass that was split, a lowered rate), the log or the checkpoint
-has the decision, and it is taken again here.
+Training is deterministic: the same machine, number of processes and threads give the same bits. Some decisions depend
+on time or memory (the rate under a budget in minutes, a batch that was split, a lowered rate); these are recorded in
+the log or the checkpoint, and the replay uses the recorded ones.
 """
 
 import json
@@ -18,11 +18,14 @@ from dragoman.model.checkpoint import OPTIMIZER, average, chained, link_of, read
 from dragoman.run_directory import WEIGHTS, RunDirectory, scratch_of, step_of
 from dragoman.training.loop import Replay, train
 
-CLOCK = ("seconds", "tokens_per_second")  # what may differ when a run is done again
+CLOCK = ("seconds", "tokens_per_second")  # values that may differ when steps are trained again
 
 
 def verify(run: RunDirectory, steps: int, say: Callable[[str], None]) -> Iterator[str]:
-    """What was found to be right, line by line; a CheckError at the first thing that is not."""
+    """Yields a line for each check that passed; raises a CheckError at the first one that fails.
+
+    `steps`: how many steps to train again; 0 leaves that out.
+    """
     events = read_log(run)
     checkpoints = run.checkpoints()
     if not checkpoints:
@@ -35,18 +38,20 @@ def verify(run: RunDirectory, steps: int, say: Callable[[str], None]) -> Iterato
 
 
 def read_log(run: RunDirectory) -> list[dict[str, Any]]:
+    """Reads all events of a run's log; raises a DataError if it cannot be read."""
     try:
         lines = run.metrics_path.read_text(encoding="utf-8").splitlines()
         return [json.loads(line) for line in lines]
     except OSError as error:
         raise DataError(
-            f"{run.metrics_path}: cannot be read ({error.strerror}); without it nothing is proved"
+            f"{run.metrics_path}: cannot be read ({error.strerror}); without it nothing can be verified"
         ) from None
     except ValueError as error:
         raise DataError(f"{run.metrics_path}: damaged ({error})") from None
 
 
 def check_files(run: RunDirectory, checkpoints: list[Path]) -> Iterator[str]:
+    """Checks the hashes of all checkpoints and of the tokenizer."""
     for checkpoint in checkpoints:
         if wrong := damage(checkpoint):
             raise CheckError(f"{checkpoint}: {wrong}; `dragoman train` goes on from the one before")
@@ -57,13 +62,16 @@ def check_files(run: RunDirectory, checkpoints: list[Path]) -> Iterator[str]:
 
 
 def check_chain(run: RunDirectory, checkpoints: list[Path], events: list[dict[str, Any]]) -> Iterator[str]:
-    """Each link hashes the one before it and its own files: none can be changed, left out or put in later."""
+    """Checks the chain of hashes in the log, and the kept checkpoints against it.
+
+    Each link is a hash of the link before it and of its own files, so none can be changed, removed or added later.
+    """
     links: dict[int, dict[str, Any]] = {}
     before: dict[int, str] = {}
     chain = ""
     for link in (event for event in events if event["event"] == "checkpoint"):
         step = link["step"]
-        chain = before.setdefault(step, chain)  # a run that was set back writes its last link again
+        chain = before.setdefault(step, chain)  # after a setback, a run writes its last link again
         chain = chained(chain, link["model"], link["optimizer"])
         if chain != link["chain"]:
             raise CheckError(
@@ -75,14 +83,14 @@ def check_chain(run: RunDirectory, checkpoints: list[Path], events: list[dict[st
             continue  # written because the run was interrupted
         step = step_of(checkpoint)
         if step not in links:
-            raise CheckError(f"{checkpoint}: the log does not know it; it was put there from elsewhere")
+            raise CheckError(f"{checkpoint}: the log has no such checkpoint; it was put there from elsewhere")
         if link_of(checkpoint, before[step])["chain"] != links[step]["chain"]:
             raise CheckError(f"{checkpoint}: not the checkpoint that the log has for this step")
-    yield f"chain       {len(links)} checkpoints in the log, each the hash of all before it"
+    yield f"chain       {len(links)} checkpoints in the log, each with a hash of all before it"
 
 
 def check_weights(run: RunDirectory, checkpoints: list[Path]) -> Iterator[str]:
-    """That the weights that translate are the ones that model.json names, where those are still kept."""
+    """Checks that model.safetensors has the weights that model.json names, if their checkpoints are still kept."""
     card = read_json(run.model_card_path)
     kept = {step_of(checkpoint): checkpoint for checkpoint in checkpoints}
     if not all(step in kept for step in card["steps"]):
@@ -100,22 +108,22 @@ def check_weights(run: RunDirectory, checkpoints: list[Path]) -> Iterator[str]:
 def replay(
     run: RunDirectory, checkpoints: list[Path], events: list[dict[str, Any]], steps: int, say: Callable[[str], None]
 ) -> Iterator[str]:
-    """Train a stretch again from a kept state, in a directory of its own, and compare."""
+    """Trains up to `steps` steps again from a kept checkpoint, in a temporary directory, and compares the results."""
     whole = [path for path in checkpoints if (path / OPTIMIZER).exists()]
     last = step_of(checkpoints[-1])
-    start = whole[0] if len(whole) > 1 else None  # before the last one, or the very beginning
+    start = whole[0] if len(whole) > 1 else None  # None: from the very beginning, as the last one has no steps after it
     first = step_of(start) if start else 0
     until = min(last, first + steps)
     made_by = read_manifest(checkpoints[-1])["made_by"]
     config = run.read_config()
     config = replace(config, train=replace(config.train, processes=made_by["ranks"], threads=made_by["threads"]))
     logged = [(event["step"], event["rates"]) for event in events if event["event"] == "train" and "rates" in event]
-    # A run that ends between two lines of the log has the rates since the last line in its checkpoint.
+    # If a run ends between two lines of the log, its checkpoint has the rates since the last line.
     unlogged = [(progress.step, progress.pending_rates) for progress in map(read_progress, checkpoints)]
     rates = {
-        step - len(stretch) + 1 + place: rate
-        for step, stretch in (*unlogged, *logged)
-        for place, rate in enumerate(stretch)
+        step - len(step_rates) + 1 + place: rate
+        for step, step_rates in (*unlogged, *logged)
+        for place, rate in enumerate(step_rates)
     }
     pass_tokens = {event["step"]: event["pass_tokens"] for event in events if event["event"] == "memory"}
     say(f"training steps {first + 1:,} to {until:,} again")
@@ -125,15 +133,17 @@ def replay(
             shutil.copytree(start, again.checkpoints_path / start.name)
         train(config, again, "", Replay(until, rates, pass_tokens))
         compare(run, again, first, until)
-    what = "weights, optimiser and losses" if until == last or until in map(step_of, whole) else "losses"
-    yield f"replay      steps {first + 1:,} to {until:,} trained again: {what} are the same to the bit"
+    compared = "weights, optimiser and losses" if until == last or until in map(step_of, whole) else "losses"
+    yield f"replay      steps {first + 1:,} to {until:,} trained again: {compared} are the same to the bit"
 
 
 def compare(run: RunDirectory, again: RunDirectory, first: int, until: int) -> None:
-    def losses(which: RunDirectory) -> dict[int, dict[str, Any]]:
+    """Raises a CheckError if losses, weights or optimiser state after step `first` differ from the run's own."""
+
+    def losses(trained: RunDirectory) -> dict[int, dict[str, Any]]:
         return {
             event["step"]: {key: value for key, value in event.items() if key not in CLOCK}
-            for event in read_log(which)
+            for event in read_log(trained)
             if event["event"] == "train" and first < event["step"] <= until
         }
 
@@ -142,13 +152,14 @@ def compare(run: RunDirectory, again: RunDirectory, first: int, until: int) -> N
         if before[step] != now[step]:
             raise CheckError(
                 f"{run.path}: step {step} trained again has loss {now[step]['loss']}, the log says "
-                f"{before[step]['loss']}; another machine, torch or number of threads, or other data"
+                f"{before[step]['loss']}; the machine, torch, the number of threads or the data is another one"
             )
     name = f"step-{until:08d}"
     if (run.checkpoints_path / name).is_dir():
-        old, new = (read_manifest(which.checkpoints_path / name)["files"] for which in (run, again))
+        old, new = (read_manifest(trained.checkpoints_path / name)["files"] for trained in (run, again))
         for file in (WEIGHTS, OPTIMIZER):
             if old[file] != new[file]:
                 raise CheckError(
-                    f"{run.path}: {name}/{file} trained again is not the same; see the log for the machine"
+                    f"{run.path}: {name}/{file} trained again is not the same; the machine, torch or the number of "
+                    f"threads is another one"
                 )
