@@ -444,6 +444,8 @@ def test_complaints_are_utf8_whatever_the_locale(here: Path) -> None:
         ("evaluate RUN --source a --hypotheses b --reference train.tsv", "evaluate: give RUN and --source"),
         ("evaluate --hypotheses a --beam 2 --reference train.tsv", "evaluate: --source, --beam, --alpha and"),
         ("score RUN", "Missing option '--pairs'; see: dragoman score --help"),
+        ("translate RUN --keep urns", "keep: 'urns' is not known; known: placeholders, urls, emails, numbers"),
+        ("export RUN --format fly", "Invalid value for '--format': 'fly' is not one of 'ctranslate2', 'argos'"),
         ("average RUN --last 0", "Invalid value for '--last'"),
         ("average RUN --last 4", "average: --last 4, but RUN keeps 3 checkpoints; ask for as many at most"),
         ("config show RUN --set model.d_ff=1", "config show: --set goes with a recipe"),

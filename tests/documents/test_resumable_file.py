@@ -61,6 +61,9 @@ def test_the_command(run: Path, page: Path, tmp_path: Path, cli: Callable[..., A
     assert listed[10]["how"] != "plain"
     assert all({"sentence", "how", "explanation", "notes", "source", "output"} == set(one) for one in listed.values())
     assert {path.name for path in tmp_path.iterdir()} == {"run", "page.html", "out.html", "report.json"}
+    # Without a report, the last line says how many there would be in it.
+    ran = cli("translate-file", run, page, "--out", tmp_path / "again.html", "--source-language", "en")
+    assert ran.stderr.endswith(f"; --report FILE lists {said['listed']} to look at\n")
 
 
 class _StoppedError(Exception):

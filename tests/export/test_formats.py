@@ -201,6 +201,7 @@ def test_what_marian_cannot_be_is_refused(tiny_run: Path, tmp_path: Path, cli: C
     ran = cli("import", tmp_path / "other", "--out", tmp_path / "run")
     assert ran.code == 3
     assert ran.stderr == f"dragoman: {tmp_path / 'other'}: a model of type bert; marian and pegasus can be imported\n"
+    assert "names no model_type" in cli("import", tiny_run, "--out", tmp_path / "run").stderr
     assert cli("export", tiny_run, "--format", "onnx", "--out", tiny_run).code == 2
 
 

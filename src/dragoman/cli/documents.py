@@ -85,5 +85,5 @@ def translate_file(
     if as_json:
         show(json.dumps(done.to_dict()))
     else:
-        hint = "" if not done.listed or report is not None else "; --report FILE says which"
+        hint = "" if not done.listed or report is not None else f"; --report FILE lists {done.listed:,} to look at"
         say(f"{out}: {done.line()}{hint}")

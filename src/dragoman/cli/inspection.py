@@ -152,7 +152,8 @@ def _written(
             yield f"{seen.text}\n{seen.translation}\nlog P {seen.log_probability:.4f}\n"
             if changes:
                 outcome = inspector.intervene(text, changes, seen.tokens)
-                yield f"changed: {', '.join(map(str, seen.changes))}; log P of this translation {outcome.change:+.4f}"
+                changed = ", ".join(map(str, seen.changes))
+                yield f"changed: {changed}; log P of this translation changes by {outcome.change:+.4f}"
                 yield f"the changed model says: {outcome.translation}\n"
             yield as_text(heatmap, shutil.get_terminal_size((100, 24)).columns)
             if effects:

@@ -109,7 +109,7 @@ def main() -> NoReturn:
         sys.exit(130)
     except typer.TyperException as error:
         asked = getattr(getattr(error, "ctx", None), "command_path", "dragoman")
-        complaint = " ".join(error.format_message().split())
+        complaint = " ".join(error.format_message().split()).replace("Value error, ", "")  # what pydantic puts before
         _fail(f"{complaint.rstrip('.')}; see: {asked} --help", 2)
     except ModuleNotFoundError as error:
         _fail(str(missing_package(error) or error), 1)

@@ -56,7 +56,7 @@ KEPT_PATTERNS: dict[CopiedKind, str] = {
 def kept_as_is(kinds: Sequence[str] = ("placeholders", "urls", "emails")) -> Requirements:
     """What is the same in every language and must come through: each where it stands in the line, in its own form."""
     if unknown := sorted(set(kinds) - set(get_args(CopiedKind))):
-        raise UsageError(f"kept as it is: {unknown[0]!r}; known: {', '.join(get_args(CopiedKind))}")
+        raise UsageError(f"keep: {unknown[0]!r} is not known; known: {', '.join(get_args(CopiedKind))}")
     pattern = re.compile("|".join(f"(?:{KEPT_PATTERNS[kind]})" for kind in KEPT_PATTERNS if kind in kinds) or r"(?!)")
     return lambda text: [Required((found[0],)) for found in pattern.finditer(text)]
 

@@ -221,6 +221,8 @@ def read_marian(directory: Path) -> ImportedModel:
 
 def _our_config(values: Mapping[str, Any], directory: Path) -> ModelConfig:
     kind = values.get("model_type")
+    if kind is None:
+        raise DataError(f"{directory}: its config.json names no model_type; marian and pegasus can be imported")
     if kind not in ("marian", "pegasus"):
         raise DataError(f"{directory}: a model of type {kind}; marian and pegasus can be imported")
 
