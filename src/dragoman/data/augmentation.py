@@ -1,8 +1,9 @@
-"""Other ways to write a training pair: cut into other pieces, in capitals, a phrase of it, with slips of the pen.
+"""Data augmentation: writes a training pair in another way. It is cut into other subwords (BPE dropout), put into
+capitals, shortened to a phrase, or given typos.
 
-A view is the whole training text written anew. View 0 is the text as it is; what becomes of a pair in another view
-depends on (seed, view, row) alone, so that views can be made once, before training, and on any number of cores. The
-tags before a source are no part of the sentence, and the same in every view.
+A view is a changed version of the whole training text; view 0 is the text as it is. What becomes of a pair in another
+view depends on (seed, view, row) alone, so that views can be made once, before training, and on any number of cores.
+The tags before a source are not part of the sentence, and stay the same in every view.
 """
 
 import math
@@ -17,35 +18,36 @@ from dragoman.data.phrase_pairs import Lexicon, phrase_of
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError
 
-_VARIANTS = 16  # of each word in a view
-_LETTERS_TO_ERR_IN = 4  # shorter words become other words too easily
-_ERR_IN_ONE_OF = 5  # words of a sentence that has typos
+_VARIANTS = 16  # ways in which a view may cut each word into subwords
+_LETTERS_TO_ERR_IN = 4  # a typo in a shorter word too easily makes another word of it
+_ERR_IN_ONE_OF = 5  # words of a sentence that gets typos
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Pairs that follow each other in the training set."""
+    """Consecutive pairs of the training set."""
 
     first_row: int
     pairs: Sequence[SentencePair]
 
 
 def known_tags(tokenizer: Tokenizer, config: DataConfig) -> frozenset[str]:
-    """Those that corpora are given, and those of the vocabulary: the text of a fine-tuned run has them in it.
+    """Collects the tags that the corpora are given, and those of the vocabulary: the text of a fine-tuned run may have
+    them in it.
 
-    A vocabulary of ours has each as a piece of its own, with a score of zero. Of the pieces that were learned only the
-    first has that, and it is two characters long.
+    Our vocabularies have each tag as a piece with a score of zero. Of the learned pieces only the first one has that
+    score, and it is two characters long.
     """
-    own = (
+    vocabulary_tags = (
         piece[1:]
         for piece, (rank, _) in tokenizer.merge_ranks().items()
         if rank == 0 and piece.startswith("▁") and len(piece) > 2
     )
-    return frozenset((*config.tags, *map(language_tag, tokenizer.languages), *own))
+    return frozenset((*config.tags, *map(language_tag, tokenizer.languages), *vocabulary_tags))
 
 
 def split_tags(source: str, tags: Collection[str]) -> tuple[str, str]:
-    """The tags that a source begins with, and the sentence itself."""
+    """Splits a source into the tags that it begins with, and the sentence itself."""
     sentence = source
     while (word := sentence.partition(" ")[0]) in tags:
         sentence = sentence[len(word) + 1 :]
@@ -61,15 +63,16 @@ def encode_chunk(
     seed: int,
     view: int,
 ) -> list[list[int]]:
-    """Source and target ids in turn. Where they would be too long or none, the pair is left as it is."""
+    """Encodes a chunk as this view has it: source and target ids in turn. A pair that would become too long or empty is
+    left as it is."""
     draws = [
         random.Random(f"{seed} {view} {row}") for row in range(chunk.first_row, chunk.first_row + len(chunk.pairs))
     ]
     texts = []
     for (source, target), draw in zip(chunk.pairs, draws, strict=True):
-        before, sentence = split_tags(source, tags)
+        source_tags, sentence = split_tags(source, tags)
         sentence, target = rewrite((sentence, target), lexicon, config, draw)
-        texts += [before + sentence, target]
+        texts += [source_tags + sentence, target]
     if config.bpe_dropout:
         subwords = BpeDropout(tokenizer, tags, config.bpe_dropout, f"{seed} {view}")
         words = map(words_of, tokenizer.normalised_batch(texts))
@@ -88,11 +91,11 @@ def encode_chunk(
 
 
 class BpeDropout:
-    """Words cut into other pieces: at each step of merging, each merge is left out with some probability.
+    """Cuts words into subwords at random: at each step of merging, each merge is left out with some probability.
 
-    Provilkov et al. 2020, algorithm 1. sentencepiece can sample too, but what it draws differs from process to process,
-    whatever the seed. Of each word there are so many variants, drawn when first asked for: a frequent word has few
-    others, and a rare one is not seen more often. Tags stay whole: no merges lead to a piece that was not learned.
+    This is algorithm 1 of Provilkov et al. 2020. sentencepiece can sample too, but its draws differ from process to
+    process, whatever the seed. Each word has up to _VARIANTS variants, which are drawn when first needed and then kept.
+    Tags stay whole: merging cannot give a piece that was not learned.
     """
 
     def __init__(self, tokenizer: Tokenizer, tags: Collection[str], probability: float, key: str) -> None:
@@ -102,6 +105,7 @@ class BpeDropout:
         self._variants: dict[tuple[str, int], list[int]] = {}
 
     def encode(self, words: Sequence[str], draw: random.Random) -> list[int]:
+        """Encodes words, each by one of its variants, chosen with `draw`."""
         ids: list[int] = []
         for word in words:
             if (whole := self._whole.get(word)) is not None:
@@ -114,6 +118,7 @@ class BpeDropout:
         return ids
 
     def _merge(self, word: str, draw: random.Random) -> list[int]:
+        """Merges the characters of a word to subwords, and leaves merges out at random."""
         parts, ranks, probability = list(word), self._ranks, self._probability
         while True:
             best, at = math.inf, 0
@@ -131,12 +136,12 @@ class BpeDropout:
 
 
 def words_of(normalised: str) -> list[str]:
-    """Each with the ▁ before it: no piece goes beyond one."""
+    """Splits a normalised text into words, each with the ▁ before it. No piece spans two of them."""
     return re.findall("▁[^▁]*|^[^▁]+", normalised)
 
 
 def require_bpe(tokenizer: Tokenizer, texts: Sequence[str], tags: Collection[str] = ()) -> None:
-    """That merging as above gives what the tokenizer gives, where no merge is left out."""
+    """Raises a DataError unless merging as above, with no merge left out, encodes the texts as the tokenizer does."""
     merging = BpeDropout(tokenizer, tags, 0.0, "")
     draw = random.Random(0)
     merged = [merging.encode(words_of(text), draw) for text in tokenizer.normalised_batch(texts)]
@@ -148,7 +153,7 @@ def require_bpe(tokenizer: Tokenizer, texts: Sequence[str], tags: Collection[str
 
 
 def rewrite(pair: SentencePair, lexicon: Lexicon, config: DataConfig, draw: random.Random) -> SentencePair:
-    """At most one change to the text, each with the share of pairs that the configuration gives it."""
+    """Makes at most one change to a pair. The configuration says how large the share of each change is."""
     source, target = pair
     lot = draw.random()
     if (lot := lot - config.upper_case) < 0:
@@ -158,17 +163,17 @@ def rewrite(pair: SentencePair, lexicon: Lexicon, config: DataConfig, draw: rand
     if (lot := lot - config.short_phrases) < 0:
         return phrase_of(pair, lexicon, draw)
     if lot - config.typos < 0:
-        return with_typos(source, draw), target  # read with them, written without
+        return with_typos(source, draw), target  # the model learns to read typos, not to write them
     return pair
 
 
 def title_case(text: str) -> str:
-    """Like This. str.title would write Don'T."""
+    """Writes a text Like This. (str.title would write Don'T.)"""
     return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
 
 
 def with_typos(text: str, draw: random.Random) -> str:
-    """One word in five, and at least one: two letters exchanged, one left out, doubled, or a wrong one."""
+    """Puts a typo into one of five words that are long enough, and at least into one if there is one."""
     words = text.split(" ")
     long_enough = [place for place, word in enumerate(words) if sum(map(str.isalpha, word)) >= _LETTERS_TO_ERR_IN]
     for place in draw.sample(long_enough, -(-len(long_enough) // _ERR_IN_ONE_OF)):
@@ -177,6 +182,7 @@ def with_typos(text: str, draw: random.Random) -> str:
 
 
 def misspelt(word: str, draw: random.Random) -> str:
+    """Misspells a word: two letters exchanged, one left out, one doubled, or a wrong one."""
     at = draw.randrange(1, len(word))  # the first letter is seldom the wrong one
     match draw.choice(("exchange", "leave out", "double", "wrong")):
         case "exchange":

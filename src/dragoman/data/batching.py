@@ -1,8 +1,9 @@
-"""Batches: pairs of like length under a token budget on both sides, in an order that (seed, epoch) alone decides.
+"""Makes batches: pairs of similar length within a token budget on both sides, in an order that depends on (seed, epoch)
+alone.
 
-A step's budget (the paper's 25,000 + 25,000 tokens) may be more than memory holds: it is filled with micro-batches,
-each of like length, drawn at random. Within a micro-batch nearly all sources have the same length, so that nearly
-none needs a mask.
+A step's budget (the paper's 25,000 + 25,000 tokens) may be more than memory can hold, so a step consists of
+micro-batches that are drawn at random, each of pairs of similar length. Within a micro-batch nearly all sources have
+the same length, so that few need a mask.
 """
 
 import math
@@ -18,26 +19,27 @@ from torch import Tensor
 from dragoman.data.dataset import Dataset
 from dragoman.data.tokenizer import Tokenizer
 
-PART_PAIRS = 2_000_000  # pairs looked at together: what a plan takes beyond its rows is bounded by this
+PART_PAIRS = 2_000_000  # pairs handled at a time: limits the memory that planning takes beyond the rows themselves
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentence pairs as the model takes them. Ids are padded at the end; masks and indices say what is real."""
+    """Sentence pairs as tensors for the model. Ids are padded at the end; masks and indices say what is real."""
 
     rows: np.ndarray  # which pairs of the dataset these are
     source: Tensor  # (B, S): tokens, then the end symbol
     source_mask: Tensor | None  # (B, S), True at tokens; None: no padding
     target: Tensor  # (B, T): the start symbol, then tokens
-    labels: Tensor  # (N,): tokens, then the end symbol, of the real positions
-    real: Tensor | None  # (N,): where those are among the B T positions; None: everywhere
+    labels: Tensor  # (N,): tokens, then the end symbol, without padding
+    real: Tensor | None  # (N,): the positions of the labels among the B T positions; None: all of them
 
     @property
     def tokens(self) -> int:
+        """The number of labels."""
         return self.labels.shape[0]
 
     def real_states(self, states: Tensor) -> Tensor:
-        """The states (B, T, D) at real positions: (N, D)."""
+        """Selects the states (B, T, D) at the positions of labels: (N, D)."""
         flat = states.flatten(0, 1)
         return flat if self.real is None else flat.index_select(0, self.real)
 
@@ -56,7 +58,8 @@ class Batch:
 
 
 def pad(sequences: Sequence[np.ndarray | Sequence[int]], pad_id: int) -> tuple[Tensor, Tensor | None]:
-    """Ids (B, longest), and the mask of what is not padding, or None where nothing is."""
+    """Pads sequences to the longest: ids (B, longest), and a mask that is True where there is no padding, or None where
+    there is none at all."""
     lengths = np.array([len(s) for s in sequences])
     if (lengths == lengths[0]).all():
         return torch.from_numpy(np.array(sequences, dtype=np.int64)), None
@@ -68,7 +71,7 @@ def pad(sequences: Sequence[np.ndarray | Sequence[int]], pad_id: int) -> tuple[T
 
 
 def make_batch(dataset: Dataset, rows: np.ndarray, tokenizer: Tokenizer) -> Batch:
-    """One micro-batch from the dataset's ids, with start and end symbols put on."""
+    """Makes one micro-batch from rows of the dataset, and adds start and end symbols."""
     sources = [np.append(dataset.source(int(i)), tokenizer.eos_id) for i in rows]
     targets = [dataset.target(int(i)) for i in rows]
     source, source_mask = pad(sources, tokenizer.pad_id)
@@ -79,15 +82,15 @@ def make_batch(dataset: Dataset, rows: np.ndarray, tokenizer: Tokenizer) -> Batc
 
 
 class EpochPlan(Sequence[list[np.ndarray]]):
-    """The steps of an epoch, each a list of micro-batches, each the rows of its pairs.
+    """The steps of an epoch. Each is a list of micro-batches, and a micro-batch is the row numbers of its pairs.
 
-    Four bytes a pair and sixteen a micro-batch; the arrays of a step are made when it is asked for.
+    Takes four bytes for each pair and sixteen for each micro-batch; the arrays of a step are made on access.
     """
 
     def __init__(self, rows: np.ndarray, starts: np.ndarray, order: np.ndarray, per_step: int) -> None:
         self._rows = rows  # of all micro-batches, one after the other
-        self._starts = starts  # where each one begins among them, and the end of the last
-        self._order = order  # in which they come
+        self._starts = starts  # where each micro-batch begins in `rows`, and the end of the last
+        self._order = order  # of the micro-batches
         self._per_step = per_step
 
     def __len__(self) -> int:
@@ -102,17 +105,17 @@ class EpochPlan(Sequence[list[np.ndarray]]):
             first, last, stride = index.indices(len(self))
             if stride != 1:
                 return [self[step] for step in range(first, last, stride)]
-            left = self._order[first * self._per_step : last * self._per_step]
-            return EpochPlan(self._rows, self._starts, left, self._per_step)
+            order = self._order[first * self._per_step : last * self._per_step]
+            return EpochPlan(self._rows, self._starts, order, self._per_step)
         step = range(len(self))[index]
         batches = self._order[step * self._per_step : (step + 1) * self._per_step]
         return [self._rows[self._starts[i] : self._starts[i + 1]].astype(np.int64) for i in batches]
 
 
 def plan_epoch(dataset: Dataset, batch_tokens: int, micro_batch_tokens: int, seed: int, epoch: int) -> EpochPlan:
-    """The steps of an epoch, a function of these arguments alone.
+    """Plans the steps of an epoch. The plan depends on these arguments alone.
 
-    A pair of a corpus of weight 2 comes twice, one of weight 0.5 every other epoch on average.
+    A pair of a corpus with weight 2 is used twice, one with weight 0.5 in every second epoch on average.
     """
     random = np.random.default_rng([seed, epoch])
     rows = _weighted_rows(dataset, random)
@@ -124,11 +127,13 @@ def plan_epoch(dataset: Dataset, batch_tokens: int, micro_batch_tokens: int, see
 
 
 def micro_batches_per_step(batch_tokens: int, micro_batch_tokens: int) -> int:
-    """The same number in every step (but an epoch's last), so that processes that share them have equal shares."""
+    """Computes the number of micro-batches of a step. It is the same for all steps but an epoch's last, so that
+    processes that divide them get equal shares."""
     return max(1, math.ceil(batch_tokens / micro_batch_tokens))
 
 
 def _weighted_rows(dataset: Dataset, random: np.random.Generator) -> np.ndarray:
+    """The rows of an epoch in order, each as often as its corpus's weight says; fractions are drawn at random."""
     kind = np.uint32 if len(dataset) <= 2**32 else np.uint64
     weights = np.asarray(dataset.weights)
     if (weights == 1).all():
@@ -142,11 +147,11 @@ def _weighted_rows(dataset: Dataset, random: np.random.Generator) -> np.ndarray:
 
 
 def _sort_by_length(rows: np.ndarray, dataset: Dataset) -> np.ndarray:
-    """By source, then target length; ties keep their order.
+    """Sorts rows by source length, then target length; ties keep their order.
 
-    Target lengths rise and fall in turn from one source length to the next, so that a batch that spans two source
-    lengths does not span all target lengths. Some source lengths are sorted at a time: sorting all at once would take
-    several times the memory of the rows.
+    Target lengths rise for one source length and fall for the next, so that a batch with two source lengths does not
+    have all target lengths. A few source lengths are sorted at a time: sorting everything at once would take several
+    times the memory of the rows.
     """
     source_lengths = np.empty(len(rows), np.int32)
     counts = np.zeros(int(dataset.source_lengths.max(initial=0)) + 1, np.int64)
@@ -169,9 +174,9 @@ def _sort_by_length(rows: np.ndarray, dataset: Dataset) -> np.ndarray:
 
 
 def _cut(rows: np.ndarray, dataset: Dataset, budget: int) -> np.ndarray:
-    """Runs of the sorted rows, each as long as its padded size stays within the budget on both sides.
+    """Cuts the sorted rows into micro-batches, each as large as the budget allows, padding counted, on both sides.
 
-    Where each one begins, and the end of the last.
+    Returns where each one begins, and the end of the last.
     """
     starts = array("q")
     begin = 0
@@ -185,7 +190,7 @@ def _cut(rows: np.ndarray, dataset: Dataset, budget: int) -> np.ndarray:
                 break  # the next part begins here
             longest = np.maximum.accumulate(np.maximum(source[window], target[window]))
             starts.append(begin + start)
-            # A pair longer than the budget goes alone: it was within the length limit that the user set.
+            # A pair longer than the budget is a batch of its own: it is within the length limit that the user set.
             start += max(1, int((longest * np.arange(1, len(longest) + 1) <= budget).sum()))
         begin += start
     starts.append(len(rows))

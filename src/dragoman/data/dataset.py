@@ -1,7 +1,7 @@
-"""Token ids on disk, memory-mapped; never the whole corpus in memory.
+"""Turns files of text into token ids on disk, which are memory-mapped: the whole corpus is never in memory.
 
-`prepare` is the whole way from files of text to ids: clean, learn the vocabulary, encode. What it writes is keyed by
-content, so that a run started again opens it at once, and text that changed under a run is noticed.
+`prepare` does all of it: it cleans the text, learns the vocabulary and encodes. What it writes is named by a hash of
+the content, so that a run that is started again opens it at once, and text that was changed meanwhile is noticed.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ _SAMPLE_CHARACTERS = 150_000_000
 
 @dataclass(frozen=True)
 class Dataset:
-    """Pairs of token ids, without begin and end symbols. All but `corpus` stays on disk, for the system to page."""
+    """Pairs of token ids, without start and end symbols. All arrays but `corpus` stay on disk and are memory-mapped."""
 
     source_ids: npt.NDArray[Any]
     target_ids: npt.NDArray[Any]
@@ -82,10 +82,11 @@ class Dataset:
 
 
 def _mapped(path: Path, dtype: npt.DTypeLike, count: int) -> npt.NDArray[Any]:
+    """Opens a file as a memory-mapped array of so many numbers; another size is a ValueError."""
     expected, found = count * np.dtype(dtype).itemsize, path.stat().st_size
     if found != expected:
         raise ValueError(f"{path.name} has {found:,} bytes, not {expected:,}")
-    # As a plain array over the map: slices of np.memmap itself are much slower. An empty file has no map.
+    # A plain array over the map, because slices of np.memmap itself are much slower. An empty file cannot be mapped.
     return np.asarray(np.memmap(path, dtype, mode="r", shape=count)) if count else np.zeros(0, dtype)
 
 
@@ -98,10 +99,10 @@ class Prepared:
     valid: Dataset
     valid_pairs: list[tuple[str, str]]  # the text of `valid`, in its order
     report: CleaningReport
-    further_views: tuple[Dataset, ...] = ()  # of `train`: the same pairs, row by row, written anew
+    further_views: tuple[Dataset, ...] = ()  # other versions of `train`: the same pairs, row by row, changed
 
     def view(self, epoch: int) -> Dataset:
-        """What an epoch trains on: each the next view, from the plain text on."""
+        """The version of the training text that an epoch uses: epoch 0 the plain text, each further one the next."""
         views = (self.train, *self.further_views)
         return views[epoch % len(views)]
 
@@ -109,10 +110,10 @@ class Prepared:
 def prepare(
     config: DataConfig, vocab_size: int, seed: int, run_directory: Path, say: Callable[[str], None]
 ) -> Prepared:
-    """Clean, learn a vocabulary and encode; or open what an earlier call left in the run's directory.
+    """Cleans the text, learns a vocabulary and encodes; or opens what an earlier call left in the run's directory.
 
-    Writes tokenizer.model, cleaning.json and data/. With `vocab_size` 0 the size is chosen from the amount of text.
-    A tokenizer that is there already is used and never learned anew: checkpoints may depend on it.
+    Writes tokenizer.model, cleaning.json and data/. With `vocab_size` 0 the size is chosen from the amount of text. A
+    tokenizer that is already there is used and never learned again: checkpoints may depend on it.
     """
     tokenizer_path, record_path = run_directory / TOKENIZER, run_directory / CLEANING
     inputs = _inputs(config, seed)
@@ -142,7 +143,7 @@ def prepare(
     directory = _data_directory(run_directory, inputs, tokenizer)
     try:
         run_directory.mkdir(parents=True, exist_ok=True)
-        # The record first: no tokenizer shall lie in a run's directory without a note of the text it belongs to.
+        # The record first: a tokenizer in a run's directory must never be without a record of the text it belongs to.
         write_record(checked.report())
         tokenizer.save(tokenizer_path)
         shutil.rmtree(directory.parent, ignore_errors=True)  # the data of an earlier state, or half of it
@@ -150,7 +151,7 @@ def prepare(
             _encode_all(checked, tokenizer, unfinished, config, seed, say)
             report = checked.report()
             write_record(report)
-    except (OSError, WriteError) as error:  # the text was read without fault, but there is no room for its ids
+    except (OSError, WriteError) as error:  # reading went well, but there is no room for the ids
         reason = error.reason if isinstance(error, WriteError) else error.strerror or error
         raise DragomanError(
             f"{run_directory}: cannot be written ({reason}); free some disk, or give another --out"
@@ -180,14 +181,14 @@ def _encode_all(
     sentences = ((split_tags(source, tags)[1], target) for source, target in _pairs(checked.train))
     lexicon = learn_lexicon(sentences) if config.short_phrases else {}
     for view in range(1, config.views):
-        say(f"writing the training text anew: view {view + 1} of {config.views}")
+        say(f"encoding a changed version of the training text: view {view + 1} of {config.views}")
         encode_view(checked.train, tokenizer, lexicon, directory / _view_name(view), config, seed, view)
 
 
 def encode_corpora(
     corpora: Sequence[Corpus], tokenizer: Tokenizer, directory: Path, max_length: int, keep_text: bool = False
 ) -> None:
-    """Writes the ids of the selected pairs. Pairs with a side of more than `max_length` tokens are dropped there."""
+    """Writes the ids of the corpora's selected pairs. Drops pairs with a side of more than `max_length` tokens."""
     directory.mkdir(parents=True)
     dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
     counts: list[int] = []
@@ -203,7 +204,7 @@ def encode_corpora(
                 for pair, source, target in zip(chunk, encoded[::2], encoded[1::2], strict=True):
                     if max(len(source), len(target)) > max_length:
                         dropped[LineVerdict.TOO_LONG].append(position)
-                    elif not source or not target:  # a given tokenizer may normalise all of a side away
+                    elif not source or not target:  # a tokenizer from elsewhere may normalise it to nothing
                         dropped[LineVerdict.EMPTY].append(position)
                     else:
                         sources.append(source)
@@ -230,7 +231,8 @@ def encode_view(
     view: int,
     processes: int | None = None,
 ) -> None:
-    """Writes the ids of the pairs that `encode_corpora` kept, row by row, as this view has them."""
+    """Writes the ids of one view: the pairs that `encode_corpora` kept, in the same rows, changed as this view has
+    them."""
     directory.mkdir(parents=True)
     dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
     chunks = (Chunk(number * CHUNK_PAIRS, pairs) for number, pairs in enumerate(_chunks(_pairs(corpora))))
@@ -253,7 +255,7 @@ def _view_name(view: int) -> str:
 
 
 class _SideWriter:
-    """The files of one side, written as the ids come."""
+    """Writes the files of one side, sequence by sequence."""
 
     def __init__(self, directory: Path, side: str, dtype: np.dtype[Any]) -> None:
         self._dtype = dtype
@@ -271,6 +273,7 @@ class _SideWriter:
             file.close()
 
     def add(self, sequences: Sequence[Sequence[int]]) -> None:
+        """Appends the ids of some sentences."""
         lengths = np.fromiter(map(len, sequences), np.int32, len(sequences))
         ends = self._total + np.cumsum(lengths, dtype=np.uint64)
         np.fromiter(itertools.chain.from_iterable(sequences), self._dtype, int(lengths.sum())).tofile(self._ids)
@@ -285,7 +288,7 @@ def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]
 
 
 def _sample(corpora: Sequence[Corpus]) -> Iterator[str]:
-    """Sentences of both languages, every n-th pair: as many as a vocabulary needs and memory bears."""
+    """Samples sentences of both languages, from every n-th pair: as many as a vocabulary needs and memory can hold."""
     pairs, characters = sum(map(len, corpora)), sum(corpus.characters for corpus in corpora)
     step = max(1, math.ceil(pairs / SAMPLE_PAIRS), math.ceil(characters / _SAMPLE_CHARACTERS))
     for corpus in corpora:
@@ -305,14 +308,14 @@ def _open(directory: Path, tokenizer: Tokenizer, config: DataConfig, report: Cle
 
 
 def prepared_directory(run_directory: Path) -> Path | None:
-    """Where `prepare` left the data of a run, if it is still there: train/ and valid/."""
+    """The directory with train/ and valid/ in which `prepare` left the data of a run; None if it is not there."""
     descriptions = run_directory.glob(f"{DATA}/*/train/about.json")
     found = [path.parents[1] for path in descriptions if path.parents[1].suffix == ""]
     return found[0] if len(found) == 1 else None
 
 
 def read_text(directory: Path) -> list[tuple[str, str]]:
-    """The validation pairs of prepared data, in the order of their ids."""
+    """Reads the validation pairs of prepared data as text, in the order of their ids."""
     text_path = directory / "valid" / "text.json"
     try:
         return [(source, target) for source, target in json.loads(text_path.read_text(encoding="utf-8"))]
@@ -321,13 +324,13 @@ def read_text(directory: Path) -> list[tuple[str, str]]:
 
 
 def validation_pairs(run_directory: Path, most: int | None = None) -> list[tuple[str, str]]:
-    """The first of the pairs that a run was validated with; none if it was moved without its data."""
+    """Reads the first `most` pairs that a run is validated with; none if the run was moved without its data."""
     directory = prepared_directory(run_directory)
     return [] if directory is None else read_text(directory)[:most]
 
 
 def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
-    """All that the prepared data depends on: settings by their full names, and the content of each file."""
+    """Collects all that the prepared data depends on: settings by their full names, and the hash of each file."""
 
     def files(corpora: Sequence[CorpusConfig]) -> list[dict[str, str]]:
         paths = [
@@ -343,23 +346,25 @@ def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
         "data.hold_out": 0 if config.valid else config.hold_out,
         "train.seed": None if config.valid else seed,  # it chooses what is held out
     }
-    if config.tags:  # named only where there are any: what was prepared without them stays valid
+    if config.tags:  # only where there are any, so that data prepared before there were tags stays valid
         settings["data.tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.train]
         settings["data.valid tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.valid]
-    if config.views > 1:  # said only then: plain data is what it was before there were views
+    if config.views > 1:  # only then, so that data prepared before there were views stays valid
         settings |= {f"data.{name}": getattr(config, name) for name in ("views", "bpe_dropout", *TEXT_CHANGES)}
         settings["train.seed"] = seed
     return {"settings": settings, "train": files(config.train), "valid": files(config.valid)}
 
 
 def _data_directory(run_directory: Path, inputs: dict[str, Any], tokenizer: Tokenizer) -> Path:
+    """The directory for these inputs: its name is a hash of them."""
     digests = [[file["sha256"] for file in inputs[role]] for role in ("train", "valid")]
     key = json.dumps([FORMAT, inputs["settings"], digests, tokenizer.digest])
     return run_directory / DATA / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 def _require_same_inputs(before: dict[str, Any], now: dict[str, Any], run_directory: Path) -> None:
-    """A run keeps the training text it began with. Validation files may change: nothing was learned from them."""
+    """Raises a DataError unless the run has the training text and settings that it began with. Validation files may
+    change: nothing was learned from them."""
     remedy = "its tokenizer and checkpoints belong to the text it began with; give a new --out, or restore it"
     for old, new in itertools.zip_longest(before["train"], now["train"]):
         if new is None:
@@ -375,6 +380,7 @@ def _require_same_inputs(before: dict[str, Any], now: dict[str, Any], run_direct
 
 
 def _read_record(path: Path) -> dict[str, Any]:
+    """Reads a run's cleaning.json: the inputs, the cleaning report and the tokenizer's hash."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         files = [{"path": str(file["path"]), "sha256": file["sha256"]} for file in record["inputs"]["train"]]

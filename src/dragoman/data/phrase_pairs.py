@@ -1,6 +1,6 @@
-"""Short phrases out of sentence pairs: words that translate each other, and what stands between them.
+"""Takes short phrases out of sentence pairs: words that translate each other, and what stands between them.
 
-A model that has only seen whole sentences makes a sentence of a single word. The pairs themselves hold the remedy.
+A model that has only seen whole sentences turns a single word into a sentence. Training on such phrases prevents that.
 """
 
 import random
@@ -14,14 +14,14 @@ from dragoman.data.corpus import SentencePair
 
 Lexicon = Mapping[str, str]  # a source word's one translation
 
-_LINKS = 8_000_000  # a source word and a target word in one pair: what is looked at, some 200 MB
-_LEAST_COUNT = 3  # sentences that a word is in
+_LINKS = 8_000_000  # combinations of a source and a target word of one pair that are counted: some 200 MB
+_LEAST_COUNT = 3  # pairs that have both words
 _LEAST_DICE = 0.4
-_MOST_WORDS = 4
+_MOST_WORDS = 4  # of a phrase
 
 
 def learn_lexicon(pairs: Iterable[SentencePair]) -> Lexicon:
-    """Words that are each other's best translation by Dice's coefficient of the sentences they are in."""
+    """Finds words that are each other's best translation, by Dice's coefficient of the sentences that they are in."""
     numbers: tuple[dict[str, int], dict[str, int]] = ({}, {})
     counts: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
     links: list[np.ndarray] = []
@@ -30,9 +30,9 @@ def learn_lexicon(pairs: Iterable[SentencePair]) -> Lexicon:
         sides = []
         for side, text in enumerate(pair):
             known = numbers[side]
-            of_side = {known.setdefault(word, len(known)) for word in words_of(text)}
-            counts[side].update(of_side)
-            sides.append(np.fromiter(of_side, np.int64, len(of_side)))
+            word_numbers = {known.setdefault(word, len(known)) for word in words_of(text)}
+            counts[side].update(word_numbers)
+            sides.append(np.fromiter(word_numbers, np.int64, len(word_numbers)))
         links.append((sides[0][:, None] * 2**32 + sides[1]).ravel())
         seen += len(links[-1])
         if seen > _LINKS:
@@ -42,12 +42,12 @@ def learn_lexicon(pairs: Iterable[SentencePair]) -> Lexicon:
     both, together = np.unique(np.concatenate(links), return_counts=True)
     frequent = together >= _LEAST_COUNT
     sources, targets = np.divmod(both[frequent], 2**32)
-    of_source, of_target = (
+    source_counts, target_counts = (
         np.fromiter((count[i] for i in range(len(known))), np.int64, len(known))
         for count, known in zip(counts, numbers, strict=True)
     )
-    dice = 2 * together[frequent] / (of_source[sources] + of_target[targets])
-    best_of_source, best_of_target = np.zeros(len(of_source)), np.zeros(len(of_target))
+    dice = 2 * together[frequent] / (source_counts[sources] + target_counts[targets])
+    best_of_source, best_of_target = np.zeros(len(source_counts)), np.zeros(len(target_counts))
     np.maximum.at(best_of_source, sources, dice)
     np.maximum.at(best_of_target, targets, dice)
     mutual = (dice >= _LEAST_DICE) & (dice == best_of_source[sources]) & (dice == best_of_target[targets])
@@ -56,12 +56,13 @@ def learn_lexicon(pairs: Iterable[SentencePair]) -> Lexicon:
 
 
 def phrase_of(pair: SentencePair, lexicon: Lexicon, draw: random.Random) -> SentencePair:
-    """Up to four words of the source that follow each other and whose translations do too; else the pair itself."""
+    """Draws a phrase of a pair: up to four consecutive words of the source whose translations are consecutive too. A
+    pair without such words is returned whole."""
     source, target = (list(re.finditer(r"\w+", text)) for text in pair)
     targets: dict[str, int | None] = {}
     for place, word in enumerate(target):
         name = word[0].casefold()
-        targets[name] = None if name in targets else place  # one that is there twice says nothing
+        targets[name] = None if name in targets else place  # of a word that is there twice, neither can be chosen
     linked = [targets.get(lexicon.get(word[0].casefold(), "")) for word in source]
     phrases = []
     for first in range(len(linked)):
@@ -83,4 +84,5 @@ def phrase_of(pair: SentencePair, lexicon: Lexicon, draw: random.Random) -> Sent
 
 
 def words_of(text: str) -> list[str]:
+    """The words of a text, without case."""
     return [word.casefold() for word in re.findall(r"\w+", text)]

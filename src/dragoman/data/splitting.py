@@ -1,9 +1,10 @@
-"""Training, validation and test text that share no sentence.
+"""Splits pairs into training, validation and test text that share no sentence.
 
-A pair is held out together with every pair that shares its source or its target sentence, and with theirs, and so on:
-by connected component. Two sentences count as the same when their words are the same, whatever their case, accents and
-punctuation, because `Go!` in training gives away `Go.` in the test. Components are drawn uniformly, which gives every
-sentence the same chance to be held out; the only ones left out are those larger than what is still to be drawn.
+A pair is held out together with every pair that shares its source or its target sentence, with the pairs that share
+theirs, and so on: whole connected components. Two sentences count as the same if their words are the same, whatever
+their case, accents and punctuation, because a model that was trained on `Go!` knows `Go.` in the test. Components are
+drawn uniformly, so every sentence has the same chance to be held out; only components larger than what is still to be
+drawn are passed over.
 """
 
 import hashlib
@@ -20,13 +21,15 @@ HeldOut = dict[str, list[str]]  # a source sentence and all its references, in t
 
 @dataclass(frozen=True)
 class Split:
+    """The three parts; held-out sentences come with all their references."""
+
     train: list[SentencePair]
     valid: HeldOut
     test: HeldOut
 
 
 def split_pairs(pairs: Sequence[SentencePair], valid_sentences: int, test_sentences: int, seed: int) -> Split:
-    """Hold out so many source sentences, or as near below as whole components allow; see the module's head.
+    """Holds out so many source sentences for validation and test, or as many as whole components allow below that.
 
     The choice depends on the seed and the sentences only, not on the order of the pairs.
     """
@@ -49,7 +52,7 @@ def split_pairs(pairs: Sequence[SentencePair], valid_sentences: int, test_senten
 
 
 def components_of(pairs: Sequence[SentencePair]) -> dict[int, list[SentencePair]]:
-    """The pairs by connected component, where pairs are joined by an equal source or an equal target."""
+    """Groups pairs into connected components: an equal source or an equal target joins two pairs."""
     parent = list(range(len(pairs)))
 
     def root_of(index: int) -> int:
@@ -70,9 +73,9 @@ def components_of(pairs: Sequence[SentencePair]) -> dict[int, list[SentencePair]
 
 
 def identity_of(text: str) -> str:
-    """What makes two sentences the same one for the split: their words, without case, accents and punctuation."""
+    """What two sentences must share to count as the same: their words, without case, accents and punctuation."""
     plain = text.casefold()
-    if not plain.isascii():  # worth a branch: most English is, and this is done for every sentence
+    if not plain.isascii():  # most English sentences skip this slower part
         plain = unicodedata.normalize("NFKD", plain).casefold().replace("œ", "oe").replace("æ", "ae")
         plain = "".join(c for c in plain if not unicodedata.combining(c))
     words = re.findall(r"\w+", plain)

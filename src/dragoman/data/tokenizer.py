@@ -1,7 +1,7 @@
-"""One subword vocabulary for both languages, lossless on any Unicode text.
+"""The tokenizer: one subword vocabulary for both languages, lossless on any Unicode text.
 
-sentencepiece BPE with identity normalisation, all whitespace kept, and bytes for characters without a piece.
-sentencepiece writes a space as U+2581 (▁), so a ▁ in the text itself would come back as a space: it is escaped
+It is sentencepiece's BPE without normalisation: all whitespace is kept, and characters without a piece are spelt in
+bytes. sentencepiece writes a space as U+2581 (▁), so a ▁ in the text itself would come back as a space: it is escaped
 here, before the model sees it. Text without ▁ or ␛ has the ids that the plain sentencepiece library gives it.
 """
 
@@ -20,26 +20,27 @@ from dragoman.errors import DataError
 from dragoman.files import write_atomically
 from dragoman.run_directory import CLEANING, TOKENIZER
 
-# Rarer characters are spelt in bytes: full coverage would spend pieces on every stray character of a web crawl. The
-# lower ones are for a large alphabet in a small vocabulary; sentencepiece allows none below 0.98.
+# The share of characters in the text that get pieces; rarer ones are spelt in bytes: full coverage would spend pieces
+# on every stray character of a web crawl. The lower shares are for a large alphabet in a small vocabulary;
+# sentencepiece allows none below 0.98.
 _COVERAGES = (0.9999, 0.99, 0.98)
-_FEW = 256  # texts: with more of them threads are worth their start
+_FEW = 256  # texts; with more of them, starting threads is worth it
 _ESCAPES = {"▁": "␛_", "␛": "␛␛"}
 _UNESCAPES = {escaped: character for character, escaped in _ESCAPES.items()}
 
 
 def choose_vocab_size(num_characters: int) -> int:
-    """The number of pieces that so much text supports, both sides counted.
+    """Chooses the number of pieces for a training text with so many characters, counted on both sides.
 
-    A cube root, through sizes known to work: 8,000 for Tatoeba's 11 million characters of short sentences, and the
-    paper's 37,000 for the 1.2 billion of WMT14 English-German. Multi30k's 4 million then get 5,700.
+    It grows with the cube root, through sizes that are known to work: 8,000 for Tatoeba's 11 million characters of
+    short sentences, and the paper's 37,000 for the 1.2 billion of WMT14 English-German. Multi30k's 4 million get 5,700.
     """
     hundreds: int = round(0.36 * num_characters ** (1 / 3))
     return min(37_000, max(1_000, 100 * hundreds))
 
 
 class Tokenizer:
-    """A sentencepiece model, and the escaping that makes it lossless."""
+    """Turns text into token ids and back: a sentencepiece model, and the escaping that makes it lossless."""
 
     def __init__(self, model: bytes, origin: str = "tokenizer") -> None:
         self.model_bytes = model
@@ -58,16 +59,17 @@ class Tokenizer:
         if self.eos_id < 0:
             raise DataError(f"{origin}: the sentencepiece model has no end symbol; train it with an eos_id")
         bos_id, pad_id = self._model.bos_id(), self._model.pad_id()
-        # Some models lack these two. The end symbol may begin a sentence as well as any other, and what stands in
+        # Some models lack these two. The end symbol can begin a sentence as well as any other, and the id of the
         # padding does not matter: it is masked by length.
         self.bos_id: int = bos_id if bos_id >= 0 else self.eos_id
         self.pad_id: int = pad_id if pad_id >= 0 else self.eos_id
 
     @classmethod
     def learn(cls, sentences: Iterable[str], vocab_size: int, tags: Sequence[str] = ()) -> Self:
-        """Learn `vocab_size` pieces: fewer where the text does not hold so many, more where its alphabet needs them.
+        """Learns a vocabulary of `vocab_size` pieces: fewer if the text has not so many, more if its alphabet needs
+        them; 0 chooses the size from the amount of text. Each of the `tags` becomes a piece.
 
-        0 chooses from the text given. The text is held in memory: the caller bounds it. Each of the `tags` is a piece.
+        The text is held in memory: the caller limits it.
         """
         escaped = [_escape(sentence) for sentence in sentences]
         wanted = vocab_size or choose_vocab_size(sum(map(len, escaped)))
@@ -86,7 +88,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, model: str | Path | bytes) -> Self:
-        """From a file or its content."""
+        """Loads a sentencepiece model from a file or from its content."""
         if isinstance(model, bytes):
             return cls(model)
         try:
@@ -102,18 +104,18 @@ class Tokenizer:
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """In order, without begin or end symbols; many on all cores."""
+        """Encodes texts, without start or end symbols; many of them on all cores."""
         escaped = [_escape(text) for text in texts]
         ids: list[list[int]] = self._model.encode(escaped) if _many(escaped) else list(map(self._model.encode, escaped))
         return ids
 
     def normalised_batch(self, texts: Sequence[str]) -> list[str]:
-        """The texts as sentencepiece normalises them before it looks for pieces; spaces are written ▁."""
+        """Gives the texts as sentencepiece normalises them before it looks for pieces; a space becomes ▁."""
         normalised: list[str] = self._model.normalize([_escape(text) for text in texts])
         return normalised
 
     def merge_ranks(self) -> dict[str, tuple[float, int]]:
-        """Of each piece that merging can give or begins with: when it is merged, the first being the lowest; its id."""
+        """Maps each piece that BPE begins with or merges to its rank (the lowest is merged first) and its id."""
         model = self._model
         special = (model.is_control, model.is_unknown, model.is_unused, model.is_byte)
         return {
@@ -123,11 +125,11 @@ class Tokenizer:
         }
 
     def is_alphabet(self) -> bool:
-        """Whether all pieces are single characters: the smallest vocabulary that its text allows."""
+        """Tells whether all pieces are single characters: the smallest vocabulary that a text allows."""
         return all(len(piece) == 1 for piece in self.merge_ranks())
 
     def spelt(self, character: str) -> list[int]:
-        """A character without a piece: its bytes, or the unknown symbol of a vocabulary without them."""
+        """The ids for a character without a piece: its bytes, or the unknown symbol if the vocabulary has no bytes."""
         names = [f"<0x{byte:02X}>" for byte in character.encode()]
         ids = [self._model.piece_to_id(name) for name in names]
         return ids if all(map(self._model.is_byte, ids)) else [self.unk_id]
@@ -136,29 +138,30 @@ class Tokenizer:
         return self.decode_batch([ids])[0]
 
     def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
-        """Special symbols vanish; bytes that are not UTF-8 become U+FFFD."""
+        """Decodes ids to texts. Special symbols are left out; bytes that are not UTF-8 become U+FFFD."""
         lists = [[int(i) for i in ids] for ids in batch]
         texts = self._model.decode(lists) if _many(lists) else map(self._model.decode, lists)
         return [_unescape(text) for text in texts]
 
     @property
     def languages(self) -> list[str]:
-        """The target languages that tags ask for; none where there is only one, which goes without saying."""
+        """The target languages that have a tag. Empty for a model with one target language, which needs no tags."""
         tags = (re.fullmatch(r"▁?>>(.+)<<", piece) for piece in self._pieces if piece.endswith("<<"))
         return sorted(tag[1] for tag in tags if tag is not None)
 
     def piece(self, token: int) -> str:
-        """For display: a leading space is written ▁."""
+        """The text of a token, for display: a leading space is written ▁."""
         return self._pieces[token]
 
 
 def _many(batch: Sequence[object]) -> bool:
-    """For a list sentencepiece starts threads, one for each core, anew at every call; few are quicker one by one."""
+    """Tells whether a batch is large enough to give it to sentencepiece as a list. For a list it starts a thread on
+    each core at every call, so that few texts are faster one by one."""
     return len(batch) > _FEW
 
 
 def train_model(lines: Iterable[str], vocab_size: int, character_coverage: float = 1.0, **settings: Any) -> bytes:
-    """A sentencepiece model with our ids of the special symbols, that leaves text and whitespace as they are."""
+    """Trains a sentencepiece model with our ids of the special symbols, which leaves text and whitespace unchanged."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
@@ -191,6 +194,7 @@ def _learn(sentences: Iterator[str], vocab_size: int, coverage: float, tags: Seq
 
 
 def _escape(text: str) -> str:
+    """Escapes ▁ and ␛. A text with a lone surrogate is an error."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -212,11 +216,11 @@ def load_tokenizer(run_directory: Path) -> Tokenizer:
     """Loads a run's tokenizer and checks that it is the one that its ids and weights were made with."""
     path, record_path = run_directory / TOKENIZER, run_directory / CLEANING
     tokenizer = Tokenizer.load(path)
-    if not record_path.exists():  # a model may be given away without it
+    if not record_path.exists():  # a model may be passed on without it
         return tokenizer
     try:
         record = json.loads(record_path.read_text(encoding="utf-8"))
-        _, recorded = record["inputs"], record.get("tokenizer")  # older ones name none
+        _, recorded = record["inputs"], record.get("tokenizer")  # older records name none
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError(f"{record_path}: damaged; restore it, or give a new --out") from None
     if recorded not in (None, tokenizer.digest):
@@ -225,7 +229,8 @@ def load_tokenizer(run_directory: Path) -> Tokenizer:
 
 
 def shared_tokenizer(run_directories: Sequence[Path], remedy: str) -> Tokenizer:
-    """The tokenizer of all members of an ensemble, which must be the same; `remedy` says how to make it so."""
+    """Loads the tokenizer of an ensemble, which all its members must share. `remedy`: what the error advises if they do
+    not."""
     first, *others = run_directories
     tokenizer = load_tokenizer(first)
     for other in others:

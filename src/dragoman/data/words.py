@@ -1,4 +1,4 @@
-"""Words: what a reader sees where a model has tokens."""
+"""Groups a model's tokens into the words that a reader sees."""
 
 import re
 import unicodedata
@@ -16,17 +16,17 @@ class Word:
     start: int  # in characters of the sentence
     end: int
     first_token: int
-    last_token: int  # the last of it, not one further
+    last_token: int  # inclusive
 
 
 def words_of(ids: Sequence[int], tokenizer: Tokenizer) -> tuple[Word, ...]:
-    """Tokens merged to words: what a space, or a mark that ends a clause, sets apart."""
+    """Groups tokens into words, which are separated by spaces and punctuation."""
     if not ids:
         return ()
     whole = tokenizer.decode(ids)
-    shown = tokenizer.decode_batch([ids[:count] for count in range(1, len(ids) + 1)])
+    prefixes = tokenizer.decode_batch([ids[:count] for count in range(1, len(ids) + 1)])
     # A token that is part of a character ends where that character begins.
-    ends = [_common_prefix(part, whole) for part in shown]
+    ends = [_common_prefix(part, whole) for part in prefixes]
     firsts = [
         index
         for index, (token, start, end) in enumerate(zip(ids, [0, *ends], ends, strict=False))
@@ -42,7 +42,7 @@ def words_of(ids: Sequence[int], tokenizer: Tokenizer) -> tuple[Word, ...]:
 
 
 def split_words(text: str) -> list[str]:
-    """The same of a text without tokens, as near as it tells."""
+    """Splits a text into words by nearly the same rules, without tokens."""
     found: list[str] = []
     for part in text.split():
         begun = ""
@@ -64,13 +64,15 @@ def _begins_a_word(piece: str, text: str, before: str) -> bool:
 
 
 def _stands_alone(character: str) -> bool:
-    """Marks between clauses, and letters of scripts that put no space between words."""
+    """Tells whether a character is a word of its own: punctuation, and letters of scripts without spaces between
+    words."""
     if character in "'’-‐‑_":
         return False
     return unicodedata.category(character)[0] in "PS" or bool(re.match(r"[぀-ヿ㐀-鿿豈-﫿฀-๿]", character))
 
 
 def _common_prefix(part: str, whole: str) -> int:
+    """The length of the beginning that two texts share."""
     if whole.startswith(part):
         return len(part)
     return next(index for index, (a, b) in enumerate(zip(part, whole + "\0", strict=False)) if a != b)
