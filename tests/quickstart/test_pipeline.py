@@ -127,7 +127,7 @@ def test_a_finished_command_does_nothing_twice(
     before = {path: path.stat().st_mtime_ns for path in run.rglob("*") if path.is_file()}
     ran = cli(*command)
     assert (ran.code, ran.stdout) == (0, first.stdout), ran.stderr
-    assert "nothing is done again" in ran.stderr
+    assert "nothing is left to do" in ran.stderr
     changed = [path.name for path, when in before.items() if path.stat().st_mtime_ns != when]
     assert [name for name in changed if name not in ("quickstart.json",)] == []
     content = json.loads(cli(*command, "--json").stdout)
@@ -164,7 +164,7 @@ def test_more_minutes_go_on_from_where_it_is(tmp_path: Path, cli: Callable[..., 
     command = ["quickstart", pairs, "--out", tmp_path / "run", *without_steps, "--minutes"]
     first = cli(*command, "0.1")
     assert first.code == 0, first.stderr
-    assert "--minutes 0.1 is little: reading, probing and scoring take about" in first.stderr
+    assert "--minutes 0.1 is little: reading, probing and scoring alone take about" in first.stderr
     reached = json.loads((tmp_path / "run" / "model.json").read_text())["finished_at"]
     shutil.copy(tmp_path / "run" / "outcome.json", tmp_path / "first.json")
     longer = cli(*command, "0.4", "--json")

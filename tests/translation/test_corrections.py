@@ -157,7 +157,7 @@ def test_corrections_teach_a_run_and_the_better_one_takes_its_place(
     assert exported == [f"{one['source']}\t{one['target']}" for one in listed]
     assert len(exported) > 30
     refused = cli("corrections", "export", file, "--source-language", "en", "--target-language", "fr")
-    assert (refused.code, "there are some of: en-eo" in refused.stderr) == (3, True)
+    assert (refused.code, "there are some for: en-eo" in refused.stderr) == (3, True)
     ran = cli("corrections", "promote", run, tiny_run)
     assert (ran.code, "no finished training on corrections" in ran.stderr) == (3, True)
 

@@ -1,4 +1,4 @@
-"""A cause, and how causes are ranked."""
+"""Describes a cause of bad translations, and ranks several causes."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -7,12 +7,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cause:
-    """Something that makes translations worse, or scores mean something else than they say."""
+    """Something that makes translations worse, or makes scores misleading."""
 
     name: str  # one or two words, for programs
     finding: str
     evidence: str  # lines, figures
-    cost: str  # estimated, in words: what would be better without it
+    cost: str  # an estimate in words: what would be better without it
     remedy: str  # a command
     weight: float  # 0 to 1, the estimated share of what is lost: causes are ranked by it
 

@@ -1,4 +1,4 @@
-"""Finds what is wrong with a corpus. Each check looks at pairs in their order and finds one cause or none.
+"""Finds what is wrong with a corpus. Each check looks at pairs in their order and returns one cause or None.
 
 The limits were set so that Multi30k and the demo's Tatoeba pairs pass, and the damaged corpora of
 tests/diagnosis/test_doctor.py do not.
@@ -20,18 +20,18 @@ from dragoman.data.phrase_pairs import learn_lexicon, words_of
 from dragoman.data.splitting import identity_of
 from dragoman.diagnosis.causes import Cause, ranked
 
-MOST_PAIRS = 500_000  # read of a run's text
-_LOOKED_AT = 16_000  # of them, in stretches of _WINDOW lines spread evenly: misalignment shows in neighbours only
-_WINDOW = 200  # lines, for correlation of lengths
-_TELLING_SPREAD = 0.2  # of log lengths: with less, lengths cannot correlate
+MOST_PAIRS = 500_000  # to read of a run's text
+_LOOKED_AT = 16_000  # pairs, in evenly spread stretches of _WINDOW lines, as misalignment shows only in neighbours
+_WINDOW = 200  # lines over which lengths are correlated
+_TELLING_SPREAD = 0.2  # standard deviation of log lengths; with less, correlation says nothing
 _LEAST_CORRELATION = 0.3
 _LEAST_LINKS = 0.25
-_LEAST_LEXICON = 20  # words with a translation that any corpus of some size has
-_COMMON = 0.05  # the share of sentences that makes a word too common to tell anything
-_DETECTED = 400  # lines, for language
+_LEAST_LEXICON = 20  # words with a known translation; any corpus of some size has more
+_COMMON = 0.05  # a word in more than this share of sentences is too common to be evidence
+_DETECTED = 400  # lines whose language is detected
 _SHOWN = 60  # characters of a line in evidence
 
-# What UTF-8 looks like when it was read as Windows-1252 and written as UTF-8 again, and what cannot be read at all.
+# UTF-8 that was read as Windows-1252 and written as UTF-8 again, and the sign for unreadable bytes.
 _MOJIBAKE = re.compile(
     r"Ã[\x80-\xbf\u0152-\u2122]|â€[\u0153™œ˜“¦\x9d]|Â[\xa0-\xbf]|\ufffd|Ð[\x80-\xbfŸ°-¿]|Å[\x80-\xbf¡“]"
 )
@@ -41,13 +41,13 @@ _TOKENISED = re.compile(r"\w [.,](?= |$)")
 
 @dataclass(frozen=True)
 class CorpusName:
-    """How commands are to call a corpus."""
+    """The name of a corpus in suggested commands."""
 
-    paths: str  # quoted, as a shell reads them
-    has_lines: bool  # whether its pairs are its lines, from the first: then sort, awk and cut may work on it
+    paths: str  # quoted for a shell
+    has_lines: bool  # whether each line is a pair, so that sort, awk and cut work on it
 
     def by_lines(self, command: str) -> str:
-        """A command for a file of lines, `{}`; of any other format the pairs are written as lines first."""
+        """Returns a command with the corpus in place of `{}`; other formats are first written as lines."""
         if self.has_lines:
             return command.replace("{}", self.paths)
         return f"dragoman doctor {self.paths} --out pairs.tsv; " + command.replace("{}", "pairs.tsv")
@@ -55,14 +55,15 @@ class CorpusName:
 
 @dataclass(frozen=True)
 class Sample:
-    """Stretches of a corpus, and where they are in it."""
+    """Stretches of lines of a corpus, with their line numbers."""
 
     pairs: Sequence[SentencePair]
-    lines: Sequence[int]  # from 1
-    window: int  # of each stretch
+    lines: Sequence[int]  # numbers, from 1
+    window: int  # lines in each stretch
 
     @classmethod
     def of(cls, pairs: Sequence[SentencePair]) -> "Sample":
+        """Takes evenly spread stretches of neighbouring pairs."""
         window = min(_WINDOW, max(50, len(pairs) // 8))
         stretches = max(1, min(len(pairs), _LOOKED_AT) // window)
         starts = [round(i * (len(pairs) - window) / max(1, stretches - 1)) for i in range(stretches)]
@@ -76,21 +77,23 @@ def examine_text(
     test: Sequence[SentencePair] | None = None,
     has_lines: bool = True,
 ) -> list[Cause]:
-    """Finds all causes in a corpus, ranked. `paths`: its files; `test`: what it is scored on; has_lines: its pairs are
-    the lines of one file."""
-    quoted = CorpusName(shlex.join([paths] if isinstance(paths, str) else paths), has_lines)
+    """Runs all checks on a corpus; returns the causes found, ranked.
+
+    `paths`: its files; `test`: pairs that the model is scored on; `has_lines`: each line of its one file is a pair.
+    """
+    name = CorpusName(shlex.join([paths] if isinstance(paths, str) else paths), has_lines)
     sample = Sample.of(pairs)
     checks = (misaligned, wrong_language, encoding_damage, casing, copies, tokenised, markup)
-    found = [check(sample, quoted) for check in checks]
-    found.append(duplicates(pairs, quoted))
+    found = [check(sample, name) for check in checks]
+    found.append(duplicates(pairs, name))
     if test is not None:
-        found.append(leakage(pairs, test, quoted))
+        found.append(leakage(pairs, test, name))
     return ranked(found)
 
 
 def misaligned(sample: Sample, name: CorpusName) -> Cause | None:
-    """Translations of long sentences are long, and hold translations of their words: where neither is so, lines do not
-    belong together. Lengths say nothing where all neighbours are equally long, as in a sorted file."""
+    """Finds lines that do not translate each other: their lengths do not correlate, and the words of one side have no
+    translation on the other. Lengths are no evidence where all neighbours are equally long, as in a sorted file."""
     pairs, window = sample.pairs, sample.window
     if len(pairs) < 2 * window:
         return None
@@ -125,24 +128,24 @@ def misaligned(sample: Sample, name: CorpusName) -> Cause | None:
 
 
 def _linked(pairs: Sequence[SentencePair]) -> npt.NDArray[np.float64]:
-    """Of each pair, the share of the source words with a known translation that have it opposite. Words of every other
-    sentence are opposite each other whatever the alignment: they do not count."""
+    """Returns for each pair: of the source words with a known translation, the share that have it in the target. Very
+    common words do not count, as they match whatever the alignment."""
     frequency = Counter(word for source, _ in pairs for word in set(words_of(source)))
     common = _COMMON * len(pairs)
     lexicon = {word: other for word, other in learn_lexicon(pairs).items() if frequency[word] <= common}
     found = np.zeros(len(pairs))
     if len(lexicon) < _LEAST_LEXICON:
-        return found  # no two words go together: nothing is a translation of anything
+        return found  # all zero: no word has a regular translation
     for index, (source, target) in enumerate(pairs):
         words = [word for word in words_of(source) if word in lexicon]
-        opposite = set(words_of(target))
-        found[index] = np.mean([lexicon[word] in opposite for word in words]) if words else np.nan
+        target_words = set(words_of(target))
+        found[index] = np.mean([lexicon[word] in target_words for word in words]) if words else np.nan
     return found
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float:
     known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else 1.0  # no word that tells anything: not to be blamed
+    return float(known.mean()) if len(known) else 1.0  # no evidence: counts as aligned
 
 
 def _correlation(lengths: npt.NDArray[np.float64]) -> float:
@@ -152,7 +155,7 @@ def _correlation(lengths: npt.NDArray[np.float64]) -> float:
 
 
 def _best_shift(lengths: npt.NDArray[np.float64]) -> int:
-    """Returns by how many lines the second column is late; 0: no shift makes it fit."""
+    """Returns by how many lines the target is late (negative: early); 0 if no shift fits."""
     best, found = 0.5, 0
     for shift in (*range(-5, 0), *range(1, 6)):
         source, target = (
@@ -164,6 +167,7 @@ def _best_shift(lengths: npt.NDArray[np.float64]) -> int:
 
 
 def duplicates(pairs: Sequence[SentencePair], name: CorpusName) -> Cause | None:
+    """Finds pairs that occur more than once."""
     counts = Counter(pairs)
     extra = len(pairs) - len(counts)
     share = extra / max(1, len(pairs))
@@ -172,7 +176,7 @@ def duplicates(pairs: Sequence[SentencePair], name: CorpusName) -> Cause | None:
     pair, times = counts.most_common(1)[0]
     return Cause(
         "duplicates",
-        f"{extra:,} of {len(pairs):,} pairs are there before",
+        f"{extra:,} of {len(pairs):,} pairs are repeats of earlier ones",
         f"{times:,} times: {_clip(pair[0])} | {_clip(pair[1])}",
         f"training drops them unless told not to, so that {len(counts):,} pairs are left; a split by hand leaks them",
         name.by_lines("sort -u {} > once.tsv") + "   # quickstart and train drop them by themselves",
@@ -181,7 +185,7 @@ def duplicates(pairs: Sequence[SentencePair], name: CorpusName) -> Cause | None:
 
 
 def leakage(pairs: Sequence[SentencePair], test: Sequence[SentencePair], name: CorpusName) -> Cause | None:
-    """Finds test sentences that are in the training text, whatever their case and punctuation."""
+    """Finds test sentences that are also in the training text; case and punctuation may differ."""
     known = {identity_of(source) for source, _ in pairs}
     leaked = [pair for pair in test if identity_of(pair[0]) in known and len(pair[0].split()) > 2]
     share = len(leaked) / max(1, len(test))
@@ -191,14 +195,14 @@ def leakage(pairs: Sequence[SentencePair], test: Sequence[SentencePair], name: C
         "leakage",
         f"{len(leaked):,} of {len(test):,} test sentences are in the training text",
         f"for example: {_clip(leaked[0][0])}",
-        f"the score is of memory, not of translation: about {share:.0%} of it is not earned",
+        f"the score measures memory, not translation: about {share:.0%} of the test is known by heart",
         f"dragoman quickstart {name.paths}   # splits without such sentences",
         min(1.0, 0.6 + share),
     )
 
 
 def wrong_language(sample: Sample, name: CorpusName) -> Cause | None:
-    """Finds lines of a third language, or of the other side's."""
+    """Finds lines in a third language, or in that of the other side."""
     pairs = sample.pairs
     if importlib.util.find_spec("py3langid") is None:
         return None
@@ -220,7 +224,7 @@ def wrong_language(sample: Sample, name: CorpusName) -> Cause | None:
         worst = max(worst, (len(others) / len(sampled), side, others))
     share, side, others = worst
     named = Counter(language for _, language in others).most_common(1)
-    # A few names and short sentences look like anything: one language must stand out among the errors.
+    # Names and short sentences are often detected as some other language: one language must stand out.
     if share < 0.05 or named[0][1] < 0.4 * len(others):
         return None
     which = ("source", "target")[side]
@@ -231,7 +235,7 @@ def wrong_language(sample: Sample, name: CorpusName) -> Cause | None:
         f"line {sample.lines[line]:,}: {_clip(pairs[line][side])} ({language})",
         f"the model learns to write {named[0][0]} now and then"
         if side
-        else "the model learns from text it will not get",
+        else "the model learns from text that its users will not write",
         f"dragoman quickstart {name.paths} --source-language {languages[0]} --target-language {languages[1]}   "
         f"# after removing those lines",
         min(1.0, 0.3 + share),
@@ -239,6 +243,7 @@ def wrong_language(sample: Sample, name: CorpusName) -> Cause | None:
 
 
 def encoding_damage(sample: Sample, name: CorpusName) -> Cause | None:
+    """Finds text that was decoded with the wrong encoding."""
     pairs = sample.pairs
     damaged = [i for i, pair in enumerate(pairs) if _MOJIBAKE.search(pair[0]) or _MOJIBAKE.search(pair[1])]
     share = len(damaged) / max(1, len(pairs))
@@ -250,14 +255,14 @@ def encoding_damage(sample: Sample, name: CorpusName) -> Cause | None:
         "encoding damage",
         f"{share:.1%} of the pairs were decoded with the wrong encoding",
         f"line {sample.lines[line]:,}: {_clip(shown)}",
-        "damaged words are not the words of your readers: each is learned and written as garbage",
+        "damaged words are learned, and written, as garbage",
         name.by_lines("iconv -f UTF-8 -t WINDOWS-1252 {} > mended.tsv   # UTF-8 that was once taken for Windows-1252"),
         min(1.0, 0.45 + share),
     )
 
 
 def casing(sample: Sample, name: CorpusName) -> Cause | None:
-    """Finds a side without capitals, or with much text in capitals alone."""
+    """Finds a side without capitals, or with much text in capitals only."""
     pairs = sample.pairs
     for side, which in ((1, "target"), (0, "source")):
         lines = [pair[side] for pair in pairs if any(c.isalpha() and c.lower() != c.upper() for c in pair[side])]
@@ -270,7 +275,7 @@ def casing(sample: Sample, name: CorpusName) -> Cause | None:
             what = (
                 "cannot write capitals, and a cased score counts each as an error"
                 if side
-                else "takes Tom and tom for two"
+                else "treats Tom and tom as different words"
             )
             return Cause(
                 "casing",
@@ -284,7 +289,7 @@ def casing(sample: Sample, name: CorpusName) -> Cause | None:
 
 
 def copies(sample: Sample, name: CorpusName) -> Cause | None:
-    """Finds lines left untranslated. Names and numbers may well be the same in two languages, sentences not."""
+    """Finds untranslated lines: names and numbers may be the same in two languages, but not whole sentences."""
     pairs = sample.pairs
     same = [
         i for i, pair in enumerate(pairs) if len(pair[0].split()) > 2 and identity_of(pair[0]) == identity_of(pair[1])
@@ -303,6 +308,7 @@ def copies(sample: Sample, name: CorpusName) -> Cause | None:
 
 
 def tokenised(sample: Sample, name: CorpusName) -> Cause | None:
+    """Finds tokenised text, by the spaces before its punctuation."""
     pairs = sample.pairs
     for side, which in ((1, "target"), (0, "source")):
         marked = [pair[side] for pair in pairs if re.search(r"\w ?[.,](?= |$)", pair[side])]
@@ -313,8 +319,8 @@ def tokenised(sample: Sample, name: CorpusName) -> Cause | None:
                 "tokenised text",
                 f"{share:.0%} of the {which} lines have spaces before their punctuation",
                 f"for example: {_clip(apart[0])}",
-                "BLEU of tokenised text is on another scale than any figure of raw text; and the model writes spaces "
-                "before its full stops",
+                "BLEU of tokenised text cannot be compared with that of raw text; and the model writes spaces before "
+                "its full stops",
                 name.by_lines(f"cut -f {side + 1} {{}} | sacremoses -l XX detokenize > raw.{which}"),
                 0.4 * share,
             )
@@ -322,6 +328,7 @@ def tokenised(sample: Sample, name: CorpusName) -> Cause | None:
 
 
 def markup(sample: Sample, name: CorpusName) -> Cause | None:
+    """Finds characters written as HTML entities."""
     pairs = sample.pairs
     found = [i for i, pair in enumerate(pairs) if _MARKUP.search(pair[0]) or _MARKUP.search(pair[1])]
     share = len(found) / max(1, len(pairs))

@@ -1,4 +1,4 @@
-"""Finds what is wrong with translations, seen beside their sources and references."""
+"""Finds what is wrong with translations, compared with their sources and references."""
 
 from collections.abc import Sequence
 
@@ -8,32 +8,33 @@ from dragoman.data.splitting import identity_of
 from dragoman.diagnosis.causes import Cause, ranked
 from dragoman.translation import defects
 
-_LEAST_GAIN = 0.5  # BLEU: of words that are all wrong, longer outputs bring none
+_LEAST_GAIN = 0.5  # BLEU points without the penalty; outputs with all words wrong gain none
 _ENDS = ".!?…。！？؟।"
 
 
 def examine_outputs(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], run: str) -> list[Cause]:
-    """Finds all causes in translations, ranked. `run`: how commands are to call what made them."""
+    """Runs all checks on translations; returns the causes found, ranked. `run`: its name in suggested commands."""
     checks = (empty, looping, truncated, too_short, untranslated, tokenised_outputs)
     return ranked(check(sources, outputs, references, run) for check in checks)
 
 
 def loops(text: str, beside: str = "") -> bool:
-    """By words, since there are no tokens here; what repeats itself in the text beside it may do so here."""
+    """Tells whether a text repeats its words in a loop. What also repeats in the text `beside` it does not count."""
     numbers: dict[str, int] = {}
     words, others = ([numbers.setdefault(word, len(numbers)) for word in side.split()] for side in (text, beside))
     return defects.loops(others, words)
 
 
 def empty(sources: Sequence[str], outputs: Sequence[str], _: Sequence[str], run: str) -> Cause | None:
-    nothing = [i for i, output in enumerate(outputs) if not output.strip() and sources[i].strip()]
-    if len(nothing) <= 0.01 * len(outputs):
+    """Finds empty translations of sentences that are not empty."""
+    without_output = [i for i, output in enumerate(outputs) if not output.strip() and sources[i].strip()]
+    if len(without_output) <= 0.01 * len(outputs):
         return None
-    share = len(nothing) / len(outputs)
+    share = len(without_output) / len(outputs)
     return Cause(
         "empty outputs",
-        f"{len(nothing):,} of {len(outputs):,} translations are empty",
-        f"for example, that of: {_clip(sources[nothing[0]])}",
+        f"{len(without_output):,} of {len(outputs):,} translations are empty",
+        f"for example, that of: {_clip(sources[without_output[0]])}",
         f"about {share:.0%} of the score",
         f"dragoman translate {run} --beam 4 --alpha 2   # and look for empty lines in its training text",
         min(1.0, 0.5 + share),
@@ -41,6 +42,7 @@ def empty(sources: Sequence[str], outputs: Sequence[str], _: Sequence[str], run:
 
 
 def looping(_: Sequence[str], outputs: Sequence[str], references: Sequence[str], run: str) -> Cause | None:
+    """Finds translations that repeat themselves."""
     found = [i for i, output in enumerate(outputs) if loops(output, references[i])]
     share = len(found) / max(1, len(outputs))
     if share <= 0.02:
@@ -56,7 +58,7 @@ def looping(_: Sequence[str], outputs: Sequence[str], references: Sequence[str],
 
 
 def truncated(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], run: str) -> Cause | None:
-    """Finds sentences that stop in the middle: no full stop where source and reference have one."""
+    """Finds translations that stop in the middle: they lack the full stop that source and reference have."""
     ending = [
         i
         for i, (source, reference) in enumerate(zip(sources, references, strict=True))
@@ -83,7 +85,8 @@ def truncated(sources: Sequence[str], outputs: Sequence[str], references: Sequen
 
 
 def too_short(_: Sequence[str], outputs: Sequence[str], references: Sequence[str], run: str) -> Cause | None:
-    """BLEU's brevity penalty, without those that are empty: they are a cause of their own."""
+    """Finds translations that are too short, by BLEU's brevity penalty. Empty ones do not count: they are a cause of
+    their own."""
     kept = [i for i, output in enumerate(outputs) if output.strip()]
     if not kept:
         return None
@@ -97,12 +100,13 @@ def too_short(_: Sequence[str], outputs: Sequence[str], references: Sequence[str
         f"brevity penalty {score.bp:.2f}",
         f"BLEU is {score.score:.1f}; without the penalty it would be {without:.1f}",
         f"dragoman evaluate {run} --alpha 2 --source F --reference F   # more than its own, in config.json",
-        # Where the words are wrong too, there is little that longer outputs would bring.
+        # If the words are wrong too, longer outputs would gain little.
         0.9 * (1 - score.bp) * min(1.0, without / 10),
     )
 
 
 def untranslated(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], run: str) -> Cause | None:
+    """Finds translations that are the same as their source."""
     same = [
         i
         for i, (source, output) in enumerate(zip(sources, outputs, strict=True))
@@ -113,7 +117,7 @@ def untranslated(sources: Sequence[str], outputs: Sequence[str], references: Seq
         return None
     return Cause(
         "untranslated outputs",
-        f"{len(same):,} of {len(outputs):,} translations are their source",
+        f"{len(same):,} of {len(outputs):,} translations are the same as their source",
         f"for example: {_clip(outputs[same[0]])}",
         f"about {share:.0%} of the score",
         f"dragoman doctor TRAINING_TEXT   # most often {run} learned it from untranslated pairs",
@@ -122,6 +126,8 @@ def untranslated(sources: Sequence[str], outputs: Sequence[str], references: Seq
 
 
 def tokenised_outputs(_: Sequence[str], outputs: Sequence[str], references: Sequence[str], run: str) -> Cause | None:
+    """Finds tokenised translations or references, by the spaces before their full stops."""
+
     def apart(lines: Sequence[str]) -> float:
         return sum(line.rstrip().endswith((" .", " ,")) for line in lines) / max(1, len(lines))
 
@@ -132,7 +138,7 @@ def tokenised_outputs(_: Sequence[str], outputs: Sequence[str], references: Sequ
         "BLEU on tokenised text",
         f"the {which} are tokenised: {max(apart(outputs), apart(references)):.0%} end in a space and a full stop",
         f"for example: {_clip((outputs if which == 'translations' else references)[0], end=True)}",
-        "the score is on another scale than any figure of raw text and says nothing beside one",
+        "the score cannot be compared with any score of raw text",
         f"sacremoses -l XX detokenize < {which}.txt > raw.txt   # before training {run}, and before scoring",
         0.4,
     )

@@ -25,12 +25,13 @@ from dragoman.translation.translator import Translator
 
 Event = dict[str, Any]
 _TRANSLATED = 200  # validation sentences
-ENOUGH_SEEN = 3  # times: with fewer a model has hardly begun
+ENOUGH_SEEN = 3  # epochs; with fewer, a model has hardly begun to learn
 _LITTLE_SEEN = 2.0
-MANY_PAIRS, _GOOD_BLEU = 20_000, 15.0  # fewer pairs are a cause where the score is lower
+MANY_PAIRS, _GOOD_BLEU = 20_000, 15.0  # fewer pairs are a cause if the score is also lower
 
 
 def examine_run(path: Path) -> list[Cause]:
+    """Runs all checks on a run; returns the causes found, ranked."""
     run = RunDirectory.open(path)
     name, config, events = shlex.quote(str(path)), run.read_config(), run.events()
     try:
@@ -41,7 +42,7 @@ def examine_run(path: Path) -> list[Cause]:
         None if data is None else too_little_training(times_seen(data, events), events, config, quickstart_command(run))
     )
     found = [little, *examine_log(events, config, name), averaging(run, events, config, name)]
-    if little is not None:  # which says the same, and more
+    if little is not None:  # it says the same, and more
         found = [cause for cause in found if cause is None or cause.name != "too few steps"]
     if data is not None:
         found += [vocabulary_too_large(data, config, name), too_little_text(len(data), events, config)]
@@ -58,7 +59,7 @@ def examine_run(path: Path) -> list[Cause]:
 
 
 def _text(corpora: Sequence[CorpusConfig]) -> list[SentencePair]:
-    """Reads the beginning of the training text, where its files are still there."""
+    """Reads the beginning of the training text, from those of its files that still exist."""
     pairs: list[SentencePair] = []
     for corpus in corpora:
         try:
@@ -72,13 +73,13 @@ def _text(corpora: Sequence[CorpusConfig]) -> list[SentencePair]:
 
 
 def examine_log(events: Sequence[Event], config: RunConfig, name: str) -> list[Cause]:
+    """Runs the checks that need only the log."""
     found = (rate_too_high(events, config), too_few_steps(events, config, name), learned_by_heart(events, config))
     return ranked(found)
 
 
 def train_command(config: RunConfig) -> str:
-    """Returns the beginning of a command that trains on the same text; the settings of the run are for the user to
-    repeat."""
+    """Returns the beginning of a command that trains on the same text; the user adds the other settings of the run."""
     words = ["dragoman", "train"]
     for prefix, corpora in (("--", config.data.train), ("--valid-", config.data.valid)):
         if len(corpora) == 1:  # several can only be named in a recipe
@@ -88,7 +89,7 @@ def train_command(config: RunConfig) -> str:
 
 
 def quickstart_command(run: RunDirectory) -> str | None:
-    """Returns, of a run that quickstart made, the command that goes on with it, but for its minutes."""
+    """Returns the command that goes on with a run, without its minutes, if quickstart made it; otherwise None."""
     about = run.path / "text" / "about.json"
     if not (run.path / "quickstart.json").is_file() or not about.is_file():
         return None
@@ -100,7 +101,7 @@ def quickstart_command(run: RunDirectory) -> str | None:
 
 
 def times_seen(data: Dataset, events: Sequence[Event]) -> float:
-    """Returns how often training went through the text, by target tokens."""
+    """Returns how often training went through the text, counted in target tokens."""
     trained = sum(event.get("tokens", 0) for event in events if event["event"] == "train")
     return float(trained) / max(1, int(data.target_lengths.sum()) + len(data))
 
@@ -108,7 +109,7 @@ def times_seen(data: Dataset, events: Sequence[Event]) -> float:
 def too_little_training(
     seen: float, events: Sequence[Event], config: RunConfig, quickstart: str | None = None
 ) -> Cause | None:
-    """A bad translator that hardly saw its text: whatever else is wrong with its outputs follows from that."""
+    """Finds a bad translator that hardly saw its text; other faults of its outputs follow from that."""
     valid = [event for event in events if event["event"] == "valid"]
     best = max((event.get("bleu", 0.0) for event in valid), default=None)
     seconds = max((event.get("seconds", 0.0) for event in events), default=0.0)
@@ -133,7 +134,7 @@ def too_little_training(
 
 
 def rate_too_high(events: Sequence[Event], config: RunConfig) -> Cause | None:
-    """Steps that were not finite, or a loss that rose again and stayed there."""
+    """Finds steps that were not finite, or a loss that rose again and stayed high."""
     losses = [event["loss"] for event in events if event["event"] == "train"]
     skipped = sum(event["event"] == "skipped" for event in events)
     setbacks = sum(event["event"] == "setback" for event in events)
@@ -148,7 +149,7 @@ def rate_too_high(events: Sequence[Event], config: RunConfig) -> Cause | None:
         evidence.append(f"loss {losses[0]:.2f} at first, {lowest:.2f} at its lowest, {losses[-1]:.2f} at the end")
     return Cause(
         "rate too high",
-        f"training did not go down steadily at a rate of up to {peak:.1e}",
+        f"the loss did not fall steadily at a rate of up to {peak:.1e}",
         "; ".join(evidence),
         "most of the score, where the loss never recovers",
         f"{train_command(config)} --out runs/slower --set train.peak_rate={peak / 3:.1e} "
@@ -158,14 +159,14 @@ def rate_too_high(events: Sequence[Event], config: RunConfig) -> Cause | None:
 
 
 def too_little_text(pairs: int, events: Sequence[Event], config: RunConfig) -> Cause | None:
-    """A bad translator, and few pairs to learn from."""
+    """Finds a bad translator that had few pairs to learn from."""
     best = max((event["bleu"] for event in events if event["event"] == "valid"), default=None)
     if best is None or best >= _GOOD_BLEU or pairs >= MANY_PAIRS:
         return None
     return Cause(
         "too little text",
         f"{pairs:,} pairs to learn from",
-        f"validation BLEU was never above {best:.1f}; docs/guides/your-data.md has what so much text comes to",
+        f"validation BLEU was never above {best:.1f}; docs/guides/your-data.md shows what to expect of so much text",
         "most of the score: some ten thousand pairs are where a translator of everyday sentences begins",
         f"{train_command(config)} --out runs/more   # and more pairs; or text of the target language alone: "
         "dragoman backtranslate",
@@ -174,8 +175,8 @@ def too_little_text(pairs: int, events: Sequence[Event], config: RunConfig) -> C
 
 
 def too_few_steps(events: Sequence[Event], config: RunConfig, name: str) -> Cause | None:
-    """BLEU was still rising when the time was up, or, where it tells little, the loss still falling; or hardly an epoch
-    was seen."""
+    """Finds a training that ended too early: BLEU was still rising, or the loss still falling where BLEU is too low to
+    say much; or it ended within the first epoch."""
     valid = [event for event in events if event["event"] == "valid"]
     epochs = [event.get("epoch", 0) for event in events if event["event"] == "train"]
     if not valid:
@@ -189,7 +190,7 @@ def too_few_steps(events: Sequence[Event], config: RunConfig, name: str) -> Caus
         weight = min(0.7, 0.25 + rise / score)
     elif len(valid) >= 3 and last["bleu"] < LEAST_TELLING_BLEU and fall > 0.02 * before["nll"]:
         finding = "validation loss was still falling when training ended"
-        cost = "unknown: so low a BLEU does not tell yet"
+        cost = "unknown: BLEU is still too low to tell"
         weight = 0.5
     elif epochs and epochs[-1] < 1:
         finding, cost, weight = "training ended within its first epoch", "unknown: it has not begun", 0.6
@@ -212,6 +213,7 @@ def too_few_steps(events: Sequence[Event], config: RunConfig, name: str) -> Caus
 
 
 def learned_by_heart(events: Sequence[Event], config: RunConfig) -> Cause | None:
+    """Finds overfitting: a validation loss that rose again."""
     losses = [event["nll"] for event in events if event["event"] == "valid"]
     if len(losses) < 4 or losses[-1] < 1.08 * min(losses):
         return None
@@ -220,14 +222,14 @@ def learned_by_heart(events: Sequence[Event], config: RunConfig) -> Cause | None
         "learned by heart",
         "validation loss rose again while training went on",
         f"{min(losses):.3f} at its lowest, {losses[-1]:.3f} at the end",
-        "training after the lowest point was for nothing",
+        "training after the lowest point was wasted",
         f"{train_command(config)} --out runs/other --set model.dropout={more:g}   # or data.bpe_dropout=0.1",
         0.2,
     )
 
 
 def averaging(run: RunDirectory, events: Sequence[Event], config: RunConfig, name: str) -> Cause | None:
-    """The last checkpoints were never averaged. Where the average was tried and the best one beat it, all is well."""
+    """Finds a run whose last checkpoints were never averaged. An average that was tried and was worse is no fault."""
     checkpoints = run.checkpoints()
     ended = any(event["event"] == "end" for event in events)
     kind = read_json(run.model_card_path).get("kind") if run.model_card_path.exists() else None
@@ -245,12 +247,14 @@ def averaging(run: RunDirectory, events: Sequence[Event], config: RunConfig, nam
 
 
 def vocabulary_too_large(data: Dataset, config: RunConfig, name: str) -> Cause | None:
-    """Finds pieces that the training text hardly has."""
+    """Finds a vocabulary with many pieces that the training text hardly contains."""
     tokenizer_size = config.model.vocab_size
     counts = sum(np.bincount(ids, minlength=tokenizer_size) for ids in (data.source_ids, data.target_ids))
     assert isinstance(counts, np.ndarray)
     tokens = int(counts.sum())
-    suited = choose_vocab_size(int(3.6 * tokens))  # characters: some 3.6 a token at a size that suits the text
+    suited = choose_vocab_size(
+        int(3.6 * tokens)
+    )  # characters: about 3.6 per token with a vocabulary that suits the text
     rare = float((counts < 5).mean())
     if tokenizer_size < 3 * suited or rare < 0.35:
         return None
@@ -258,7 +262,7 @@ def vocabulary_too_large(data: Dataset, config: RunConfig, name: str) -> Cause |
         "vocabulary too large",
         f"{tokenizer_size:,} pieces for {len(data):,} pairs; about {suited:,} suit them",
         f"{rare:.0%} of the pieces occur fewer than five times",
-        "rare pieces are never learned, and the last layer's time goes by the pieces",
+        "rare pieces are never learned, and each piece makes the last layer slower",
         f"{train_command(config)} --out runs/other --set model.vocab_size={suited}   # in place of {name}",
         0.3,
     )
@@ -267,7 +271,7 @@ def vocabulary_too_large(data: Dataset, config: RunConfig, name: str) -> Cause |
 def vocabulary_too_small(
     run: RunDirectory, pairs: Sequence[SentencePair], config: RunConfig, name: str
 ) -> Cause | None:
-    """Counts pieces a word, on real text."""
+    """Finds a vocabulary that cuts words into too many pieces."""
     tokenizer = load_tokenizer(run.path)
     sentences = [side for pair in pairs[:2000] for side in pair]
     words = sum(len(sentence.split()) for sentence in sentences)
@@ -278,7 +282,7 @@ def vocabulary_too_small(
     return Cause(
         "vocabulary too small",
         f"{tokenizer.vocab_size:,} pieces; about {suited:,} suit this text",
-        f"{pieces / words:.1f} pieces a word",
+        f"{pieces / words:.1f} pieces per word",
         "sentences are long strings of letters: slow to train on, hard to learn from",
         f"{train_command(config)} --out runs/other --set model.vocab_size={suited}   # in place of {name}",
         0.3,

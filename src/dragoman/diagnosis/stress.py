@@ -1,7 +1,7 @@
-"""Tests how a run behaves: each test changes sentences in one way and says what must not change in the translation.
+"""Tests how robust a run is: each test changes sentences in one way, and checks what must not change in translation.
 
-Where a test compares quality, it is chrF of lower-cased text over that of the plain sentences: what counts is whether
-the words are still there, not their case.
+Quality is measured as chrF of lower-cased text, relative to that of the plain sentences: what counts is whether the
+words are still there, not their case.
 """
 
 import random
@@ -23,7 +23,7 @@ Translate = Callable[[Sequence[str]], list[str]]
 EMOJI = ("🙂", "🎉", "🐶", "❤️")
 _FEW = 20
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-# Words that negate, to be found in a source and then in its translation. A language that is not here is not tested.
+# Words that negate, looked for in a source and in its translation. Other languages are not tested.
 NEGATIONS: Mapping[str, tuple[str, ...]] = {
     "en": ("not", "n't", "never", "no", "nothing", "nobody", "none", "cannot", "without", "neither", "nor", "nowhere"),
     "fr": ("ne", "n'", "pas", "jamais", "rien", "personne", "aucun", "aucune", "sans", "non", "ni", "impossible"),
@@ -36,7 +36,7 @@ NEGATIONS: Mapping[str, tuple[str, ...]] = {
     "pl": ("nie", "nigdy", "nic", "nikt", "żaden", "żadna", "bez", "ani"),
     "ru": ("не", "нет", "никогда", "ничего", "никто", "без", "ни", "нельзя"),
 }  # fmt: skip
-_SURE = {"en": ("not", "n't", "never", "nothing", "nobody", "cannot")}  # of a source: "no" alone may be many things
+_SURE = {"en": ("not", "n't", "never", "nothing", "nobody", "cannot")}  # in a source, where "no" alone is ambiguous
 
 LEAST: Mapping[str, float] = {
     "plain": 0.25,
@@ -56,14 +56,14 @@ LEAST: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table."""
+    """The result of one test."""
 
     name: str
-    sentences: int  # 0: there was nothing to test it with
+    sentences: int  # 0: there was nothing to test with
     value: float  # 1 is perfect
     least: float
     measure: str
-    example: tuple[str, str] | None = None  # where it went wrong: what went in, what came out
+    example: tuple[str, str] | None = None  # source and output of a failure
 
     @property
     def passed(self) -> bool:
@@ -72,6 +72,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
+    """The results of all tests."""
+
     bleu: float
     chrf: float
     sentences: int
@@ -86,6 +88,7 @@ class Report:
         return {"bleu": self.bleu, "chrf": self.chrf, "sentences": self.sentences, "tests": rows, "passed": self.passed}
 
     def lines(self) -> list[str]:
+        """Returns a table for the terminal."""
         lines = [f"plain: BLEU {self.bleu:.1f}, chrF2 {self.chrf:.1f} on {self.sentences:,} sentences", ""]
         lines.append(f"{'test':<14}{'sentences':>9}  {'value':>6}  {'least':>5}        measured")
         for row in self.rows:
@@ -104,14 +107,14 @@ def stress(
     least: Mapping[str, float] = LEAST,
     seed: int = 1,
 ) -> Report:
-    """Runs every test, on what these pairs have for it."""
+    """Runs every test on the pairs that suit it. `least`: the value that each test must reach."""
     draw = random.Random(seed)
     sources, references = [source for source, _ in pairs], [target for _, target in pairs]
     plain = translate(sources)
     tests = _Tests(translate, least, list(zip(sources, plain, strict=True)))
     base = _chrf(plain, references)
     rows = [
-        # What the next ones are shares of: of rubbish, all of it is easily kept.
+        # The next rows are relative to this one, which must be good enough: rubbish is easily kept.
         Row("plain", len(pairs), base / 100, least["plain"], "chrF of the plain sentences", tests.translated[0]),
         tests.quality("all capitals", [source.upper() for source in sources], references, base),
         tests.quality("no capitals", [source.lower() for source in sources], references, base),
@@ -131,7 +134,7 @@ def stress(
 
 @dataclass(frozen=True)
 class _Tests:
-    """The two kinds of test, and all that was translated for them."""
+    """The two kinds of test, and everything that was translated for them."""
 
     translate: Translate
     least: Mapping[str, float]
@@ -141,7 +144,7 @@ class _Tests:
         self, name: str, changed: Sequence[str], references: Sequence[str], plain_chrf: float,
         measure: str = "chrF over that of the plain sentences",
     ) -> Row:  # fmt: skip
-        """Measures how much of the plain sentences' chrF changed ones keep."""
+        """Measures how much of the plain sentences' chrF the changed sentences keep."""
         outputs = self._outputs(changed)
         worst = min(range(len(outputs)), key=lambda i: _chrf([outputs[i]], [references[i]]), default=None)
         example = None if worst is None else (changed[worst], outputs[worst])
@@ -149,14 +152,14 @@ class _Tests:
         return Row(name, len(changed), value, self.least[name], measure, example)
 
     def share(self, name: str, sources: Sequence[str], holds: Callable[[int, str], bool], measure: str) -> Row:
-        """Measures the share of outputs for which something holds: `holds(number of the source, output)`."""
+        """Measures the share of outputs for which `holds(number of the source, output)` is true."""
         outputs = self._outputs(sources)
         wrong = [i for i, output in enumerate(outputs) if not holds(i, output)]
         example = (sources[wrong[0]], outputs[wrong[0]]) if wrong else None
         return Row(name, len(sources), 1 - len(wrong) / max(1, len(sources)), self.least[name], measure, example)
 
     def no_loops(self) -> Row:
-        """Looks for loops in all that was translated so far."""
+        """Looks for loops in everything that was translated so far."""
         looping = [(source, output) for source, output in self.translated if loops(output, source)]
         value = 1 - len(looping) / max(1, len(self.translated))
         example = looping[0] if looping else None
@@ -196,7 +199,7 @@ def _numbers(tests: _Tests, sources: Sequence[str], draw: random.Random) -> Row:
 
 
 def _negation(tests: _Tests, pairs: Sequence[SentencePair], languages: tuple[str, str] | None) -> Row:
-    """Tests sentences that negate, and whose references do with a word that we know."""
+    """Tests negated sentences whose references are negated with a known word."""
     if languages is None or any(code not in NEGATIONS for code in languages):
         measure = f"not tested: needs two languages of {', '.join(NEGATIONS)}"
         return tests.share("negation", [], lambda _, __: True, measure)
@@ -230,7 +233,7 @@ def _is_short(output: str) -> bool:
 
 
 def _renumbered(source: str, draw: random.Random) -> str:
-    """Other digits in the same places, the first of a number not zero: what was learned by heart does not help."""
+    """Replaces each digit by a random one that is not zero, so that numbers learned by heart do not help."""
     return re.sub(r"\d", lambda _: str(draw.randrange(1, 10)), source)
 
 

@@ -1,5 +1,5 @@
-"""Runs the demo: real sentence pairs, a translator trained on them in minutes, its score, and a few sentences to try,
-each with how sure it is; at the end the run is held against its own log."""
+"""Runs the demo: fetches sentence pairs, trains a translator on them in minutes, scores it, translates a few sentences
+with their confidence, and verifies the run against its log."""
 
 import shlex
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from dragoman.quickstart.tatoeba import prepare_demo
 from dragoman.run_directory import RunDirectory, default_cache
 from dragoman.translation.translator import Translator
 
-# None of them is in the corpus.
+# None of these is in the corpus.
 SENTENCES = (
     "If it rains tomorrow, we will stay at home.",
     "My brother bought a red bicycle last week.",
@@ -24,12 +24,12 @@ SENTENCES = (
     "The old man was reading a newspaper in the garden.",
     "I would like to speak French without thinking.",
 )
-# Nothing like them is in it: what comes out is to be doubted, and is.
+# Nothing like these is in the corpus: their translations should get a low confidence.
 BEYOND = (
     "The patient was diagnosed with acute pneumonia.",
     "The quarterly earnings exceeded analysts' expectations.",
 )
-VERIFIED_STEPS = 50  # trained again at the end: up to the log's next line
+VERIFIED_STEPS = 50  # to train again at the end: up to the next line of the log
 
 
 def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> None:
@@ -72,13 +72,13 @@ def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> N
     )
     from dragoman.training.verify import verify
 
-    to_stderr("verifying the run: its hashes, and a stretch of it trained again")
-    found = [line.split()[0] for line in verify(RunDirectory(out), VERIFIED_STEPS, to_stderr)]
-    show(f"Verified, as `dragoman verify {named}` does: {', '.join(found)}.")
+    to_stderr("verifying the run: checking its hashes, and training some steps again")
+    passed = [line.split()[0] for line in verify(RunDirectory(out), VERIFIED_STEPS, to_stderr)]
+    show(f"Verified, as `dragoman verify {named}` does: {', '.join(passed)}.")
 
 
 def show_translations(translator: Translator, show: Callable[[str], None]) -> None:
-    """Sentences like those that it learned from, and sentences that are not, each with how probably it is good."""
+    """Shows translations of sentences like those in the corpus, and of others, each with its confidence."""
     for heading, sentences in (("Everyday sentences:", SENTENCES), ("Beyond what it learned from:", BEYOND)):
         show(heading)
         for translation in translator.translate_stream(sentences, rate=True):

@@ -1,7 +1,8 @@
-"""The whole way: read, clean, split, learn a vocabulary, probe, size, train, score, calibrate, quantise, report.
+"""Runs all stages of a quickstart: read, clean, split, learn a vocabulary, probe, size, train, score, calibrate,
+quantise, report.
 
-Every stage leaves its result in the run's directory and finds it there again: the same command goes on after a stop,
-with more minutes it trains on, and after the end it has nothing to do.
+Every stage leaves its result in the run's directory and finds it there again: after a stop, the same command goes on;
+with more minutes, it trains longer; after the end, it has nothing to do.
 """
 
 import json
@@ -27,7 +28,7 @@ from dragoman.quickstart.scoring import finish
 from dragoman.quickstart.text import QuickstartText, prepare_data
 from dragoman.run_directory import RunDirectory
 
-_FEW_EPOCHS = 3  # with fewer a model has hardly begun
+_FEW_EPOCHS = 3  # with fewer, a model has hardly begun to learn
 
 Say = Callable[[str], None]
 
@@ -50,10 +51,15 @@ def quickstart(
     again: str,
     say: Say,
 ) -> QuickstartResult:
-    """Makes a translator from pairs, in about so many minutes. `changes`: settings that the user insists on."""
+    """Makes a translator from pairs, in about so many minutes.
+
+    `changes`: settings that the user asked for; `again`: the command that goes on with a stopped training.
+    """
     from dragoman.training.distributed import require_room
 
-    load(None, [("train.seed", seed, "--seed"), ("train.minutes", minutes, "--minutes")])  # both are in their ranges
+    load(
+        None, [("train.seed", seed, "--seed"), ("train.minutes", minutes, "--minutes")]
+    )  # raises an error if one is out of range
     asked = {key: value for key, value, _ in changes}
     require_room(asked.get("train.processes", 0), asked.get("train.threads", 0))
     run = RunDirectory(out)
@@ -63,22 +69,22 @@ def quickstart(
     from dragoman.training.loop import train  # torch is not needed before
 
     train(config, run, again)
-    if (before := _ended_before(run)) is not None:
-        say("it is finished and measured: nothing is done again")
-        return before
+    if (earlier := _result_before(run)) is not None:
+        say("training is finished and measured already: nothing is left to do")
+        return earlier
     if data.languages:
         write_languages(run, *data.languages)
     insists = any(key == "search.alpha" for key, *_ in changes)
     outcome = finish(run, data, plan, insists, clock, say)
     report.write(outcome, config)
-    ended = QuickstartResult(tuple(report.terminal_lines(outcome)), outcome.to_dict())
-    content = json.dumps({"state": _state(run), **asdict(ended)}, indent=2, ensure_ascii=False) + "\n"
+    result = QuickstartResult(tuple(report.terminal_lines(outcome)), outcome.to_dict())
+    content = json.dumps({"state": _state(run), **asdict(result)}, indent=2, ensure_ascii=False) + "\n"
     write_atomically(_outcome_path(run), content.encode())
-    return ended
+    return result
 
 
 def _trained_before(run: RunDirectory) -> float:
-    """Seconds of training before this process, which belong to what it all took."""
+    """Returns the seconds of training by earlier commands, which count as time of the whole."""
     return max((event.get("seconds", 0.0) for event in run.events()), default=0.0)
 
 
@@ -87,12 +93,12 @@ def _outcome_path(run: RunDirectory) -> Path:
 
 
 def _state(run: RunDirectory) -> list[str | int]:
-    """Which weights, after how much training: that may have gone on and found nothing better."""
+    """Identifies the weights and the steps trained; training may have gone on without finding better weights."""
     return [digest_of(run, load_tokenizer(run.path)), read_json(run.model_card_path)["finished_at"]]
 
 
-def _ended_before(run: RunDirectory) -> QuickstartResult | None:
-    """What a quickstart of these very weights and steps came to, where it came to its end."""
+def _result_before(run: RunDirectory) -> QuickstartResult | None:
+    """Returns the result of an earlier quickstart with the same weights and steps; None if none has finished."""
     if not _outcome_path(run).is_file():
         return None
     values = read_json(_outcome_path(run))
@@ -105,7 +111,7 @@ def _ended_before(run: RunDirectory) -> QuickstartResult | None:
 def plan_training(
     data: QuickstartText, run: RunDirectory, seed: int, changes: Sequence[Any], clock: Clock, say: Say
 ) -> tuple[RunConfig, sizing.Plan]:
-    """The configuration, decided once: a run that goes on keeps it, but for the time that it has."""
+    """Plans the training, once: a run that goes on keeps its plan, except for its time."""
     path = run.path / "quickstart.json"
     insisted = json.loads(json.dumps([[key, value] for key, value, _ in changes]))
     if path.exists():
@@ -129,13 +135,13 @@ def _planned_before(
     before = values.get("minutes", clock.minutes)
     if values.get("changes", insisted) != insisted:
         raise DataError(
-            f"{run.path}: planned with --set {_said(values['changes'])}, not {_said(insisted)}; give another --out, or "
-            f"remove that directory"
+            f"{run.path}: planned with --set {_in_words(values['changes'])}, not {_in_words(insisted)}; give another "
+            f"--out, or remove that directory"
         )
     if clock.minutes < before:
         raise DataError(
-            f"{run.path}: planned with --minutes {before:g}, not {clock.minutes:g}, and the rate falls by that plan; "
-            f"give as many or more, or another --out"
+            f"{run.path}: planned with --minutes {before:g}, not {clock.minutes:g}, and the learning rate follows "
+            f"that plan; give as many minutes or more, or another --out"
         )
     config, plan = RunConfig.from_json(json.dumps(values["config"]), str(path)), sizing.Plan(**values["plan"])
     if clock.minutes == before:
@@ -143,9 +149,7 @@ def _planned_before(
         return config, plan
     longer = sizing.longer(config.train, plan, clock.before / 60 + clock.training_minutes())
     if longer.steps == plan.steps and plan.steps >= config.train.steps:
-        say(
-            f"each pair has been seen {plan.epochs:.0f} times, as often as more can be learned from: no more is trained"
-        )
+        say(f"each pair has been seen {plan.epochs:.0f} times, and more would not help: there is no further training")
         return config, plan
     say(
         f"planned for {before:g} minutes before, going on to {clock.minutes:g}: about {longer.steps:,} steps in all, "
@@ -177,23 +181,22 @@ def _plan_anew(
     while candidates:
         size = candidates.pop(0)
         if clock.elapsed - clock.before > PROBING * 60 * minutes and candidates:
-            continue  # no time to probe all: the smallest is what remains
+            continue  # no time to probe all: only the smallest one is left
         asked = [
             (key, value, "quickstart")
             for key, value in (sizing.model_and_optimizer(size, 0.1) | sizing.batch_of(corpus)).items()
         ]
         probed = _with(first, asked, changes, config)
-        with waiting(f"probing how quick this machine trains the {size.name} model"):
+        with waiting(f"measuring how fast this machine trains the {size.name} model"):
             speeds[size.name], batch_tokens = measure(run, probed), probed.train.batch_tokens
-        say(f"  {size.name}: {speeds[size.name]:,.0f} tokens a second")
+        say(f"  {size.name}: {speeds[size.name]:,.0f} tokens per second")
         if sizing.often_enough(size, corpus, clock.training_minutes(), speeds[size.name]):
             break
     if clock.too_short():
         fixed = (clock.elapsed - clock.before + after_training(minutes)) / 60
         say(
-            f"  --minutes {minutes:g} is little: reading, probing and scoring take about {fixed:.1f} of them here, "
-            f"whatever the time; so it will take more than that, and train for only "
-            f"{60 * clock.training_minutes():.0f} seconds"
+            f"  --minutes {minutes:g} is little: reading, probing and scoring alone take about {fixed:.1f} minutes; so "
+            f"it will take longer than asked for, and train for only {60 * clock.training_minutes():.0f} seconds"
         )
     insists = any(key == "train.optimizer" for key, *_ in changes)
     plan = sizing.choose(
@@ -201,7 +204,7 @@ def _plan_anew(
     )
     asked = [(key, value, "quickstart") for key, value in plan.settings.items()]
     config = _with(first, asked, changes, config)
-    if config.train.steps < plan.steps:  # the user insists
+    if config.train.steps < plan.steps:  # the user asked for fewer
         part = config.train.steps / plan.steps
         plan = replace(plan, steps=config.train.steps, minutes=part * plan.minutes, epochs=part * plan.epochs)
     say(f"planned: the {plan.size} model, about {plan.steps:,} steps in {plan.minutes:.1f} minutes, each pair seen "
@@ -212,8 +215,8 @@ def _plan_anew(
     return config, plan
 
 
-def _said(value: list[list[Any]]) -> str:
-    return ", ".join(f"{key}={one}" for key, one in value) or "nothing"
+def _in_words(changes: list[list[Any]]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in changes) or "nothing"
 
 
 def _with(first: Sequence[Any], asked: Sequence[Any], changes: Sequence[Any], prepared: RunConfig) -> RunConfig:

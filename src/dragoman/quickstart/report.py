@@ -1,4 +1,4 @@
-"""Writes one page about a run, as Markdown and as HTML that needs nothing else."""
+"""Writes a report about a run, as Markdown and as one HTML file that needs no other file."""
 
 import html
 import math
@@ -49,13 +49,14 @@ Section = tuple[str, Sequence[Block]]
 
 
 def write(outcome: "Outcome", config: RunConfig) -> None:
+    """Writes report.md and report.html into the run's directory."""
     title, sections = f"{outcome.run.name}: a translator", list(_sections(outcome, config))
     write_atomically(outcome.run / "report.md", markdown(title, sections).encode())
     write_atomically(outcome.run / "report.html", page(title, sections).encode())
 
 
 def _sections(outcome: "Outcome", config: RunConfig) -> Iterator[Section]:
-    """Yields the report's sections in their order: the verdict first, what to do with the run last."""
+    """Yields the report's sections: the verdict first, how to use the run last."""
     yield "Verdict", [f"{_capital(outcome.verdict.line)}.", Items(list(outcome.verdict.reasons)), *advice(outcome)]
     yield "Scores", list(_about_scores(outcome))
     yield (
@@ -115,7 +116,7 @@ def _about_training(outcome: "Outcome", config: RunConfig) -> Iterator[Block]:
         f"{train.seed}."
     )
     rows = [
-        ("tokens a second", f"{plan.tokens_per_second:,.0f}", f"{actual['tokens_per_second']:,.0f}"),
+        ("tokens per second", f"{plan.tokens_per_second:,.0f}", f"{actual['tokens_per_second']:,.0f}"),
         ("steps", f"{plan.steps:,}", f"{actual['steps']:,}"),
         ("minutes of training", f"{plan.minutes:.1f}", f"{actual['minutes']:.1f}"),
     ]
@@ -125,7 +126,7 @@ def _about_training(outcome: "Outcome", config: RunConfig) -> Iterator[Block]:
 
 
 def _commands(outcome: "Outcome") -> list[str]:
-    """Returns what one may do next, as commands to copy."""
+    """Returns commands to try next."""
     named = shlex.quote(str(outcome.run))
     return [
         f'echo "..." | dragoman translate {named}',
@@ -144,7 +145,7 @@ def _capital(line: str) -> str:
 
 
 def advice(outcome: "Outcome") -> Iterator[str]:
-    """Says what would make the translator better, where it is not good enough."""
+    """Says what would make the translator better, if it is not good enough."""
     if outcome.verdict.kind == "usable":
         return
     facts, minutes, plan = outcome.facts, outcome.actual["all_minutes"], outcome.plan
@@ -164,7 +165,7 @@ def advice(outcome: "Outcome") -> Iterator[str]:
 
 
 def terminal_lines(outcome: "Outcome") -> Iterator[str]:
-    """The verdict first, then what it stands on, in 80 columns but for what is copied."""
+    """Yields the verdict and its reasons for the terminal, in 80 columns except for commands and sentences."""
     plan, actual, named = outcome.plan, outcome.actual, shlex.quote(str(outcome.run))
     yield f"Verdict: {outcome.verdict.line}."
     for reason in outcome.verdict.reasons:
@@ -197,7 +198,7 @@ def _kept(verdict: QuantizationResult) -> str:
 def _penalty(found: dict[float, float], alpha: float) -> Iterator[str]:
     if found:
         tells = max(found.values()) >= LEAST_TELLING_BLEU
-        why = "chosen by BLEU on validation sentences" if tells else "left as it is, as so low a BLEU tells little"
+        why = "chosen by BLEU on validation sentences" if tells else "left as it is, as such a low BLEU says little"
         scores = ", ".join(f"{score:.2f} with {tried:g}" for tried, score in found.items())
         yield f"Length penalty α = {alpha:g}, {why}: {scores}."
 

@@ -1,4 +1,4 @@
-"""After training: length penalty, quantising, calibration and test, as far as they are worth their time."""
+"""Measures a run after training: length penalty, quantising, calibration and test, as far as time allows."""
 
 import shlex
 import time
@@ -22,15 +22,15 @@ from dragoman.run_directory import RunDirectory
 from dragoman.translation import confidence
 from dragoman.translation.translator import Translator
 
-ALPHAS = (0.6, 1.0, 1.4)  # the paper's length penalty, and those that models trained briefly like better
-_TIMED = 20  # sentences, by which the time for the others is estimated
+ALPHAS = (0.6, 1.0, 1.4)  # the paper's length penalty, and larger ones, which suit briefly trained models better
+_TIMED = 20  # sentences translated to estimate the time for the others
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a quickstart: scores, verdict, and what was measured on the way."""
+    """All that a quickstart measured: scores, verdict, and the steps to them."""
 
     run: Path
     data: QuickstartText
@@ -39,7 +39,7 @@ class Outcome:
     facts: Measurements
     scores: Scores
     actual: dict[str, float]  # steps, minutes and tokens_per_second of the training; all_minutes of everything
-    samples: list[tuple[str, str, str, str]]  # source, output, reference, how sure
+    samples: list[tuple[str, str, str, str]]  # source, output, reference, confidence
     penalties: dict[float, float] = field(default_factory=dict)  # BLEU on validation sentences by length penalty
     quantised: QuantizationResult | None = None
     calibration: confidence.CalibrationReport | None = None
@@ -65,7 +65,10 @@ class Outcome:
 def finish(
     run: RunDirectory, data: QuickstartText, plan: sizing.Plan, insists: bool, clock: Clock, say: Say
 ) -> Outcome:
-    """Measures a trained run. Validation sentences decide; the test decides nothing. insists: on a length penalty."""
+    """Measures a trained run. Only validation sentences decide anything; the test sentences only measure.
+
+    `insists`: the user has set the length penalty.
+    """
     events = run.events()
     left_out: list[str] = []
     valid_bleu = max((event["bleu"] for event in events if event["event"] == "valid"), default=0.0)
@@ -99,7 +102,7 @@ def finish(
 
 
 def _seconds_each(run: RunDirectory, data: QuickstartText) -> float:
-    """Measures the seconds to translate a sentence: of a few, after the model was loaded and converted."""
+    """Measures the seconds to translate a sentence, on a few of them, once the model is loaded and converted."""
     sentences = data.source("valid")[: _TIMED + 1]
     with waiting("loading the model"):
         translator = Translator.load(run.path, compute_type="float32", vocabulary_map=False)
@@ -126,8 +129,8 @@ def _say_left_out(shares: SentenceCounts, worth: bool, insists: bool, run: RunDi
 
 
 def choose_penalty(run: RunDirectory, data: QuickstartText, sentences: int) -> dict[float, float]:
-    """The length penalty with which validation sentences are translated best is the run's from now on, where their BLEU
-    tells anything."""
+    """Sets the run's length penalty to the one with the best BLEU on validation sentences, unless BLEU is too low to
+    say anything; returns BLEU by length penalty."""
     sources, references = data.source("valid")[:sentences], data.references("valid")[:sentences]
     with waiting("choosing a length penalty"):
         translator = Translator.load(run.path, compute_type="float32", vocabulary_map=False)

@@ -1,6 +1,6 @@
-"""Chooses model, batch, warm-up and schedule for so many pairs and so much time. Imports no torch.
+"""Chooses model, batch, warm-up and schedule for a number of pairs and a time. Imports no torch.
 
-Where each figure comes from, and what is still a guess, is in docs/guides/your-data.md.
+docs/guides/your-data.md says where each figure comes from, and which are still guesses.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,13 @@ from typing import Any
 from dragoman.config import Optimizer, TrainConfig
 from dragoman.data.tokenizer import choose_vocab_size
 
-# Target tokens a second of the smallest model, for what is decided before the probe: usual, and more than can be had.
+# Target tokens per second of the smallest model, for decisions before the probe: a usual speed, and an upper limit.
 ROUGH_SPEED, QUICKEST = 5_000, 30_000
 
 
 @dataclass(frozen=True)
 class Size:
-    """A model, and from when on it is worth its time."""
+    """A model size, and the amount of data and training from which on it is worth its time."""
 
     name: str
     encoder_layers: int
@@ -27,7 +27,7 @@ class Size:
     optimizer: Optimizer
     peak_rate: float
     least_pairs: int
-    least_epochs: float  # a smaller model that sees the data more often beats a larger one that sees it less
+    least_epochs: float  # with fewer, a smaller model, which sees the data more often, is better
 
 
 SIZES = (
@@ -39,15 +39,15 @@ SIZES = (
 
 HELD_OUT = 1000  # sentences for validation, and as many for the test ...
 LEAST_SHARE = 20  # ... but no more than a twentieth of the pairs each
-_MOST_EPOCHS = 60  # what Multi30k still gained from
-_LEAST_STEPS = 3_000  # with which a small corpus may be seen more often than that
-_HURRY = 3.0  # minutes, below which validating takes too large a share of them
+_MOST_EPOCHS = 60  # up to which Multi30k still gained
+_LEAST_STEPS = 3_000  # even if a small corpus is then seen more often than that
+_HURRY = 3.0  # minutes; with fewer, validation would take too large a share
 _SMALL_TOKENS, _LARGE_TOKENS = 200_000, 5_000_000  # of the target side
 
 
 @dataclass(frozen=True)
 class CorpusSize:
-    """What sizing needs to know of the training text."""
+    """The size of the training text."""
 
     pairs: int
     target_tokens: int
@@ -55,7 +55,7 @@ class CorpusSize:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be trained, and what that is expected to come to."""
+    """The planned training, with its expected time, steps and epochs."""
 
     size: str
     tokens_per_second: float  # as probed
@@ -71,16 +71,16 @@ def held_out(pairs: int) -> int:
 
 
 def vocabulary(characters: int, minutes: float) -> int:
-    """Returns the vocabulary's size: as many pieces as the text supports; in a hurry half, since the last layer's time
-    goes by them."""
+    """Returns the vocabulary's size: as many pieces as the text supports; half of that if time is short, since the last
+    layer takes time for each piece."""
     supported = choose_vocab_size(characters)
-    hurried = minutes * 60 * ROUGH_SPEED < 5 * characters / 8  # both sides' characters, some four a token
+    hurried = minutes * 60 * ROUGH_SPEED < 5 * characters / 8  # characters of both sides, about four per token
     return max(1000, supported // 2) if hurried else supported
 
 
 def candidates(corpus: CorpusSize, minutes: float) -> Sequence[Size]:
-    """What a probe should try, the largest first, until one sees the text often enough: those that so many pairs may be
-    worth, without those that no ordinary machine would be quick enough for."""
+    """Returns the sizes to probe, the largest first: those that there are enough pairs for, without those that no
+    ordinary machine would be fast enough for."""
     return [
         size
         for size in reversed(SIZES)
@@ -89,11 +89,12 @@ def candidates(corpus: CorpusSize, minutes: float) -> Sequence[Size]:
 
 
 def often_enough(size: Size, corpus: CorpusSize, minutes: float, speed: float) -> bool:
+    """Tells whether a model of this size sees the text often enough in the time."""
     return _epochs(corpus, minutes, speed) >= size.least_epochs
 
 
 def batch_of(corpus: CorpusSize) -> dict[str, int]:
-    """Returns the tokens of a step: small text needs many small steps, a large one steadier ones."""
+    """Returns the tokens per step: a small text needs many small steps, a large one fewer and larger ones."""
     if corpus.target_tokens < _SMALL_TOKENS:
         return {"train.batch_tokens": 500, "train.micro_batch_tokens": 125}
     if corpus.target_tokens < _LARGE_TOKENS:
@@ -102,7 +103,7 @@ def batch_of(corpus: CorpusSize) -> dict[str, int]:
 
 
 def model_and_optimizer(size: Size, dropout: float) -> dict[str, Any]:
-    """Returns all settings of a size that decide how long a step takes."""
+    """Returns the settings of a size, which decide how long a step takes."""
     return {
         "model.encoder_layers": size.encoder_layers,
         "model.decoder_layers": size.decoder_layers,
@@ -124,7 +125,7 @@ def choose(
 ) -> Plan:
     """Chooses the largest probed model that sees the text often enough in the time; the smallest, where none does.
 
-    batch_tokens of a step and optimizer: where the user insists.
+    `batch_tokens` (of a step) and `optimizer`: if the user asked for them.
     """
     probed = [size for size in SIZES if size.name in speeds]
     fitting = (s for s in reversed(probed) if often_enough(s, corpus, minutes, speeds[s.name]))
@@ -141,12 +142,12 @@ def choose(
     settings = {
         **model_and_optimizer(size, _dropout(epochs)),
         **batch,
-        # The clock ends a run that has less time than steps; the rate falls to zero by whichever comes first.
+        # Time or steps end the run, whichever comes first; the rate falls to zero at that point.
         "train.steps": enough,
         "train.minutes": minutes,
         "train.schedule": "linear",
         "train.warmup_steps": max(20, min(400, steps // 10)),
-        # What Adam was measured with, at both sizes; on the demo's text the whole of it was worse.
+        # Adam needs half of Muon's rate, as measured at both sizes; with all of it, the demo was worse.
         "train.peak_rate": size.peak_rate / 2 if (size.optimizer, optimizer) == ("muon", "adam") else size.peak_rate,
         "train.valid_steps": validations,
         "train.valid_sentences": 200 if minutes >= _HURRY else 100,
@@ -156,7 +157,7 @@ def choose(
 
 
 def longer(settings: TrainConfig, plan: Plan, minutes: float) -> Plan:
-    """The plan of a run that gets so many minutes of training in all, where it had fewer: the same model."""
+    """Returns the plan of a run that now gets `minutes` of training in all, with the same model."""
     steps = max(plan.steps, min(settings.steps, round(plan.steps * minutes / max(plan.minutes, 1e-9))))
     return replace(plan, minutes=minutes, steps=steps, epochs=plan.epochs * steps / plan.steps)
 
@@ -166,7 +167,8 @@ def _epochs(corpus: CorpusSize, minutes: float, speed: float) -> float:
 
 
 def _dropout(epochs: float) -> float:
-    """Returns the dropout: what is seen five times cannot be learned by heart, what is seen fifty times can."""
+    """Returns the dropout for a number of epochs: a text seen five times is not learned by heart, one seen fifty times
+    is."""
     for most, dropout in ((8, 0.0), (20, 0.1), (40, 0.2)):
         if epochs < most:
             return dropout
