@@ -1,6 +1,6 @@
 """Finds code in running text: spreadsheet and TeX formulas, key combinations, paths and names of files.
 
-Linear in time: each pattern is tried where a character says that it may begin, and reads on once.
+It takes linear time: each pattern is tried only at characters that it can begin with, and reads on once.
 """
 
 import re
@@ -13,14 +13,14 @@ _NAMED_KEYS = (
 )
 _FUNCTION_KEY = r"F(?:1\d|2[0-4]|[1-9])(?![\w])"
 _KEY = rf"(?:{_FUNCTION_KEY}|(?:{_MODIFIERS}|{_NAMED_KEYS})(?!\w)|[A-Za-z0-9](?!\w)|[←↑→↓,./;'\[\]\\`=*-])"
-# A hyphen joins words too, so that it is one only before a single character or a function key.
+# A hyphen joins words too, so it joins keys only before a single character or a function key.
 _KEYS = re.compile(
     rf"(?<![\w+-])(?:{_MODIFIERS})(?: ?\+ ?{_KEY})+"
     rf"|(?<![\w+-])(?:Ctrl|Strg|Alt|Shift|Cmd)-(?:{_FUNCTION_KEY}|[A-Za-z0-9](?![\w'’-]))"
     rf"|(?<![\w])[⌘⌥⇧⌃]{{1,4}}[A-Z0-9](?!\w)|(?<![\w/.-]){_FUNCTION_KEY}(?!['’.-]?\w)"
 )
 
-# What a name in a path is made of; a path does not end in a mark of the sentence.
+# The characters of a name in a path; a path does not end with the punctuation of its sentence.
 _NAME = r"[\w.+@%#~$-]"
 _PATH_END = r"(?<![.,;:!?])"
 _EXTENSIONS = (
@@ -63,7 +63,7 @@ _CELL_ARGUMENT = re.compile(r"[,;]\s?")
 
 
 def code_spans(text: str) -> list[tuple[int, int]]:
-    """The stretches of a text that are code, in order, none inside another."""
+    """Finds the spans of a text that are code, in order and without overlaps."""
     found = [match.span() for pattern in (_PATHS, _KEYS) for match in pattern.finditer(text)]
     found += [match.span() for match in _TEX.finditer(text) if _is_formula(match[0])]
     found += [_without_marks(word) for word in re.finditer(r"\S+", text) if _POWER.search(word[0])]
@@ -76,12 +76,13 @@ def code_spans(text: str) -> list[tuple[int, int]]:
 
 
 def is_formula(content: str) -> bool:
-    """Whether what stands between the marks of a formula may be one: `\\[optional\\]` only has its brackets escaped."""
+    """Tells whether text between the marks of a formula is one: `\\[optional\\]` is only escaped brackets."""
     content = content.strip()
     return bool(content) and bool(_MATHEMATICAL.search(content) or not _WORD.search(content))
 
 
 def _is_formula(marked: str) -> bool:
+    """The same for a text with its marks."""
     if marked.startswith("$$"):
         return True
     if marked.startswith("$"):  # in text that is not Markdown two dollars are more often two prices
@@ -90,7 +91,7 @@ def _is_formula(marked: str) -> bool:
 
 
 def _without_marks(word: re.Match[str]) -> tuple[int, int]:
-    """Without the marks of the sentence, and the brackets, around it."""
+    """The span of a word without the punctuation and brackets around it."""
     text = word[0].rstrip(".,;:!?\"'»”’")
     start, end = len(text) - len(text.lstrip("\"'«“‘")), len(text)
     depths = list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in text[start:end]))
@@ -103,19 +104,20 @@ def _without_marks(word: re.Match[str]) -> tuple[int, int]:
 
 
 def _cell_formulas(text: str) -> list[tuple[int, int]]:
-    found, seen = [], 0
+    """Finds the spans of spreadsheet formulas, such as =SUM(A1:B2)."""
+    found, read_up_to = [], 0
     for match in _CELLS.finditer(text):
-        if match.start() >= seen:
-            end, seen = _read_cells(text, match.end())
+        if match.start() >= read_up_to:
+            end, read_up_to = _read_cells(text, match.end())
             if end is not None:
                 found.append((match.start(), end))
     return found
 
 
 def _read_cells(text: str, at: int) -> tuple[int | None, int]:
-    """Where a formula of a spreadsheet ends that begins here (None: it is none), and how far it was read."""
+    """Reads a spreadsheet formula. Returns where it ends (None: it is not one), and how far the text was read."""
     depth, operand = 0, False
-    end: int | None = None  # the last place at which it was whole
+    end: int | None = None  # the last place at which the formula was complete
     while at < len(text):
         match: re.Match[str] | None = None
         if not operand and (match := _CELL_FUNCTION.match(text, at)):

@@ -1,12 +1,13 @@
-"""Words that a translation must hold: a glossary's terms, and what is copied as it is (placeholders, addresses).
+"""Finds the words that a translation must contain: a glossary's terms, and what is copied unchanged (placeholders,
+addresses).
 
 A glossary is a TSV file: the source term, a tab, the target term. Several allowed forms of the target are separated by
-|, and an empty target means "do not translate". Empty lines, and lines that begin with "# ", are passed over.
+|, and an empty target means "do not translate". Empty lines, and lines that begin with "# ", are ignored.
 
-A source term matches whole words. Written in lower case it matches any case; with a capital it matches as written, so
-that US is not us. Of terms that overlap, the one that begins first counts, and of those the longest. A target form
-stands in the output as written, or with a capital where a sentence begins. Nothing is inflected: a form that the
-grammar needs must be in the file.
+A source term matches whole words. In lower case it matches any case; with a capital it matches only as written, so that
+US is not us. Of overlapping terms the one that begins first counts, and of those the longest. A target form appears in
+the output as written, or with a capital where a sentence begins. Nothing is inflected: a form that the grammar needs
+must be in the file.
 """
 
 import re
@@ -25,17 +26,16 @@ CopiedKind = Literal["placeholders", "urls", "emails", "numbers"]
 
 @dataclass(frozen=True)
 class Required:
-    """One of the forms must be in the output, once for each time that this is asked for."""
+    """A requirement on the output: it must contain one of the forms. Required twice, it must contain them twice."""
 
     forms: tuple[str, ...]
 
 
-LONGEST = 500  # characters of a term or of a form: a search steps through all of them
+LONGEST = 500  # characters of a term or of a form: the search goes through them one by one
 
-# The required words of one line.
-Requirements = Callable[[str], Sequence[Required]]
+Requirements = Callable[[str], Sequence[Required]]  # gives what the translation of a line must contain
 
-# Scripts without spaces between words: there a word's border is not to be seen.
+# Scripts without spaces between words, where the text does not show where a word ends.
 _SPACELESS = "぀-ヿ㐀-鿿豈-﫿฀-๿"
 _UNIT = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+|\S")
 _IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
@@ -54,7 +54,7 @@ KEPT_PATTERNS: dict[CopiedKind, str] = {
 
 
 def kept_as_is(kinds: Sequence[str] = ("placeholders", "urls", "emails")) -> Requirements:
-    """What is the same in every language and must come through: each where it stands in the line, in its own form."""
+    """Requires that what these kinds match is copied unchanged, as often as a line has it."""
     if unknown := sorted(set(kinds) - set(get_args(CopiedKind))):
         raise UsageError(f"keep: {unknown[0]!r} is not known; known: {', '.join(get_args(CopiedKind))}")
     pattern = re.compile("|".join(f"(?:{KEPT_PATTERNS[kind]})" for kind in KEPT_PATTERNS if kind in kinds) or r"(?!)")
@@ -62,38 +62,43 @@ def kept_as_is(kinds: Sequence[str] = ("placeholders", "urls", "emails")) -> Req
 
 
 def requirements(glossary: "Glossary | None", keep: Sequence[str] = ()) -> Requirements | None:
-    """Both together; None where nothing is asked for."""
+    """Combines the requirements of a glossary and of the kinds to keep; None where there are neither."""
     rules: list[Requirements] = [glossary.required] if glossary is not None and glossary.entries else []
     rules += [kept_as_is(keep)] if keep else []
     return all_required(*rules) if rules else None
 
 
 def all_required(*rules: Requirements) -> Requirements:
-    """What any of the rules asks for. What two ask for in the same words is asked for as often as the one says that
-    says it more often: a glossary may well list a name that is kept anyway."""
+    """Combines several requirements. What two of them require in the same words is required as often as in the one that
+    requires it more often, not as often as in both: a glossary may list a name that is kept anyway."""
 
     def required(text: str) -> list[Required]:
-        found: dict[Required, int] = {}
+        counts: dict[Required, int] = {}
         for rule in rules:
-            asked = Counter(rule(text))
-            found |= {term: max(found.get(term, 0), count) for term, count in asked.items()}
-        return [term for term, count in found.items() for _ in range(count)]
+            rule_counts = Counter(rule(text))
+            counts |= {term: max(counts.get(term, 0), count) for term, count in rule_counts.items()}
+        return [term for term, count in counts.items() for _ in range(count)]
 
     return required
 
 
 @dataclass(frozen=True)
 class Entry:
+    """A term of a glossary."""
+
     source: str
-    forms: tuple[str, ...]  # none: not translated
+    forms: tuple[str, ...]  # allowed translations; none: the term is not translated
 
     @property
     def any_case(self) -> bool:
+        """Whether the term matches in any case."""
         return self.source == self.source.lower()
 
 
 @dataclass(frozen=True)
 class Match:
+    """A place in a line at which a term stands."""
+
     entry: Entry
     start: int
     end: int
@@ -102,10 +107,10 @@ class Match:
 
 @dataclass(frozen=True)
 class Glossary:
-    """Terms of any number: a line is looked up by its words, not by the terms."""
+    """The terms of a glossary. Each word of a line is looked up in an index, so that many terms cost no more time."""
 
     entries: tuple[Entry, ...]
-    # Of terms that begin with the same word, by their length, the longest first: each by its text.
+    # By the first word of the term, then by its length (the longest first), then by its text.
     _by_first_unit: dict[str, dict[int, dict[str, Entry]]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -117,7 +122,7 @@ class Glossary:
 
     @classmethod
     def of(cls, terms: Sequence[tuple[str, str]]) -> "Glossary":
-        """From pairs of a source term and its forms, as the file has them."""
+        """Makes a glossary from pairs of a source term and its forms, written as in the file."""
         merged: dict[str, tuple[str, ...]] = {}
         for number, (source, target) in enumerate(terms, start=1):
             source = source.strip()
@@ -133,6 +138,7 @@ class Glossary:
 
     @classmethod
     def load(cls, path: str | Path) -> "Glossary":
+        """Reads a glossary from its file."""
         terms: list[tuple[str, str]] = []
         for number, line in enumerate(read_lines(Path(path)), start=1):
             if not line.strip() or line.startswith("# "):
@@ -150,7 +156,7 @@ class Glossary:
             raise DataError(f"{path}: {error}") from None
 
     def matches(self, text: str) -> Iterator[Match]:
-        """Where terms stand in a line, from left to right, none overlapping another."""
+        """Finds the terms in a line, from left to right and without overlaps."""
         free = 0
         for unit in _UNIT.finditer(text):
             start = unit.start()
@@ -164,11 +170,12 @@ class Glossary:
                     break
 
     def required(self, text: str) -> list[Required]:
+        """What the translation of a line must contain."""
         return [match.required for match in self.matches(text)]
 
 
 def _entry_at(text: str, start: int, length: int, entries: dict[str, Entry]) -> Entry | None:
-    """The term of this length that stands here: as it is written, or else in any case."""
+    """Finds the term of this length at this place: one written just so, or else one that matches in any case."""
     here = text[start : start + length]
     entry = entries.get(here)
     if entry is None and (lower := entries.get(here.lower())) is not None and lower.any_case:
@@ -179,22 +186,24 @@ def _entry_at(text: str, start: int, length: int, entries: dict[str, Entry]) -> 
 
 
 def is_word_character(character: str) -> bool:
-    """A letter, a digit, a mark on one, or _; of a script that parts its words by spaces."""
+    """Tells whether a character can be part of a word: a letter, a digit, a mark on one, or _, in a script that puts
+    spaces between words."""
     is_one = character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"
     return is_one and not is_spaceless(character)
 
 
 def is_spaceless(character: str) -> bool:
+    """Tells whether a character is of a script without spaces between words."""
     return _IS_SPACELESS.match(character) is not None
 
 
 def inside_a_word(text: str, place: int) -> bool:
-    """Whether the characters before and after this place belong to one word."""
+    """Tells whether the characters before and after this place belong to the same word."""
     return 0 < place < len(text) and is_word_character(text[place - 1]) and is_word_character(text[place])
 
 
 def occurrences(text: str, form: str) -> int:
-    """How often a form stands in a text as whole words; with a capital too, where a sentence may begin."""
+    """Counts how often a text contains a form as whole words, as written or with a capital first letter."""
     count, place = 0, 0
     either = re.compile("|".join(map(re.escape, {form, capitalised(form)})))
     while found := either.search(text, place):
@@ -205,12 +214,13 @@ def occurrences(text: str, form: str) -> int:
 
 
 def capitalised(form: str) -> str:
+    """Gives a form a capital first letter, where that is one letter (not so for ß)."""
     return form[:1].upper() + form[1:] if len(form[:1].upper()) == 1 else form
 
 
 def unmet(text: str, required: Sequence[Required]) -> list[Required]:
-    """What is asked for more often than it is there."""
-    asked: dict[Required, int] = {}
+    """Lists what is required more often than the text contains it."""
+    counts: dict[Required, int] = {}
     for term in required:
-        asked[term] = asked.get(term, 0) + 1
-    return [term for term, count in asked.items() if sum(occurrences(text, form) for form in term.forms) < count]
+        counts[term] = counts.get(term, 0) + 1
+    return [term for term, count in counts.items() if sum(occurrences(text, form) for form in term.forms) < count]

@@ -1,5 +1,5 @@
-"""What must be the same in a translation: addresses, placeholders, numbers, emoji, code. Found, and compared as whole
-tokens with how often each of them stands there.
+"""Finds what must be the same in a translation (addresses, placeholders, numbers, emoji, code), and compares a source
+with its translation: which of these are there, and how often.
 """
 
 import re
@@ -18,13 +18,13 @@ _EXACT: tuple[tuple[SpanKind, re.Pattern[str]], ...] = (
     ("url", re.compile(KEPT_PATTERNS["urls"])),
     ("e-mail", re.compile(KEPT_PATTERNS["emails"])),
     ("placeholder", re.compile(KEPT_PATTERNS["placeholders"])),
-    # What is written in a text as code: its tag's name says that it is none of the text's words.
+    # Text in the tags for code: it is not made of words of the language.
     ("code", re.compile(r"<(kbd|code|samp|var|tt)>[^<>]*</\1>")),
 )
 _SIGN = "[$¢£¤¥֏؋৲৳฿៛\u20a0-\u20cf]"  # of a currency
 _SIGNS = re.compile(_SIGN)
 _NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+| \d{3}(?!\d))*+")
-# Together: a price with its sign, on whichever side the language writes it; a date, a time, a telephone number.
+# One span each: a price with its sign, which languages write on either side; a date, a time, a telephone number.
 _NUMBERS = re.compile(
     rf"\+?\d+(?:[ \-./]\d+){{3,}}+|(?:{_SIGN}\s?)?{_NUMBER.pattern}(?:[-–/:]{_NUMBER.pattern})*+(?:\s?{_SIGN})?"
 )
@@ -34,12 +34,14 @@ _PICTURE = "[\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u
 _JOINED = "(?:\ufe0f|\u20e3|[\U0001f3fb-\U0001f3ff]|[\U000e0020-\U000e007f])"
 _FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
 SYMBOL = re.compile(f"{_FLAG}|{_PICTURE}{_JOINED}*(?:\u200d{_PICTURE}{_JOINED}*)*|[0-9#*]\ufe0f?\u20e3")
-# What markup and placeholders are made of. None of it comes into a text by being translated.
+# Characters of markup and placeholders. A translation must not have any that its source has not.
 _STRUCTURE = re.compile(r"[{}\[\]<>\\|]|(?<!\d)(?<!\d[ \u00a0\u202f])%")
 
 
 @dataclass(frozen=True)
 class ProtectedSpan:
+    """A part of a text that must be the same in its translation."""
+
     kind: SpanKind
     text: str
     start: int
@@ -47,14 +49,14 @@ class ProtectedSpan:
 
     @property
     def values(self) -> list[tuple[SpanKind, str]]:
-        """What has to be the same. Languages differ in how they write numbers: 9:05 is 9 h 05."""
+        """What has to be equal in the translation. Of numbers only the values: 9:05 may become 9 h 05."""
         if self.kind != "number":
             return [(self.kind, self.text)]
         return [(self.kind, number_value(number)) for number in _NUMBER.findall(self.text)]
 
 
 class Difference(NamedTuple):
-    """What a translation has not of its source, or not as often, and what it has that the source has not."""
+    """What a translation has lost of its source's protected spans, and what it has added; counts matter."""
 
     lost: list[str]
     added: list[str]
@@ -63,9 +65,11 @@ class Difference(NamedTuple):
 
 
 def protected_spans(text: str, also: Sequence[str] = (), source: str | None = None) -> list[ProtectedSpan]:
-    """In the order of the text, none inside another. `also`: stretches that the format says are to be copied.
+    """Finds the protected spans of a text, in its order and without overlaps. `also`: further strings that must be
+    copied, as the document's format says.
 
-    `source`: what the text is a translation of; a stretch that stands by itself there does so here."""
+    `source`: the text's source, if it is a translation. A string of `also` that is a whole word in the source must be a
+    whole word here too."""
     found: list[ProtectedSpan] = []
     free = list(text)
 
@@ -77,15 +81,15 @@ def protected_spans(text: str, also: Sequence[str] = (), source: str | None = No
     if also:
         original = text if source is None else source
         here, there = _places(text, also), _places(original, also)
-        for stretch in sorted(here, key=len, reverse=True):
-            by_itself = any(not _goes_on(original, *place) for place in there.get(stretch, ()))
-            for place in here[stretch]:
-                if not (by_itself and _goes_on(text, *place)):
+        for string in sorted(here, key=len, reverse=True):
+            whole_word = any(not _goes_on(original, *place) for place in there.get(string, ()))
+            for place in here[string]:
+                if not (whole_word and _goes_on(text, *place)):
                     take("code", *place)
-    # Of those that overlap, the one that begins first: a path in a tag is the tag's, {1} in a formula the formula's.
+    # Of overlapping ones, the one that begins first: a path in a tag is the tag's, {1} in a formula the formula's.
     exact = [(*match.span(), kind) for kind, pattern in _EXACT for match in pattern.finditer(text)]
     exact += [(start, end, "code") for start, end in code_spans(text)]
-    for start, end, kind in sorted(exact, key=lambda one: (one[0], -one[1])):
+    for start, end, kind in sorted(exact, key=lambda span: (span[0], -span[1])):
         take(kind, start, end)
     for match in SYMBOL.finditer(text):
         take("symbol", match.start(), match.end())
@@ -95,7 +99,7 @@ def protected_spans(text: str, also: Sequence[str] = (), source: str | None = No
 
 
 def has_words(text: str, also: Sequence[str] = ()) -> bool:
-    """Whether there is a letter that need not be copied."""
+    """Tells whether there is anything to translate: a letter outside of all protected spans."""
     if not any(map(str.isalpha, text)):
         return False
     position = 0
@@ -107,22 +111,23 @@ def has_words(text: str, also: Sequence[str] = ()) -> bool:
 
 
 def difference(source: str, target: str, also: Sequence[str] = ()) -> Difference:
-    """Compares what is protected in both as whole tokens, with their counts; and the marks that are left of markup."""
-    wanted, there = protected_spans(source, also), protected_spans(target, also, source)
-    wanted_values, values = (Counter(value for span in spans for value in span.values) for spans in (wanted, there))
-    extra = _beyond(there, values - wanted_values)
-    marks = Counter(_marks_outside(target, there)) - Counter(_marks_outside(source, wanted))
+    """Compares the protected spans of a source and its translation, with their counts, and the characters of markup
+    outside of them."""
+    expected, found = protected_spans(source, also), protected_spans(target, also, source)
+    expected_values, values = (Counter(value for span in spans for value in span.values) for spans in (expected, found))
+    extra = _beyond(found, values - expected_values)
+    marks = Counter(_marks_outside(target, found)) - Counter(_marks_outside(source, expected))
     return Difference(
-        lost=[span.text for span in _beyond(wanted, wanted_values - values)],
+        lost=[span.text for span in _beyond(expected, expected_values - values)],
         added=[span.text for span in extra if span.kind != "number"] + list(marks.elements()),
         numbers_added=[span.text for span in extra if span.kind == "number"],
-        signs_lost=list((_signs(wanted) - _signs(there)).elements()),
+        signs_lost=list((_signs(expected) - _signs(found)).elements()),
     )
 
 
 def number_value(number: str) -> str:
-    """1,234.50 and 1.234,50 and 1 234,50 are one number, 4.5 and 45 are two: what parts thousands goes, what parts
-    decimals is one mark."""
+    """Normalises a number, so that equal ones are equal strings: 1,234.50 and 1.234,50 and 1 234,50 are the same, 4.5
+    and 45 are not. Separators of thousands are removed, and the decimal separator is always a point."""
     plain = "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in number)
     thousands = _THOUSANDS.match(plain)
     if thousands:
@@ -133,11 +138,12 @@ def number_value(number: str) -> str:
 
 
 def _signs(spans: Sequence[ProtectedSpan]) -> Counter[str]:
+    """Counts the currency signs."""
     return Counter(sign for span in spans if span.kind == "number" for sign in _SIGNS.findall(span.text))
 
 
 def _beyond(spans: Sequence[ProtectedSpan], excess: Counter[tuple[SpanKind, str]]) -> list[ProtectedSpan]:
-    """Those with the last so many of each value."""
+    """Picks the spans that make up the excess: of each value the last ones, as many as the excess says."""
     left = Counter(excess)
     found = []
     for span in reversed(spans):
@@ -148,27 +154,27 @@ def _beyond(spans: Sequence[ProtectedSpan], excess: Counter[tuple[SpanKind, str]
 
 
 def _marks_outside(text: str, spans: Sequence[ProtectedSpan]) -> list[str]:
-    """What looks like markup outside of all that was found: a bracket that was copied in half."""
+    """Finds characters of markup outside of the protected spans, such as a bracket without its other half."""
     if _STRUCTURE.search(text) is None:
         return []
     rest, position = [], 0
     for span in spans:
         rest.append(text[position : span.start])
-        # A number stays to be seen: the sign after it is a percentage and no placeholder.
+        # A number is kept, so that the % after it is seen to be a percentage and not a placeholder.
         rest.append(span.text if span.kind == "number" else " ")
         position = span.end
     return _STRUCTURE.findall("".join([*rest, text[position:]]))
 
 
-def _places(text: str, stretches: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-    """Where each of the stretches stands, if anywhere, none of its places overlapping another. The text is read once
-    for all of them: they are looked up letter by letter in a tree."""
+def _places(text: str, strings: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+    """Finds the places of each string in a text; those of one string do not overlap. The text is read once for all
+    strings, which are looked up in a trie."""
     tree: dict[str, Any] = {}
-    for stretch in stretches:
+    for string in strings:
         node = tree
-        for character in stretch:
+        for character in string:
             node = node.setdefault(character, {})
-        node[""] = stretch
+        node[""] = string
     found: dict[str, list[tuple[int, int]]] = {}
     for start in range(len(text)):
         node, end = tree, start
@@ -180,8 +186,8 @@ def _places(text: str, stretches: Sequence[str]) -> dict[str, list[tuple[int, in
 
 
 def _goes_on(text: str, start: int, end: int) -> bool:
-    """Whether a word goes on before or after this span; after it, behind an apostrophe too: the C of "C'est" or "Cat"
-    is not the key C."""
+    """Tells whether the span is only a part of a word, which goes on before or after it, also after an apostrophe: the
+    C of "Cat" or "C'est" is not the key C."""
     after = end + 1 if text[end : end + 1] in ("'", "’") else end
     return inside_a_word(text, start) or (
         is_word_character(text[end - 1]) and after < len(text) and is_word_character(text[after])
