@@ -1,9 +1,9 @@
-"""Fetches one file of a package from wherever pip is set up to look, and runs nothing of what it fetches.
+"""Fetches one file of a package from where pip is set up to look, without running anything of it.
 
 `pip download` runs the set-up of a source distribution to learn its name. For a file whose name and hash are known
 there is no need to: the index lists its files as HTML (PEP 503) or JSON (PEP 691), and a plain GET has them.
 
-No address is in any message here: it is of the machine's own settings, and may hold a password.
+No message here contains an address: addresses come from the machine's settings, and may contain a password.
 """
 
 import ast
@@ -35,7 +35,7 @@ DEFAULT_TIMEOUT = 15.0  # seconds of silence, as in pip
 
 
 class NotFetchedError(DragomanError):
-    """No place that pip would look in gave the file; the message says why, without an address."""
+    """The file could not be fetched from any place where pip would look; the message says why, without an address."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def fetch_file(package: str, name: str, sha256: str, into: Path, settings: PipSe
 
 
 def pip_settings(environment: Mapping[str, str] = os.environ) -> PipSettings:
-    """Reads how pip is set up, from its own command: files, environment and its default index. Raises a
-    NotFetchedError where it does not say."""
+    """Asks pip for its settings, which come from files, the environment and its defaults. Raises a NotFetchedError if
+    it does not answer."""
     values: dict[str, str] = {}
     listed = _pip(["config", "list"], environment).splitlines()
     for section in ("global", "download", ":env:"):  # a later one replaces what an earlier one says
@@ -98,7 +98,7 @@ def pip_settings(environment: Mapping[str, str] = os.environ) -> PipSettings:
 
 
 def _default_index(environment: Mapping[str, str]) -> str:
-    """pip names it in its help, and nowhere else that programs may read."""
+    """Reads the default index from pip's help, the only place where programs can find it."""
     found = re.search(r"--index-url <url>.*?\(default (\S+?)\)", _pip(["download", "--help"], environment), re.DOTALL)
     if found is None:
         raise NotFetchedError("pip does not name its default index")
@@ -107,7 +107,7 @@ def _default_index(environment: Mapping[str, str]) -> str:
 
 def _pip(arguments: list[str], environment: Mapping[str, str]) -> str:
     command = [sys.executable, "-m", "pip", *arguments]
-    wide = {**environment, "COLUMNS": "1000"}  # or an address is broken into lines
+    wide = {**environment, "COLUMNS": "1000"}  # otherwise an address may be broken into lines
     try:
         done = subprocess.run(
             command, env=wide, capture_output=True, text=True, errors="replace", check=False, timeout=PIP_SECONDS
@@ -129,12 +129,12 @@ def _opener(settings: PipSettings) -> OpenerDirector:
 
 
 def _as_address(link: str) -> str:
-    """A value of find-links may be a path."""
+    """Returns the address of a value of find-links, which may also be a path."""
     return link if re.match(r"(https?|file):", link) else Path(link).expanduser().resolve().as_uri()
 
 
 def _addresses(opener: OpenerDirector, page: str, name: str, settings: PipSettings) -> Iterator[str]:
-    """Yields where a page, or a local directory, says that the file called `name` is."""
+    """Yields the addresses of the file called `name` that a page or a local directory lists."""
     if urlsplit(page).scheme == "file":
         path = _path(page)
         if path.is_dir() and (path / name).is_file():
@@ -164,7 +164,7 @@ def _links_of_json(content: bytes) -> list[str]:
 
 
 class _Links(HTMLParser):
-    """The addresses of all links of a page."""
+    """Collects the addresses of all links of a page."""
 
     def __init__(self, base: str) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ def _links_of_html(text: str, base: str) -> list[str]:
 
 
 def _save(opener: OpenerDirector, address: str, path: Path, settings: PipSettings) -> str:
-    """Writes what is at the address to a file, and returns its sha256."""
+    """Downloads an address into a file; returns the sha256."""
     digest = hashlib.sha256()
     with _get(opener, address, settings, "*/*") as (response, _, _), path.open("wb") as file:
         while chunk := response.read(1 << 20):
@@ -198,7 +198,7 @@ def _save(opener: OpenerDirector, address: str, path: Path, settings: PipSetting
 def _get(
     opener: OpenerDirector, address: str, settings: PipSettings, accept: str
 ) -> Iterator[tuple[IO[bytes], str, str]]:
-    """Opens an address: its content, where it really came from, and its type."""
+    """Opens an address; yields its content, the address after redirects, and its type."""
     parts = urlsplit(address)
     if parts.scheme == "file":
         with _path(address).open("rb") as file:
@@ -223,7 +223,7 @@ def _path(address: str) -> Path:
 
 
 def _why(error: Exception) -> str:
-    """What went wrong, without an address."""
+    """Describes an error without an address."""
     if isinstance(error, HTTPError):
         return f"it answers {error.code}"
     if isinstance(error, URLError):

@@ -61,7 +61,7 @@ where https://tatoeba.org/sentences/show/<number> shows each. The authors of all
 
 @dataclass(frozen=True)
 class Summary:
-    """What was found in the archive and what became of it."""
+    """How many pairs the archive has, and how they were split."""
 
     pairs_in_archive: int
     pairs: int  # after cleaning
@@ -72,14 +72,13 @@ class Summary:
     valid_references: int
     test_sentences: int
     test_references: int
-    mean_words: float  # of an English sentence, over all
+    mean_words: float  # in an English sentence, over all
     mean_words_test: float
 
 
 @dataclass(frozen=True)
 class DemoData:
-    """The prepared files. References are read by `evaluation.metrics.read_references`: an empty line is no
-    reference."""
+    """The prepared files. `evaluation.metrics.read_references` reads the references: an empty line is no reference."""
 
     directory: Path
     summary: Summary
@@ -119,7 +118,7 @@ class DemoData:
 
 
 def prepare_demo(cache: Path) -> DemoData:
-    """Fetches, cleans and splits the pairs, once: a second call finds the files and returns."""
+    """Fetches, cleans and splits the pairs. This is done once: a second call finds the files."""
     directory = cache / "demo-en-fr"
     found = _prepared(directory)
     if found is not None:
@@ -142,7 +141,7 @@ def prepare_demo(cache: Path) -> DemoData:
 
 
 def fetch_tatoeba(cache: Path) -> Path:
-    """Returns the archive of sentence pairs, from the cache or else fetched, its content checked either way."""
+    """Returns the archive of sentence pairs, from the cache or newly fetched; its hash is checked either way."""
     archive = cache / _ARCHIVE
     try:
         if archive.is_file():
@@ -161,7 +160,7 @@ def fetch_tatoeba(cache: Path) -> Path:
 
 
 def read_tatoeba(archive: Path) -> tuple[list[SentencePair], list[str]]:
-    """Reads all pairs of the archive as they are there, and the authors that its third column names."""
+    """Reads all pairs of the archive unchanged, and the authors that its third column names."""
     pairs: list[SentencePair] = []
     authors: set[str] = set()
     with zipfile.ZipFile(archive) as content:
@@ -179,7 +178,7 @@ def clean(pairs: Iterable[SentencePair]) -> list[SentencePair]:
     """Returns pairs with one spelling of spaces and apostrophes, each pair once, none with an empty side.
 
     Tatoeba's French has four kinds of space before `!` and two apostrophes, by author and not by meaning; a small model
-    would have to learn to toss the coin.
+    could only guess between them.
     """
     cleaned = ((_clean_text(source), _clean_text(target)) for source, target in pairs)
     return list(dict.fromkeys(pair for pair in cleaned if all(pair)))
@@ -192,7 +191,7 @@ def _clean_text(text: str) -> str:
 
 
 def _prepared(directory: Path) -> DemoData | None:
-    """Returns the data in `directory` if all of it is there and was made in the way it would be made now."""
+    """Returns the data in `directory` if it is complete and was made with the present settings; otherwise None."""
     try:
         manifest = json.loads((directory / "demo.json").read_text(encoding="utf-8"))
         if manifest["made_by"] != _made_by():
@@ -270,7 +269,7 @@ def _cannot_hold(cache: Path, error: OSError) -> DragomanError:
 
 
 def _download(into: Path, cache: Path) -> Path:
-    """Fetches the distribution by its address and hash; by pip only where that cannot be done, and says so."""
+    """Fetches the distribution by its address and hash; if that fails, says so and uses pip."""
     try:
         return fetch_file(_PACKAGE, _DISTRIBUTION, DISTRIBUTION_SHA256, into, pip_settings())
     except NotFetchedError as error:

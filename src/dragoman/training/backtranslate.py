@@ -1,9 +1,9 @@
-"""Back-translates: makes pairs of text in the target language alone, by a run that translates the other way.
+"""Back-translates: makes pairs from monolingual target text, with a run that translates the other way.
 
-`make` writes raw.tsv: a synthetic source, the real target, and the log-probability a token; a stopped one goes on.
-`sift` drops what is no translation and counts it by rule; the rest is synthetic.tsv. `mix` writes recipe.toml: the
-real pairs, and the synthetic ones with the tag <bt> before their sources, so that the model learns from both and
-imitates the real ones (Caswell, Chelba and Grangier, 2019: Tagged Back-Translation).
+`make` writes raw.tsv: a synthetic source, the real target, and the log-probability per token; after a stop it goes on.
+`sift` drops pairs that are no translations, counts them by rule, and writes the others to synthetic.tsv. recipe.toml
+names the real pairs, and the synthetic ones with the tag <bt> before their sources, so that the model learns from both
+and imitates the real ones (Caswell, Chelba and Grangier, 2019: Tagged Back-Translation).
 """
 
 import json
@@ -23,14 +23,14 @@ from dragoman.translation.result import Translation
 from dragoman.translation.translator import Translator
 
 SYNTHETIC = "<bt>"
-LONGEST_RATIO = 3.0  # of the longer side's characters to the shorter's, where they are not short
+LONGEST_RATIO = 3.0  # of the longer side's characters to the shorter side's, unless both are short
 SHORT = 20  # characters
 MOST_REPEATS = 4  # of one word in a row, or of one pair of words
 
 
 @dataclass(frozen=True)
 class BackTranslated:
-    """What came of the text, and how it is mixed with the real pairs."""
+    """How many pairs were made, kept and dropped, and how they are mixed with the real pairs."""
 
     recipe: Path
     lines: int
@@ -73,7 +73,7 @@ def backtranslate(
 
     `reverse` translates from the target language into the source language. `ratio`: at most so many synthetic pairs
     are seen for each real one. `drop`: this share, the least probable, is left out. `sample`: draw the sources at
-    random in place of searching for the best: more varied. `tagged`: mark the synthetic sources with <bt>.
+    random instead of searching for the best, which is more varied. `tagged`: mark the synthetic sources with <bt>.
     """
     directory = Path(out)
     if not 0 <= drop < 1:
@@ -81,7 +81,7 @@ def backtranslate(
     if ratio <= 0:
         raise UsageError(f"backtranslate: --ratio {ratio:g}; give a number above 0")
     corpus = real if isinstance(real, CorpusConfig) else CorpusConfig(pairs=str(real))
-    base = find_recipe(recipe)  # said now if there is none, not after hours; so are the next two
+    base = find_recipe(recipe)  # raises an error now, not after hours; so do the next two checks
     if (pairs := sum(len(columns) > 1 for columns in raw_pairs(corpus))) == 0:
         raise DataError(f"{corpus_name(corpus)}: no pairs in it; give the real pairs that the synthetic ones go with")
     if sample:
@@ -109,15 +109,15 @@ def make(
     say: Callable[[str], None],
     **search: float,
 ) -> Path:
-    """Translates the lines back; each gives a line of raw.tsv."""
+    """Translates each line back, and writes one line of raw.tsv for it; returns the path of raw.tsv."""
     translator = Translator.load(
         reverse, checkpoint=None, engine="auto", compute_type=None, vocabulary_map=None, to=to, **search
     )
 
     def write(translation: Translation) -> str:
         best = translation.candidates[0]
-        a_token = best.log_probability / (len(best.tokens) + 1)
-        return f"{best.text}\t{translation.source.strip()}\t{a_token:.6f}\n".replace("\r", " ")
+        per_token = best.log_probability / (len(best.tokens) + 1)
+        return f"{best.text}\t{translation.source.strip()}\t{per_token:.6f}\n".replace("\r", " ")
 
     raw, made_by_path = directory / "raw.tsv", directory / "raw.json"
     identity = [*identity_of([Path(reverse)], None), translator.engine.name, translator.tag]
@@ -164,7 +164,7 @@ def _raw(path: Path) -> Iterator[tuple[str, str, float]]:
 
 
 def fault(source: str, target: str) -> str | None:
-    """Says why a synthetic pair is no translation; None: it may be one."""
+    """Returns why a synthetic pair cannot be a translation; None if it may be one."""
     if not source.strip() or not target.strip():
         return "empty"
     if source.strip().lower() == target.strip().lower():

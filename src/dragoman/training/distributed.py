@@ -29,13 +29,13 @@ from dragoman.progress import to_stderr
 Item = TypeVar("Item")
 
 GO_ON = "the same command goes on from the last checkpoint"
-STARTING_SECONDS = 600.0  # by which one may come later to the first step than another, who had less to import and read
-MOST_PER_CORE = 4  # processes, or threads of each: so many more than there are cores only wait for each other
-SETTLING_SECONDS = 10.0  # for the others to notice, too, that one is lost
+STARTING_SECONDS = 600.0  # that ranks may differ by at the first step, as some have more to import and read
+MOST_PER_CORE = 4  # processes, or threads of each; more than that would only wait for each other
+SETTLING_SECONDS = 10.0  # for the other ranks to notice as well that one is lost
 
 
 class LostRankError(DragomanError):
-    """Another process of this training ended or hangs. `noticed_first`: nobody else has said so yet."""
+    """Another process of this training ended or hangs. `noticed_first`: no other rank has reported it yet."""
 
     def __init__(self, message: str, hung: bool = False, noticed_first: bool = True) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class LostRankError(DragomanError):
 
 
 class Ranks:
-    """This process's place among the processes of a training, and what they do together."""
+    """This process's rank among the processes of a training, and their common operations."""
 
     def __init__(
         self,
@@ -76,13 +76,13 @@ class Ranks:
             self._join(timedelta(seconds=self._patience))
 
     def _join(self, timeout: timedelta) -> None:
-        """Joins the process group. One that torchrun starts again gets a store of its own: the old one has the
-        addresses of processes that are gone."""
+        """Joins the process group. A group that torchrun has restarted gets a new store: the old one has the addresses
+        of processes that are gone."""
         try:
             store, rank, size = next(iter(rendezvous("env://", timeout=timeout)))
         except RuntimeError:
             where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
-            raise LostRankError(f"starting: rank 0 of {self.size} is not to be reached at {where} within "
+            raise LostRankError(f"starting: rank 0 of {self.size} cannot be reached at {where} within "
                                 f"{self._patience:g} s; is its machine up, and the port open?") from None  # fmt: skip
         # Else the group's threads may still be at work when the interpreter ends, which aborts a process that was done.
         # What optimisers import later holds any group that is there by then, with its threads, beyond its end.
@@ -105,14 +105,14 @@ class Ranks:
         return items[self.rank :: self.size]
 
     def share_evenly(self, items: Sequence[Item]) -> Iterator[tuple[int, Item, float]]:
-        """The number, item and weight of each: as many on every rank, some of weight 0 where items run out. Ranks that
-        hold parts of the weights for each other have to pass through the model together."""
+        """Yields number, item and weight of this rank's items. Every rank gets as many items, some of weight 0 when
+        items run out: ranks that divide a model must pass through it together."""
         for first in range(0, len(items), self.size):
             number = first + self.rank
             yield (number, items[number], 1.0) if number < len(items) else (0, items[0], 0.0)
 
     def first(self, name: str, work: Callable[[], Item]) -> Item:
-        """Lets rank 0 do the work before the others, who then find it done; however long that takes."""
+        """Lets rank 0 do the work before the others, however long that takes; the others then find its results."""
         if self.size == 1:
             return work()
         if not self.leads:
@@ -132,14 +132,14 @@ class Ranks:
         return values
 
     def _all_have_started(self) -> None:
-        """Shortens the timeout once all ranks are at work: whoever lets the others wait from now on hangs."""
+        """Shortens the timeout once all ranks are at work: from now on, a rank that does not answer hangs."""
         if self._patience > self.answer_seconds:
             self._patience = self.answer_seconds
-            # No public name: a timeout that changes is foreseen for the launchers of others only.
+            # There is no public function to change a timeout.
             dist.distributed_c10d._set_pg_timeout(timedelta(seconds=self._patience), dist.group.WORLD)
 
     def gather(self, value: Any) -> list[Any]:
-        """Returns what each rank holds, in their order, on every rank."""
+        """Returns the values of all ranks, in the order of ranks, on every rank."""
         if self.size == 1:
             return [value]
         values: list[Any] = [None] * self.size
@@ -149,7 +149,7 @@ class Ranks:
 
     @contextmanager
     def together(self, when: str) -> Iterator[None]:
-        """Stands around what takes all ranks: if one is missing, the error says which."""
+        """Wraps an operation that needs all ranks: if one is missing, the error says which."""
         self._meetings, self._when = self._meetings + 1, when
         try:
             if self.size > 1:
@@ -161,8 +161,8 @@ class Ranks:
             raise self._lost("timed out" in str(error).lower() or "timeout" in str(error).lower()) from None
 
     def _lost(self, hung: bool) -> LostRankError:
-        """Makes the error for a lost rank. All say what the first to notice says: many of the others only notice that
-        the first one left."""
+        """Makes the error for a lost rank. All ranks report what the first one noticed: the others often notice only
+        that the first one left."""
         try:
             # The rank that is lost may be the one that holds the store.
             self._store.set_timeout(timedelta(seconds=self._settling_seconds))
@@ -181,8 +181,8 @@ class Ranks:
         return f"{self._when}: rank {who} of {self.size} {what}; {GO_ON}"
 
     def _missing(self, hung: bool) -> list[int]:
-        """Returns the ranks that did not come; if all came, those that do not notice what went wrong; if all do, the
-        last to come: it was too late for the first."""
+        """Returns the ranks that did not arrive; if all did, those that have not reported an error; if all have, the
+        last one to arrive, which was too late for the first."""
         arrived = [
             self._store.get(f"arrived/{rank}").split() if self._store.check([f"arrived/{rank}"]) else [b"0", b"0"]
             for rank in range(self.size)
@@ -200,8 +200,8 @@ class Ranks:
 
 
 class Clock:
-    """The seconds of a training so far, by the first rank's clock. Rates, and the end of a budget in minutes, follow
-    from them: ranks that each read their own would train at different rates, and stop at different steps."""
+    """Measures the seconds of a training so far, by the first rank's clock. Rates and the end of a budget in minutes
+    depend on it: with clocks of their own, ranks would train at different rates and stop at different steps."""
 
     def __init__(self, ranks: Ranks, before: float, now: Callable[[], float]) -> None:
         """`before`: seconds of training before this process."""
@@ -209,11 +209,11 @@ class Clock:
         self._start = now() - before if ranks.leads else 0.0
 
     def part(self) -> float:
-        """Returns what this rank adds to a sum over all ranks, which is the time: all but the first add nothing."""
+        """Returns this rank's part of a sum over all ranks that gives the time: 0 on all but the first."""
         return self._now() - self._start if self._ranks.leads else 0.0
 
     def agreed(self) -> float:
-        """Returns the time where there is no sum to send it with. All ranks have to call this together."""
+        """Returns the time when there is no sum to send it with. All ranks must call this together."""
         return float(self._ranks.gather(self.part())[0])
 
 
@@ -235,11 +235,12 @@ def leads() -> bool:
 
 
 def started_by_torchrun() -> bool:
+    """Tells whether torchrun, or `launch`, started this process."""
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
 def require_room(processes: int, threads: int) -> None:
-    """Refuses more processes or threads than this machine can start, before it tries to."""
+    """Raises a ConfigError for more processes or threads than this machine can reasonably start."""
     most = max(MOST_PER_CORE * cores(), torch.cuda.device_count())
     for name, asked in (("processes", processes), ("threads", threads)):
         if asked > most:
@@ -250,10 +251,10 @@ def require_room(processes: int, threads: int) -> None:
 
 
 def processes_for(asked: int, micro_batches: int, threads: int) -> int:
-    """Returns how many processes to train with; 0 asks for as many as there is work for in a step, and as there are
-    GPUs, or cores for so many threads each (0: for one).
+    """Returns how many processes to train with. If 0 are asked for: one for each GPU, or as many as there are cores for
+    `threads` each (0: one each), but no more than there are micro-batches in a step.
 
-    Threads that share one small product wait for each other more than processes that share a step.
+    Processes that share a step wait less for each other than threads that share a small product.
     """
     if asked:
         return asked
@@ -267,7 +268,7 @@ def threads_for(asked: int, processes: int) -> int:
 
 
 def in_words(processes: int, threads: int, chosen: bool) -> str:
-    """Says with what it trains, as `2 processes of 1 thread each`, and what that means for the cores."""
+    """Describes processes and threads, as in `2 processes of 1 thread each`, and whether they are too many."""
     of_each = f"{threads} thread{'s' if threads > 1 else ''}"
     in_use = of_each if processes == 1 else f"{processes} processes of {of_each} each"
     available = f"{cores()} core{'s' if cores() > 1 else ''}"
@@ -279,13 +280,13 @@ def in_words(processes: int, threads: int, chosen: bool) -> str:
 
 
 def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None:
-    """Runs `work(*arguments)` in so many processes of this machine, by torchrun's launcher; fails where one fails."""
+    """Runs `work(*arguments)` in several processes of this machine, by torchrun's launcher; fails if one fails."""
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("torch.")]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # the ranks say themselves what is wrong
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the ranks print their own errors
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -294,7 +295,7 @@ def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None
         rdzv_backend="c10d",
         rdzv_endpoint="localhost:0",
         max_restarts=0,
-        shutdown_timeout=600,  # what was asked to stop finishes its step and saves
+        shutdown_timeout=600,  # so that a rank that is asked to stop can finish its step and save
     )
     try:
         with _handlers_kept():
@@ -311,7 +312,7 @@ def launch(processes: int, work: Callable[..., object], *arguments: Any) -> None
 
 @contextmanager
 def _handlers_kept() -> Iterator[None]:
-    """Puts our signal handlers back in the end: the launcher replaces them, and leaves its own there."""
+    """Restores our signal handlers at the end: the launcher replaces them, and leaves its own in place."""
     stopping = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
     before = {number: signal.getsignal(number) for number in stopping}
     try:
@@ -323,14 +324,14 @@ def _handlers_kept() -> Iterator[None]:
 
 
 def _as_rank(work: Callable[..., object], *arguments: Any) -> None:
-    """Runs one rank from start to end. It prints its own one line, as the command line does for a single process."""
-    os.setpgrp()  # Ctrl-C reaches the launcher alone, which passes it on once
-    if not leads():  # until the loop listens: they have nothing to put in order, and may be waiting in C for the first
+    """Runs one rank from start to end. An error is printed as one line, as the command line does for one process."""
+    os.setpgrp()  # Ctrl-C reaches only the launcher, which passes it on once
+    if not leads():  # until the loop handles it: they have nothing to save, and may be waiting in C for the first
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         work(*arguments)
     except LostRankError as error:
-        # The rank that ended had more to say, unless it was killed.
+        # The rank that ended has printed its own error, unless it was killed.
         if error.noticed_first if error.hung else leads():
             _complain(error)
         sys.exit(1)

@@ -1,9 +1,9 @@
 """Fine-tunes a run on new text, and measures what it learned and what it forgot.
 
-The vocabulary is the old run's and so are the weights to begin with; pairs of the old training are mixed in, so that
-what was known stays known. Two sets of pairs that neither training has seen are translated before and after:
-one of the new domain, one of the old. They choose nothing: the weights are chosen by two other sets. The rest is
-`train()`: a stopped run goes on with the same command.
+It starts from the vocabulary and the weights of the old run. Pairs of the old training are mixed in, so that the model
+forgets less. Two sets of pairs that neither training has seen are translated before and after: one of the new domain,
+one of the old. They only measure; two other sets choose the weights. The rest is `train()`: the same command goes on
+with a stopped run.
 
 In the new run's directory, finetune/ holds what it was made from:
 
@@ -35,22 +35,22 @@ from dragoman.training.loop import train
 from dragoman.training.schedule import rate_at
 from dragoman.translation.translator import Translator
 
-RATE = 0.2  # of the old training's highest
-WARMUP_STEPS = 50  # Adam knows nothing of these weights yet
-EPOCHS = 8  # over the mixed text, where no number of steps is given
+RATE = 0.2  # share of the highest rate of the old training
+WARMUP_STEPS = 50  # while the optimiser has no statistics yet
+EPOCHS = 8  # over the mixed text, if no number of steps is given
 FEWEST_STEPS, MOST_STEPS = 100, 20_000
 VALIDATIONS = 5
 
 
 @dataclass(frozen=True)
 class FineTuned:
-    """The scores of a run before and after fine-tuning, on both domains. `old` is None where the old run left no text
-    to measure with."""
+    """The scores of a run before and after fine-tuning, on both domains. `old` is None if the old run has no validation
+    text to measure with."""
 
     run: Path
     new: metrics.Comparison
     old: metrics.Comparison | None
-    caveats: tuple[str, ...]  # why these figures may say too much; mostly none
+    caveats: tuple[str, ...]  # why these scores may be too good; usually none
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -96,10 +96,10 @@ def finetune(
 ) -> FineTuned:
     """Trains `run` further on new pairs, into `out`; or goes on with that, if it was stopped.
 
-    `old`: so many pairs of the old training for each new one (never more than the old training had); 0: none, and the
-    weights are chosen by the new domain alone.
-    `valid`: pairs to measure the new domain with; else up to 1,000, a tenth at most, are held out. As many are held out
-    in any case to choose the weights by.
+    `old`: how many pairs of the old training to mix in for each new pair (at most all of them); with 0, only the new
+    domain chooses the weights.
+    `valid`: pairs to measure the new domain with; without it, up to 1,000 pairs, at most a tenth, are held out. In any
+    case as many are held out to choose the weights.
     """
     if started_by_torchrun():
         raise UsageError("finetune: does not run under torchrun; ask for processes with --set train.processes=N")
@@ -136,7 +136,7 @@ def fine_tuning_config(before: RunConfig, text: FineTuningText, old: float, afte
     known = sum(corpus.weight * pairs for corpus, pairs in text.old)
     share = min(1.0, old * text.train_pairs / known) if known else 0.0
     mixed = tuple(replace(corpus, weight=corpus.weight * share) for corpus, _ in text.old if share)
-    seen = text.train_tokens * (1 + share * known / text.train_pairs)  # about as long, the old ones
+    seen = text.train_tokens * (1 + share * known / text.train_pairs)  # if old pairs are about as long as new ones
     steps = round(EPOCHS * seen / before.train.batch_tokens)
     steps = min(MOST_STEPS, max(FEWEST_STEPS, steps))
     valid = corpus_at(after.path / "finetune", "valid")
@@ -162,7 +162,9 @@ def fine_tuning_config(before: RunConfig, text: FineTuningText, old: float, afte
 def _measure(
     before: RunDirectory, after: RunDirectory, text: FineTuningText, language: str | None, say: Callable[[str], None]
 ) -> FineTuned:
-    translators = [Translator.load(run.path, to="") for run in (before, after)]  # the text has its tags
+    translators = [
+        Translator.load(run.path, to="") for run in (before, after)
+    ]  # the text already has its language tags
 
     def compared(name: str, corpus: CorpusConfig) -> metrics.Comparison:
         say(f"translating the {name} domain before and after")

@@ -24,8 +24,8 @@ from dragoman.errors import DataError
 from dragoman.files import read_json, replacing, sha256
 from dragoman.run_directory import RunDirectory
 
-MEASURED = 1000  # pairs at most in each of the two measures, and in each of the two sets to choose by
-FEWEST_DIVIDED = 100  # pairs of old validation text: of fewer, neither half would tell a difference
+MEASURED = 1000  # pairs at most in each of the two test sets, and in each of the two validation sets
+FEWEST_DIVIDED = 100  # pairs of old validation text; with fewer, halves would be too small to show a difference
 CHUNK = 10_000  # pairs decoded at a time
 FORMAT = 2  # of plan.json; raised when a fine-tuning begun before can no longer go on
 
@@ -37,11 +37,11 @@ class FineTuningText:
     train: CorpusConfig
     train_pairs: int
     train_tokens: int
-    left_out: int  # new pairs that share a side with one that is held out
+    left_out: int  # new pairs that share a side with a held-out pair
     new_test: CorpusConfig
     old_test: CorpusConfig | None
-    old: tuple[tuple[CorpusConfig, int], ...]  # with the weight it had, and its number of pairs
-    caveats: tuple[str, ...]  # why the measures may say too much
+    old: tuple[tuple[CorpusConfig, int], ...]  # each corpus with its old weight, and its number of pairs
+    caveats: tuple[str, ...]  # why the scores may be too good
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class HeldOutPairs:
 class LearnedCounts:
     """How much new text there is to learn from."""
 
-    read: int = 0  # pairs, those that are held out among them
+    read: int = 0  # pairs, including those that are held out
     pairs: int = 0
     tokens: int = 0  # of their targets
 
@@ -110,11 +110,11 @@ def planned_text(
             if plan["made_from"].get(name) != value:
                 raise DataError(f"{after.path}: was begun with other {name.replace('_', ' ')}; give a new --out")
         return _text_from(plan["text"])
-    # What is left of one that was killed here counts for nothing; `replacing` removes it.
+    # Files of a fine-tuning that was killed here do not count; `replacing` removes them.
     unfinished = {".lock", f".{directory.name}.partial"}
     if after.path.exists() and any(path.name not in unfinished for path in after.path.iterdir()):
         raise DataError(f"{after.path}: has files, and none of a fine-tuning; give a new --out")
-    with after.lock(), replacing(directory) as temporary:  # locked: it may be of one that is still at work
+    with after.lock(), replacing(directory) as temporary:  # locked, as another process may still be at work
         temporary.mkdir()
         text = _write_text(before, new, given, old > 0, tokenizer, (temporary, directory), say)
         plan = {"format": FORMAT, "made_from": made_from, "text": dataclasses.asdict(text)}
@@ -180,7 +180,7 @@ def _held_out(
     """Chooses what is held out: of the new domain the pairs that were given, or else some that the old run has not
     seen; of the old domain what the old run was validated with."""
     old_valid, old_test = _divided(old.held_out)
-    if not with_old:  # who mixes none in wants the new domain: the old sentences say what that cost, and choose nothing
+    if not with_old:  # then only the new domain counts: the old pairs measure what is forgotten, but choose nothing
         old_valid = []
     known = itertools.chain(old.held_out, itertools.chain.from_iterable(pairs() for pairs, _ in old.train))
     if test_given:
@@ -194,12 +194,14 @@ def _held_out(
             f"{_name(new)}: too few pairs that the old training has not seen to measure with; give --valid-pairs"
         )
     measured = _sides(new_test)
-    old_valid = [pair for pair in old_valid if measured.isdisjoint(pair)]  # pairs that are given may be among them
+    old_valid = [
+        pair for pair in old_valid if measured.isdisjoint(pair)
+    ]  # the pairs given by the user may be among them
     return HeldOutPairs(new_valid or new_test, new_test, old_valid, old_test)
 
 
 def _caveats_about(held_out: HeldOutPairs) -> Iterator[str]:
-    """Yields why a measure may be too good: what measures also chose."""
+    """Yields why a score may be too good: the same pairs also chose the weights."""
     chosen_by = _sides(held_out.new_valid, held_out.old_valid)
     for domain, test in (("new", held_out.new_test), ("old", held_out.old_test)):
         if not chosen_by.isdisjoint(_sides(test)):
@@ -257,8 +259,8 @@ def _old_text(
 ) -> OldText:
     """Finds what the old run was trained on and validated with.
 
-    From the ids in its own directory, which are all of that and no more, wherever the files have gone; a run without
-    them is read from the files again. Without old text to mix in, it can do without the files, too.
+    From the token ids in its own directory, if it has them: they are exactly that text, even if the files have changed.
+    Otherwise from the files, which may be missing if no old text is mixed in.
     """
     directory = prepared_directory(before.path)
     if directory is None:
@@ -301,8 +303,8 @@ def _decoded(data: Dataset, corpus: int, tokenizer: Tokenizer) -> Iterator[Sente
 
 
 def _hold_out(corpora: Sequence[Corpus], known: Iterable[SentencePair], sets: int, seed: int) -> list[SentencePair]:
-    """Draws pairs for so many sets: those with the smallest seeded hashes. No two share a side, and none has one that
-    is known: what the old run was trained on would be measured by heart, before and after."""
+    """Draws pairs for a number of sets: those with the smallest seeded hashes. No two of them share a side, and none
+    shares one with the known pairs: the old run has learned those, which would make the scores too good."""
     salt = (seed % 2**64).to_bytes(8, "little")
     wanted = sets * min(MEASURED, sum(map(len, corpora)) // 10)
 

@@ -14,17 +14,17 @@ from dragoman.training.distributed import Ranks
 
 
 class StepTotals(NamedTuple):
-    """What one step comes to, summed over all ranks."""
+    """The totals of one step, summed over all ranks."""
 
     loss: float  # label-smoothed, over all tokens of the step
     nll: float  # the same without label smoothing
-    seconds: float  # of training so far; the first rank alone adds to it
+    seconds: float  # of training so far; only the first rank adds to it
     stop_requests: float  # ranks that were asked to stop
-    out_of_memory: float  # ranks whose memory did not suffice
+    out_of_memory: float  # ranks that ran out of memory
 
 
 class TotalsBuffer:
-    """A step's totals while they are summed up: numbers of one tensor, so that the gradients can take them along."""
+    """A step's totals while they are summed up, as one tensor that is summed together with the gradients."""
 
     SIZE = len(StepTotals._fields)
 
@@ -32,27 +32,27 @@ class TotalsBuffer:
         self._values = values
 
     def add_loss(self, loss: Tensor, nll: Tensor, weight: float) -> None:
-        """Adds a micro-batch's sums. It stays on the device: reading them would wait for it."""
+        """Adds a micro-batch's sums. They stay on the device: reading them would wait for it."""
         self._values[:2] += weight * torch.stack((loss.detach(), nll))
 
     def set_rest(self, seconds: float, stop_requested: bool, out_of_memory: bool) -> None:
-        """Writes what this rank has to say besides its losses."""
+        """Sets this rank's values besides its losses."""
         self._values[2] = seconds
         self._values[3] = stop_requested
         self._values[4] = out_of_memory
 
     def read(self) -> StepTotals:
-        """Returns the numbers as they are now: after `sum_over`, those of all ranks."""
+        """Returns the current totals; after `sum_over`, those of all ranks."""
         return StepTotals(*self._values.tolist())
 
 
 class Gradients:
-    """The gradients of all parameters as one buffer, so that one sum over ranks, one norm, one check does for all.
+    """The gradients of all parameters in one buffer, so that they are summed over ranks, measured and checked at once.
 
-    The step's totals are at its end, and so are summed with them.
+    The step's totals are at the end of the buffer, and are summed together with the gradients.
     """
 
-    loss_factor = 1.0  # by which a loss is multiplied so that the sum over ranks is a sum
+    loss_factor = 1.0  # to multiply a loss by, so that gradients are summed over ranks
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         sizes = [parameter.numel() for parameter in parameters]
@@ -76,7 +76,7 @@ class Gradients:
 
 
 class ShardedGradients:
-    """The same where FSDP divides everything among the ranks: it sums the gradients itself, as a mean over ranks."""
+    """The same for a model that FSDP divides among the ranks; FSDP itself averages the gradients over ranks."""
 
     def __init__(self, model: nn.Module, ranks: Ranks) -> None:
         self._parameters = list(model.parameters())

@@ -1,7 +1,7 @@
 """Reads a run's log, also while it trains: its curves, its samples, and alerts about them. Imports no torch.
 
 The log can go back: after a stop it is cut to the checkpoint that the run goes on from, and after a setback steps are
-done again. So points are merged by one rule everywhere: those from the first new step on replace what was there.
+repeated. So one rule merges points everywhere: new points replace all old ones from the first new step on.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ Point = dict[str, Any]
 State = Literal["waiting", "training", "stopped", "finished"]
 AlertKind = Literal["skipped", "setback", "memory", "divergence", "overfitting", "plateau"]
 
-# When a curve is called what it is called. Each needs several measurements in a row: one alone is noise.
+# Thresholds of the alerts. Each needs several measurements in a row, as a single one may be noise.
 DIVERGED_BY = 0.5  # nats a token above the lowest loss so far
 DIVERGED_LINES = 3
 OVERFIT_BY = 0.02  # share by which the validation loss is above its lowest while the training loss falls
@@ -24,6 +24,8 @@ PLATEAU_VALIDATIONS = 5  # without a better BLEU or a better loss
 
 @dataclass(frozen=True)
 class Alert:
+    """Something in the log that a person should look at."""
+
     kind: AlertKind
     step: int
     text: str
@@ -36,17 +38,20 @@ class Update:
     train: tuple[Point, ...]
     valid: tuple[Point, ...]
     alerts: tuple[Alert, ...]
-    restarted: bool = False  # nothing of what was told before holds
+    restarted: bool = False  # earlier updates are no longer valid
 
 
 @dataclass
 class History:
+    """Everything read from a log so far."""
+
     train: list[Point] = field(default_factory=list)
     valid: list[Point] = field(default_factory=list)
-    troubles: list[Alert] = field(default_factory=list)  # that the training itself wrote down
+    troubles: list[Alert] = field(default_factory=list)  # that the training itself logged
     ended: bool = False
 
     def add(self, events: Iterable[Point]) -> Update:
+        """Adds new events; returns what they change."""
         train: list[Point] = []
         valid: list[Point] = []
         for event in events:
@@ -73,7 +78,7 @@ class History:
 
 
 def merge(points: list[Point], new: Sequence[Point]) -> None:
-    """Adds new points; from the first new step on they replace what was there."""
+    """Adds new points, which replace all old ones from the first new step on."""
     if new:
         while points and points[-1]["step"] >= new[0]["step"]:
             points.pop()
@@ -86,13 +91,12 @@ class LogFollower:
     def __init__(self, run: RunDirectory) -> None:
         self._path = run.metrics_path
         self._position = 0
-        self._before = (
-            b""  # what stood just before the position: a log that was cut and grew again has other bytes there
-        )
+        self._before = b""  # the bytes just before the position: they differ if the log was cut and has grown again
         self.history = History()
 
     def read(self) -> Update | None:
-        """Returns what came since the last call, or None. A line that is still being written is left for the next."""
+        """Returns what is new since the last call, or None. A line that is still being written is left for the next
+        call."""
         restarted = False
         try:
             with self._path.open("rb") as file:
@@ -114,12 +118,14 @@ class LogFollower:
 
 
 def read_history(run: RunDirectory) -> History:
+    """Reads the whole log of a run."""
     follower = LogFollower(run)
     follower.read()
     return follower.history
 
 
 def state_of(run: RunDirectory, history: History) -> State:
+    """Tells whether a run is training, finished, stopped, or has not begun."""
     if run.is_training():
         return "training"
     if history.ended:
@@ -128,6 +134,7 @@ def state_of(run: RunDirectory, history: History) -> State:
 
 
 def kept_steps(run: RunDirectory) -> list[int]:
+    """Returns the steps of the checkpoints that are kept."""
     return [step_of(path) for path in run.checkpoints()]
 
 
@@ -152,7 +159,7 @@ def _trouble(event: Point) -> Alert | None:
 
 
 def _divergence(train: Sequence[Point]) -> list[Alert]:
-    """The loss stayed well above the lowest so far. Told once, where it began, for as long as it has not come back."""
+    """Alerts if the loss is well above its lowest value: once, at the step where it rose, until it falls again."""
     lowest, above = float("inf"), 0
     began = 0
     for point in train:
@@ -170,7 +177,7 @@ def _divergence(train: Sequence[Point]) -> list[Alert]:
 
 
 def _overfitting(train: Sequence[Point], valid: Sequence[Point]) -> list[Alert]:
-    """The last validations are worse than the best, in loss, while the training loss went on falling."""
+    """Alerts if the last validation losses are worse than the best one while the training loss still falls."""
     if len(valid) <= OVERFIT_VALIDATIONS:
         return []
     best = min(valid, key=lambda point: point["nll"])

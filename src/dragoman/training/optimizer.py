@@ -11,16 +11,16 @@ from dragoman.config import TrainConfig
 from dragoman.model.sequence_model import SequenceModel
 
 MOMENTUM = 0.95
-# The entries of a step have about this size times the rate, as Adam's have: one rate does for both (Liu et al. 2025).
+# The entries of a step have about this size times the rate, as Adam's do, so one rate suits both (Liu et al. 2025).
 TYPICAL_ENTRY = 0.2
-# Each round takes the singular values through a x + b x^3 + c x^5, of all such polynomials the one that brings those
-# between 0.01 and 1, as the rounds before left them, nearest to 1 (the tests find them again). After three they are
-# within 0.27 of it.
+# Each round maps the singular values by a x + b x^3 + c x^5: of all such polynomials, the one that brings values that
+# began between 0.01 and 1 nearest to 1 (the tests find the coefficients again). After three rounds they are within 0.27
+# of it.
 ROUNDS = ((8.0934, -23.6204, 17.4462), (3.6366, -2.7219, 0.5365), (2.6613, -1.9772, 0.4526))
 
 
 def make_optimizer(model: SequenceModel, settings: TrainConfig) -> torch.optim.Optimizer:
-    """Makes the optimiser that the settings name. Its rate is set before every step."""
+    """Makes the optimiser that the settings name. The loop sets its rate before every step."""
     betas = (settings.adam_beta1, settings.adam_beta2)
 
     def adam(parameters: Sequence[nn.Parameter]) -> torch.optim.Adam:
