@@ -48,6 +48,7 @@ HOUSE = [
     "descendants",
     "diagnosis",
     "quickstart",
+    "importing",
     "export",
     "lab",
     "serve",

@@ -35,7 +35,7 @@ def run(tiny_run: Path, tmp_path: Path) -> Run:
 
 
 def test_a_marian_model_becomes_a_run(run: Run, tmp_path: Path) -> None:
-    imported = Run.from_marian(run.export("marian-hf", tmp_path / "hf"), tmp_path / "imported", ("en", "eo"))
+    imported = Run.import_model(run.export("marian-hf", tmp_path / "hf"), tmp_path / "imported", ("en", "eo"))
     assert imported.path == tmp_path / "imported"
     lines = ["the dog sees the cat", "the old river"]
     assert imported.translate(lines, beam=1) == run.translate(lines, beam=1)

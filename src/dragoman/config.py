@@ -22,11 +22,14 @@ from dragoman.errors import ConfigError
 Architecture = Literal["transformer", "lstm"]
 NormOrder = Literal["post", "pre"]
 Norm = Literal["layer", "batch"]
-Positions = Literal["sinusoidal", "sinusoidal-2d", "learned", "index", "none"]
+Positions = Literal["sinusoidal", "sinusoidal-2d", "sinusoidal-fairseq", "learned", "index", "none"]
+Activation = Literal["relu", "swish", "gelu"]
+TiedPair = Literal["none", "target-output", "source-target"]
 AttentionScale = Literal["1/sqrt(d_k)", "1/d_k", "1"]
 RecurrentAttention = Literal["multiplicative", "additive", "none"]
 Schedule = Literal["paper", "linear"]
 Optimizer = Literal["adam", "muon"]
+Learn = Literal["all", "top", "low-rank"]
 Stop = Literal["exact", "first"]
 Task = Literal["translate", "continue", "restore", "classify"]
 TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # keys of [data]: shares of a view's pairs
@@ -34,8 +37,8 @@ TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # keys of
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The model (section 3 of the paper). Options that the paper does not have are those that the experiments
-    compare."""
+    """The model (section 3 of the paper). Options that the paper does not have are those that the experiments compare,
+    and those that public models need."""
 
     vocab_size: int = 37_000  # tokens; 0: chosen from the amount of training data when the tokenizer is learned
     encoder_layers: int = 6  # N in the paper; 0: the decoder alone, a language model
@@ -53,8 +56,13 @@ class ModelConfig:
     attention_scale: AttentionScale = "1/sqrt(d_k)"  # what the products of queries and keys are multiplied by
     residual: bool = True  # add each sub-layer's input to its output
     tie_embeddings: bool = True  # one matrix for source, target and the projection before the softmax
+    tied_pair: TiedPair = "none"  # with tie_embeddings = false: two of the three that are one matrix all the same
+    source_vocab_size: int = 0  # tokens of a vocabulary of the source's own; 0: source and target share one
     scale_embeddings: bool = True  # multiply embeddings by sqrt(d_model)
     embedding_norm: bool = False  # normalise the input of the first layer, as BERT does
+    activation: Activation = "relu"  # inside the feed-forward layers
+    attention_bias: bool = False  # add a bias after each projection of attention
+    output_bias: bool = False  # add a bias to the logits
     classes: tuple[str, ...] = ()  # of an encoder alone: the labels it predicts, in place of tokens
     patch: int = 0  # the source is a square picture, cut into patches with sides of so many pixels; 0: it is text
     architecture: Architecture = "transformer"  # lstm: the baseline of model/lstm.py, which has no heads or norms
@@ -69,13 +77,20 @@ class ModelConfig:
         for name in ("classes", "patch"):
             encoder_alone = self.decoder_layers == 0 or not getattr(self, name)
             _require(encoder_alone, "model", "decoder_layers", self.decoder_layers, f"0 where {name} is given")
-        if self.positions == "sinusoidal":
+        if self.tied_pair != "none":
+            _require(not self.tie_embeddings, "model", "tied_pair", self.tied_pair, "none with tie_embeddings = true")
+        if self.source_vocab_size:
+            limit = "0 where source and target share a matrix"
+            _require(not self.ties_source_target, "model", "source_vocab_size", self.source_vocab_size, limit)
+        if self.positions in ("sinusoidal", "sinusoidal-fairseq"):
             _require(self.d_model % 2 == 0, "model", "d_model", self.d_model, "even (each sine has its cosine)")
         if self.positions == "sinusoidal-2d":
             _require(self.d_model % 4 == 0, "model", "d_model", self.d_model, "a multiple of 4 (half for each axis)")
             _require(self.patch > 0, "model", "patch", self.patch, "at least 1 with positions in two dimensions")
         if self.architecture == "lstm":
             _require(self.d_model % 2 == 0, "model", "d_model", self.d_model, "even (half for each direction)")
+            _require(self.tied_pair == "none", "model", "tied_pair", self.tied_pair, "none in an lstm")
+            _require(not self.source_vocab_size, "model", "source_vocab_size", self.source_vocab_size, "0 in an lstm")
         fits = self.d_model % self.num_heads == 0
         _require(fits, "model", "num_heads", self.num_heads, f"a divisor of d_model ({self.d_model})")
 
@@ -87,6 +102,19 @@ class ModelConfig:
         if not self.decoder_layers:
             return "restore"
         return "translate" if self.encoder_layers else "continue"
+
+    @property
+    def source_tokens(self) -> int:
+        """The size of the source's vocabulary, with its default filled in."""
+        return self.source_vocab_size or self.vocab_size
+
+    @property
+    def ties_source_target(self) -> bool:
+        return self.tie_embeddings or self.tied_pair == "source-target"
+
+    @property
+    def ties_target_output(self) -> bool:
+        return self.tie_embeddings or self.tied_pair == "target-output"
 
     @property
     def key_size(self) -> int:
@@ -199,6 +227,9 @@ class TrainConfig:
     warmup_steps: int = 4000  # steps in which the learning rate rises
     peak_rate: float | None = None  # None: the paper's d_model^-0.5 * warmup_steps^-0.5
     optimizer: Optimizer = "adam"  # muon learns more from each step, for trainings of minutes: docs/decisions/019
+    learn: Learn = "all"  # top: the last layers alone; low-rank: thin matrices, added to the projections (LoRA)
+    learn_layers: int = 2  # with learn = top: how many layers of the decoder; those below stay as they are
+    learn_rank: int = 16  # with learn = low-rank: columns of the thin matrices
     adam_beta1: float = 0.9  # decay of the mean of gradients
     adam_beta2: float = 0.98  # decay of the mean of squared gradients
     adam_epsilon: float = 1e-9  # added to the root of that mean before dividing by it
@@ -218,6 +249,12 @@ class TrainConfig:
         if self.shard and self.optimizer == "muon":
             raise ConfigError(
                 "train.optimizer = muon with train.shard; Muon needs whole matrices: use adam, or no shard"
+            )
+        if self.shard and self.learn != "all":
+            raise ConfigError(f"train.learn = {self.learn} with train.shard; only a whole model is divided: no shard")
+        if self.learn == "low-rank" and self.optimizer == "muon":
+            raise ConfigError(
+                "train.optimizer = muon with train.learn = low-rank; Muon is for whole matrices: use adam"
             )
         _require(
             self.average_checkpoints <= self.keep_checkpoints,

@@ -39,6 +39,7 @@ _SHARE = Range(0, 1, below=True)
 
 MODEL = {
     "vocab_size": Range(0, 10**6, remark=" (0: chosen from the data)"),
+    "source_vocab_size": Range(0, 10**6, remark=" (0: source and target share one vocabulary)"),
     "encoder_layers": Range(0, 1000),
     "decoder_layers": Range(0, 1000),
     "d_model": _WIDTH,
@@ -73,6 +74,8 @@ TRAIN = {
     "micro_batch_tokens": _COUNT,
     "warmup_steps": Range(1, 10**12),
     "peak_rate": Range(0, 1000, above=True),
+    "learn_layers": Range(1, 1000),
+    "learn_rank": _WIDTH,
     "adam_beta1": _SHARE,
     "adam_beta2": _SHARE,
     "adam_epsilon": Range(0, 1, above=True),

@@ -57,16 +57,6 @@ class UnheardError(DragomanError):
 # What a plain install leaves out: the package that is imported, and the extra that installs it.
 EXTRAS = {
     "torch": "train",
-    "fastapi": "serve",
-    "starlette": "serve",
-    "pydantic": "serve",
-    "uvicorn": "serve",
-    "h11": "serve",
-    "multipart": "serve",
-    "prometheus_client": "serve",
-    "limits": "serve",
-    "py3langid": "serve",
-    "markdown_it": "documents",
     "lxml": "formats",
     "polib": "formats",
     "openpyxl": "formats",

@@ -276,11 +276,11 @@ class Run:
         return bundle(self.path, out, about, with_text)
 
     @classmethod
-    def from_marian(cls, directory: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Self:
-        """Makes a run from a Marian model in the directory form of Hugging Face."""
-        from dragoman.export.formats import import_marian
+    def import_model(cls, model: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Self:
+        """Makes a run from a public model, as `dragoman import` does."""
+        from dragoman.importing.read import import_model
 
-        return cls(import_marian(directory, out, languages))
+        return cls(import_model(model, out, languages))
 
     def translator(self, to: str | None = None, **search: float) -> "Translator":
         """The translator into this language with these search settings; each is loaded once."""

@@ -116,6 +116,7 @@ def test_xlsx_is_read(tmp_path: Path) -> None:
     )
     found = read_any([path])
     assert (found.pairs, found.languages, found.skipped) == ([*PAIRS, more], ("en", "de"), {"not translated": 1})
+    assert f"{path}: the first row is a heading (No., English, Deutsch)" in found.notes
     assert [has_lines(tmp_path / name) for name in ("a.xlsx", "a.tmx", "a.tsv", "a.txt")] == [False, False, True, True]
 
 

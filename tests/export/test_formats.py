@@ -18,7 +18,8 @@ import torch
 from dragoman.config import ModelConfig, RunConfig
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.errors import DataError, UsageError
-from dragoman.export.formats import ExportFormat, export, import_marian
+from dragoman.export.formats import ExportFormat, export
+from dragoman.importing.read import import_model
 from dragoman.model.checkpoint import save_weights, weights_of
 from dragoman.model.transformer import Transformer
 from dragoman.run_directory import RunDirectory
@@ -153,40 +154,8 @@ def test_a_model_that_transformers_wrote_is_imported(post_norm: Path, tmp_path: 
     MarianMTModel.from_pretrained(path).save_pretrained(tmp_path / "theirs")
     for name in ("source.spm", "target.spm", "vocab.json"):
         shutil.copy(path / name, tmp_path / "theirs" / name)
-    import_marian(tmp_path / "theirs", tmp_path / "run")
+    import_model(tmp_path / "theirs", tmp_path / "run")
     assert greedy(tmp_path / "run") == greedy(post_norm)
-
-
-def test_two_vocabularies_become_one_that_splits_as_the_source_does(tmp_path: Path) -> None:
-    import io
-
-    import sentencepiece
-
-    from dragoman.export.marian_vocabulary import joined_tokenizer
-
-    pairs = lexicon_pairs(300, seed=3)
-    models = []
-    for name, side in (("source", 0), ("target", 1)):
-        written = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter([pair[side] for pair in pairs]), model_writer=written, vocab_size=60,
-            hard_vocab_limit=False, model_type="unigram", bos_id=-1, eos_id=0, unk_id=1, minloglevel=2,
-        )  # fmt: skip
-        (tmp_path / f"{name}.spm").write_bytes(written.getvalue())
-        models.append(sentencepiece.SentencePieceProcessor(model_proto=written.getvalue()))
-    names = ["</s>", "<unk>"]
-    for model in models:
-        names += [p for p in (model.id_to_piece(i) for i in range(model.vocab_size())) if p not in names]
-    names.append("<pad>")
-    (tmp_path / "vocab.json").write_text(json.dumps({name: i for i, name in enumerate(names)}), encoding="utf-8")
-    last = len(names) - 1
-    config = {"eos_token_id": 0, "pad_token_id": last, "decoder_start_token_id": last}
-    joint = joined_tokenizer(tmp_path, config, len(names))
-    assert (joint.bos_id, joint.eos_id, joint.pad_id, joint.unk_id) == (last, 0, last, 1)
-    for source, target in pairs[:50]:
-        assert [joint.piece(i) for i in joint.encode(source)] == models[0].encode(source, out_type=str)
-        ids = [names.index(piece) for piece in models[1].encode(target, out_type=str)]
-        assert joint.decode(ids) == target
 
 
 def test_what_marian_cannot_be_is_refused(tiny_run: Path, tmp_path: Path, cli: Callable[..., Ran]) -> None:
@@ -200,7 +169,9 @@ def test_what_marian_cannot_be_is_refused(tiny_run: Path, tmp_path: Path, cli: C
     (tmp_path / "other" / "config.json").write_text('{"model_type": "bert"}')
     ran = cli("import", tmp_path / "other", "--out", tmp_path / "run")
     assert ran.code == 3
-    assert ran.stderr == f"dragoman: {tmp_path / 'other'}: a model of type bert; marian and pegasus can be imported\n"
+    assert ran.stderr == (
+        f"dragoman: {tmp_path / 'other'}: a model of type bert; marian, pegasus, m2m_100, mbart, bart can be imported\n"
+    )
     assert "names no model_type" in cli("import", tiny_run, "--out", tmp_path / "run").stderr
     assert cli("export", tiny_run, "--format", "onnx", "--out", tiny_run).code == 2
 
@@ -238,12 +209,15 @@ def onnx_greedy(directory: Path, sentences: Sequence[str]) -> list[list[int]]:
     return [cut(row, about["end_id"], limit) for row, limit in zip(rows, limits, strict=True)]
 
 
-@pytest.mark.parametrize("which", ["tiny", "post", "learned", "untied", "wide"])
+@pytest.mark.parametrize("which", ["tiny", "post", "learned", "untied", "wide", "marian", "bart", "m2m100"])
 def test_onnxruntime_finds_the_same_greedy_ids(which: str, tiny_run: Path, post_norm: Path, tmp_path: Path) -> None:
     models: dict[str, dict[str, Any]] = {
         "learned": {"positions": "learned", "norm_order": "pre"},
         "untied": {"tie_embeddings": False, "scale_embeddings": False, "positions": "none"},
         "wide": {"d_k": 4, "d_v": 12, "positions": "index", "attention_scale": "1"},
+        "marian": {"activation": "swish", "attention_bias": True, "output_bias": True},
+        "bart": {"activation": "gelu", "attention_bias": True, "embedding_norm": True, "tie_embeddings": False},
+        "m2m100": {"norm_order": "pre", "attention_bias": True, "positions": "sinusoidal-fairseq"},
     }
     run = {"tiny": tiny_run, "post": post_norm}.get(which) or make_run(
         tmp_path / "run", tiny_run / "tokenizer.model", **models[which]

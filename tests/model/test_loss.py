@@ -69,6 +69,21 @@ def test_the_target_gives_its_smoothing_to_every_token_the_right_one_too() -> No
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_bias_is_added_to_the_logits(smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss_module, "CHUNK_ROWS", 5)
+    states, weight, labels = inputs(11)
+    bias = torch.randn(11, dtype=torch.float64, requires_grad=True)
+    smoothed, plain = smoothed_cross_entropy(states, weight, labels, smoothing, bias)
+    logits = states @ weight.T + bias
+    expected = F.cross_entropy(logits, labels, reduction="sum", label_smoothing=smoothing)
+    torch.testing.assert_close(smoothed, expected, **EXACT)
+    torch.testing.assert_close(plain, F.cross_entropy(logits, labels, reduction="sum"), **EXACT)
+    inside = (states, weight, bias)
+    for ours, theirs in zip(gradients(smoothed, *inside), gradients(expected, *inside), strict=True):
+        torch.testing.assert_close(ours, theirs, **EXACT)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_gradients_by_differences(smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loss_module, "CHUNK_ROWS", 4)
     states, weight, labels = inputs(9, width=3, vocabulary=5)

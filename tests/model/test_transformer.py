@@ -43,6 +43,12 @@ VARIETIES: dict[str, dict[str, Any]] = {
     "batch norm, pre-norm": {"norm": "batch", "norm_order": "pre"},
     "untied": {"tie_embeddings": False},
     "unscaled embeddings": {"scale_embeddings": False},
+    "as Marian": {"activation": "swish", "attention_bias": True, "output_bias": True},
+    "as M2M100": {"norm_order": "pre", "attention_bias": True, "positions": "sinusoidal-fairseq"},
+    "as BART": {"activation": "gelu", "attention_bias": True, "embedding_norm": True, "positions": "learned"},
+    "biases of narrow keys": {"attention_bias": True, "d_k": 2, "d_v": 5},
+    "output apart": {"tie_embeddings": False, "tied_pair": "source-target"},
+    "two vocabularies": {"tie_embeddings": False, "tied_pair": "target-output", "source_vocab_size": VOCABULARY + 4},
 }
 every_variety = pytest.mark.parametrize("changes", VARIETIES.values(), ids=list(VARIETIES))
 both_paths = pytest.mark.parametrize("probed", [False, True], ids=["fused", "explicit"])

@@ -84,19 +84,6 @@ def test_without_a_model_it_says_how_to_get_one(
     assert "no such run directory" in cli("serve", "nowhere").stderr
 
 
-def test_without_the_extra_it_says_what_to_install(
-    cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, served_run: Path
-) -> None:
-    import importlib.util
-
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: None if name == "fastapi" else find(name, *rest)
-    )
-    ran = cli("serve", served_run)
-    assert (ran.code, ran.stderr) == (2, "dragoman: serve: fastapi is not installed; pip install 'dragoman[serve]'\n")
-
-
 def test_languages_are_detected_among_those_served() -> None:
     detector = LanguageDetector(["de", "en", "fr", "xq"])
     german = detector.detect(["Die Katze schläft heute auf dem Sofa im Wohnzimmer."])

@@ -406,10 +406,10 @@ def test_a_pipe_is_written_to_and_not_replaced(here: Path, cli: Cli) -> None:
     (here / "good").write_text("one\n", encoding="utf-8")
     os.mkfifo(here / "pipe")
     read: list[bytes] = []
-    reader = threading.Thread(target=lambda: read.append((here / "pipe").read_bytes()))
+    reader = threading.Thread(target=lambda: read.append((here / "pipe").read_bytes()), daemon=True)
     reader.start()
     assert cli("evaluate", "--hypotheses", "good", "--reference", "good", "--out", "pipe").code == 0
-    reader.join()
+    reader.join(60)
     assert read == [b"one\n"]
     assert stat.S_ISFIFO((here / "pipe").stat().st_mode)
 

@@ -25,7 +25,7 @@ def test_a_missing_package_is_one_line_that_names_the_extra(monkeypatch: pytest.
     complaint = "this needs torch, which is not installed; pip install 'dragoman[train]'"
     assert str(missing_package(ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn"))) == complaint
     assert missing_package(ModuleNotFoundError("No module named 'xyz'", name="xyz")) is None
-    assert set(EXTRAS.values()) >= {"train", "serve", "documents", "formats"}
+    assert set(EXTRAS.values()) >= {"train", "formats", "inspect", "export"}
     require_torch("this")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(Exception, match=re.escape(complaint)):
@@ -51,7 +51,7 @@ def test_what_cannot_be_imported_is_told_in_one_line(tiny_run: Path) -> None:
 
 @pytest.fixture(scope="module")
 def plain(wheel: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of programs of an environment with `pip install 'dragoman[serve,documents]'`, and no checkout."""
+    """The directory of programs of an environment with `pip install dragoman`, and no checkout."""
     environment = tmp_path_factory.mktemp("plain") / "environment"
     venv.create(environment, with_pip=True)
     install: list[str | Path] = [
@@ -62,7 +62,7 @@ def plain(wheel: Path, repository: Path, tmp_path_factory: pytest.TempPathFactor
         "--quiet",
         "--disable-pip-version-check",
     ]
-    install += ["--constraint", repository / "constraints.txt", f"{wheel}[serve,documents]"]
+    install += ["--constraint", repository / "constraints.txt", wheel]
     subprocess.run(install, check=True, timeout=900)
     return environment / "bin"
 

@@ -147,8 +147,10 @@ def test_base_leaves_nothing_of_the_papers_to_a_default() -> None:
     origins = config.load("base").origins
     by_default = {key for key, origin in origins.items() if origin == "default"}
     assert by_default & {key for keys in KEYS.values() for key in keys} == set()
-    # No limit of the paper's sinusoids, and what only half a model or an LSTM has; the rest of the model is stated.
+    # No limit of the paper's sinusoids, and what only half a model or an LSTM has, or embeddings that are not tied; the
+    # rest of the model is stated.
     of_others = {"model.classes", "model.patch", "model.embedding_norm", "model.recurrent_attention"}
+    of_others |= {"model.tied_pair", "model.source_vocab_size"}
     assert {key for key in by_default if key.startswith("model.")} == {"model.max_positions", *of_others}
 
 

@@ -114,7 +114,7 @@ def test_a_pair_longer_than_the_table_of_positions_began_with(
     """The largest batch is tried first and makes the table grow; what is put back after that is not the table. Where it
     is not tried, a step makes it grow."""
     if not tried:
-        monkeypatch.setattr("dragoman.training.loop.try_largest_batch", lambda _: None)
+        monkeypatch.setattr("dragoman.training.loop.try_largest_batch", lambda _: 0.0)
     long = " ".join(WORDS * 40)  # 640 words
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"{s}\t{s}\n" for s in (*sequences(200, seed=1), long)), encoding="utf-8")

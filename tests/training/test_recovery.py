@@ -256,7 +256,7 @@ def test_a_run_that_diverges_at_every_rate_stops_with_one_line(
         return loss * math.nan, nll
 
     monkeypatch.setattr(training_module, "smoothed_cross_entropy", infinite)
-    monkeypatch.setattr(training_module, "try_largest_batch", lambda _: None)
+    monkeypatch.setattr(training_module, "try_largest_batch", lambda _: 0.0)
     ran = cli(*arguments(pairs, tmp_path / "run"))
     assert ran.code == 1
     assert "lower train.peak_rate in a new --out" in ran.stderr.splitlines()[-1]

@@ -52,6 +52,7 @@ def protected(model: Model, text: str, kept: tuple[str, ...] = ()) -> Translatio
         ("See http://a.org/x?y=1 now", "Voir http://a.org/x?y=1/3/3/*. là", ["http://a.org/x?y=1"], []),
         ("Ask a@example.org", "Demande a@example.orge", ["a@example.org"], []),
         ("It rose by 4.5", "Il monte de 2.", ["4.5"], []),
+        ("It is -4.5 degrees", "Il fait 4,5 degrés", ["-4.5"], []),
         ("It costs $1,234.56.", "Il coûte 30055.", ["$1,234.56"], []),
         ("Good 😀", "Bon", ["😀"], []),
         ("Hello 🇫🇷", "Salut 🇫🇮", ["🇫🇷"], ["🇫🇮"]),
@@ -73,6 +74,8 @@ def test_tokens_are_compared_whole_and_by_their_number(
         ("It costs $1,234.56.", "Ça coûte 1 234,56 $."),
         ("at 9:05", "à 9 h 05"),
         ("on 07/04", "le 7/4"),
+        ("It is -4.5 degrees", "Il fait −4,5 degrés"),
+        ("up +3 to 20", "de 3 à 20"),
         ("50% of {n}", "50 % de {n}"),
         ("Ctrl C", "La touche Ctrl C."),
     ],
@@ -89,6 +92,8 @@ def test_a_language_writes_them_in_its_own_way(source: str, target: str) -> None
         ("Call +33 1 23 45 67 89 before 17:30.", ["+33 1 23 45 67 89", "17:30"]),
         ("On 2024-03-15 he won 3-2.", ["2024-03-15", "3-2"]),
         ("1 234,50 € or € 12", ["1 234,50 €", "€ 12"]),
+        ("-5 to +3, x=−2 (-$7)", ["-5", "+3", "−2", "-$7"]),
+        ("COVID-19 in 10 - 12 or 3-4", ["19", "10", "12", "3-4"]),
         ("Press <kbd>C</kbd>!", ["<kbd>C</kbd>"]),
         ("👨‍👩‍👧‍👦 in 🇫🇷 1️⃣", ["👨‍👩‍👧‍👦", "🇫🇷", "1️⃣"]),
     ],
@@ -128,6 +133,19 @@ def test_what_is_forced_must_be_believed() -> None:
     bad = Model(MUTE, lambda _, required: (f"Les chi chi {required[0]} chimes.", -3.0))
     found = protected(bad, "It is 😀.")
     assert (found.text, found.how) == ("fr(It is) 😀.", "pieces")
+
+
+@pytest.mark.parametrize(
+    ("source", "pieces"),
+    [
+        ("Set size=7 (wide) now.", "fr(Set size)=7 fr((wide) now.)"),
+        ("He won (7) of them.", "fr(He won) (7) fr(of them.)"),
+    ],
+)
+def test_pieces_do_not_run_into_what_stands_between_them(source: str, pieces: str) -> None:
+    said = {source.replace("7", word): "Rien." for word in ("7", "10", "741", "Tom")}
+    found = protected(Model(said, lambda *_: ("Rien.", 0.0)), source)
+    assert (found.text, found.how) == (pieces, "pieces")
 
 
 def test_what_loops_is_no_way_out() -> None:

@@ -67,6 +67,9 @@ class LoopingEngine:
     name = "looping"
     forms_batches = False
 
+    def for_tokenizer(self, tokenizer: Tokenizer) -> "LoopingEngine":  # noqa: ARG002 the protocol's
+        return self
+
     def __init__(self, looping: Hypothesis, better: Hypothesis, ends_at: int) -> None:
         self.looping, self.better, self.ends_at = looping, better, ends_at
         self.asked: list[tuple[int, int]] = []  # no_repeat, sentences

@@ -277,6 +277,9 @@ class FixedEngine:
     name = "fixed"
     forms_batches = False
 
+    def for_tokenizer(self, tokenizer: Tokenizer) -> "FixedEngine":  # noqa: ARG002 the protocol's
+        return self
+
     def __init__(self, ids: Sequence[int]) -> None:
         self.ids = tuple(ids)
         self.batches: list[list[int]] = []

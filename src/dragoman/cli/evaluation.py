@@ -75,6 +75,7 @@ def evaluate(
             to=language_asked_for(runs[0], target_language),
             engine=engine.engine,
             compute_type=engine.compute_type,
+            source=None,
             **search.given(),
         )
         settle(translator)

@@ -48,16 +48,19 @@ def export(
 
 
 def import_(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A Hugging Face Marian directory.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's directory or archive.")],
     out: NewRun,
     source_language: FromLanguage = None,
     target_language: IntoLanguage = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a run from a Hugging Face Marian directory."""
-    from dragoman.export.formats import import_marian
+    """Make a run from a public model: OPUS-MT and its kin, as transformers loads them.
 
-    _show_written(import_marian(directory, out, both_languages("import", source_language, target_language)), as_json)
+    The run translates, serves, explains and can be fine-tuned as any other.
+    """
+    from dragoman.importing.read import import_model
+
+    _show_written(import_model(model, out, both_languages("import", source_language, target_language)), as_json)
 
 
 def bundle(

@@ -33,13 +33,21 @@ def finetune(
     text: TextOptions,
     training: TrainingOptions,
     old: OldText = 1.0,
+    general: Annotated[
+        Path | None,
+        typer.Option(help="Source sentences, one a line, for a run without its text: its own translations are kept."),
+    ] = None,
+    learn: Annotated[
+        configuration.Learn | None,
+        typer.Option(help="What learns: all, the top layers, or low-rank additions [default: all]."),
+    ] = None,
     target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a trained run on new text.
 
-    The vocabulary stays, text of the old training is mixed in, and both domains are scored before and after, with
-    significance. The same command goes on with a run that was stopped.
+    The vocabulary stays, text of the old training (or the run's own translations of general text) is mixed in, and both
+    domains are scored before and after, with significance. The same command goes on with a run that was stopped.
     """
     new, valid = text.train_corpus("finetune"), text.valid_corpus("finetune")
     if new is None:
@@ -55,7 +63,8 @@ def finetune(
         out,
         valid=valid,
         old=old,
-        overrides=training.overrides(),
+        general=general,
+        overrides=training.overrides(train__learn=learn),
         language=target_language,
         again=this_command(),
         say=say,

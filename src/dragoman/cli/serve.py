@@ -1,6 +1,5 @@
 """`dragoman serve`. Heavy imports inside, as in the command line that this is part of."""
 
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +7,6 @@ from typing import Annotated
 import typer
 
 from dragoman.cli.options import EngineChoice, Numbers, in_range
-from dragoman.errors import UsageError
 
 
 def serve(
@@ -21,7 +19,10 @@ def serve(
     ] = None,
     pair: Annotated[
         list[str] | None,
-        typer.Option(metavar="en-de=RUN", help="A run and its two languages; several times for several."),
+        typer.Option(
+            metavar="en-de=RUN",
+            help="A run and its two languages, en-*=RUN for all of its targets; several times for several.",
+        ),
     ] = None,
     source_language: Annotated[
         str | None, typer.Option(metavar="CODE", help="The language of the sources, of a RUN that does not say,")
@@ -62,6 +63,10 @@ def serve(
     reference: Annotated[
         list[Path] | None, typer.Option(help="Its reference translations; several times for several of them.")
     ] = None,
+    pivot: Annotated[
+        bool,
+        typer.Option("--pivot/--no-pivot", help="Translate through a third language where no run does it directly."),
+    ] = True,
     metrics: Annotated[bool, typer.Option("--metrics", help="Counts and times for Prometheus at /metrics.")] = False,
     corrections: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep corrections made on the page here, and use them.")
@@ -73,10 +78,6 @@ def serve(
 
     Speaks LibreTranslate's API, and its own under /api/v1. Nothing is loaded from the network.
     """
-    needed = ("fastapi", "uvicorn", "multipart", "prometheus_client", "limits", "py3langid")
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError(f"serve: {', '.join(missing)} is not installed; pip install 'dragoman[serve]'")
     from dragoman.serve.pairs import ServedPair, is_parser, pairs_to_serve, target_for
     from dragoman.serve.results import check_results
     from dragoman.serve.settings import Settings, read_keys
@@ -104,6 +105,7 @@ def serve(
         batch_wait=batch_wait / 1000,
         cache_characters=cache_characters,
         metrics=metrics,
+        pivot=pivot,
         corrections=corrections,
     )
     check_results(results or ())
@@ -113,7 +115,9 @@ def serve(
     from dragoman.translation.translator import Translator
 
     def load(served: ServedPair) -> Translator:
-        return Translator.load(served.run, engine=engine, compute_type=compute_type, to=target_for(served))
+        return Translator.load(
+            served.run, engine=engine, compute_type=compute_type, to=target_for(served), source=served.source
+        )
 
     test_set = read_test_set("serve", source, reference or ())
     run(Service(pairs, settings, load, results or (), test_set, parsers), lambda line: print(line, file=sys.stderr))

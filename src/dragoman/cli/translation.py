@@ -5,7 +5,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -24,6 +24,7 @@ from dragoman.cli.options import (
     SamplingOptions,
     SamplingSeed,
     SearchOptions,
+    SourceLanguage,
     TargetLanguage,
     WholeLines,
     language_asked_for,
@@ -35,6 +36,7 @@ from dragoman.config_ranges import MOST_BEAM
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
+    from dragoman.translation.pivot import PivotTranslator
     from dragoman.translation.result import Translation
     from dragoman.translation.translator import Translator
 
@@ -63,6 +65,8 @@ class Written:
             {"text": c.text, "score": c.score, "log_probability": c.log_probability} for c in translation.candidates
         ]
         values: dict[str, Any] = {"source": translation.source, "translations": candidates}
+        if translation.pivot_text is not None:
+            values["pivot_text"] = translation.pivot_text
         values |= {"faults": translation.defects, "repaired": translation.repaired}
         values |= {"how": translation.how, "notes": translation.notes, "corrected": translation.corrected}
         if translation.suggestions:
@@ -73,6 +77,55 @@ class Written:
         if self.min_confidence is not None:
             values["withheld"] = translation.is_doubtful(self.min_confidence)
         return values
+
+
+class Step(NamedTuple):
+    """Runs that translate from one language into another; None: as the run says."""
+
+    runs: list[Path]
+    source: str | None
+    target: str | None
+
+
+@dataclass(frozen=True)
+class Way:
+    """The runs to translate with, one after the other, and the languages of what comes in and goes out."""
+
+    runs: list[Path]
+    then: Path | None
+    source: str | None
+    target: str | None
+
+    def steps(self) -> list[Step]:
+        """One step, or two, which fit together."""
+        if self.then is None:
+            return [Step(self.runs, self.source, language_asked_for(self.runs[0], self.target))]
+        from dragoman.data.language_codes import languages_of, same_language
+        from dragoman.run_directory import RunDirectory
+
+        before, after = (languages_of(RunDirectory.open(run)) for run in (self.runs[0], self.then))
+        pivot = None if after is None else after[1] if same_language(after[0], self.target or "-") else after[0]
+        many = _has_many_targets(self.runs[0])
+        if many and pivot is None:
+            raise UsageError(
+                f"translate: {self.then} does not say its languages, so {self.runs[0]} cannot be told into which to "
+                f'translate for it; write {{"source": "fr", "target": "de"}} into its languages.json'
+            )
+        first = Step(self.runs, self.source, pivot if many else None)
+        made = first.target or (None if before is None else before[1])
+        if made is not None and pivot is not None and not same_language(made, pivot):
+            raise UsageError(
+                f"translate: {self.runs[0]} translates into {made}, and --then {self.then} from {pivot}; "
+                f"give a run from {made}"
+            )
+        return [first, Step([self.then], made, language_asked_for(self.then, self.target))]
+
+
+def _has_many_targets(run: Path) -> bool:
+    from dragoman.data.tokenizer import load_tokenizer
+    from dragoman.run_directory import RunDirectory
+
+    return bool(load_tokenizer(RunDirectory.open(run).path).languages)
 
 
 def translate(
@@ -88,7 +141,12 @@ def translate(
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
     seed: SamplingSeed = 0,
     checkpoint: Checkpoint = None,
+    source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
+    then: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Translate the result with this run: from English by French into German."),
+    ] = None,
     glossary: GlossaryFile = None,
     keep: Keep = None,
     min_confidence: MinConfidence = None,
@@ -105,12 +163,10 @@ def translate(
 
     The output has a line for each line of the input, in its order; empty lines stay empty. A line of several sentences
     is cut into them and put together again. Numbers, addresses, placeholders and emoji come through, or the line is
-    named on stderr.
+    named on stderr. With --then, the result of the first run is translated by the second, sentence by sentence.
     """
     from dragoman.data.glossary import Glossary, requirements
-    from dragoman.translation.confidence import require_calibration
-    from dragoman.translation.corrections import corrections_for
-    from dragoman.translation.translator import Translator
+    from dragoman.translation.pivot import PivotTranslator
 
     if not sample and sampling.given():
         raise UsageError("translate: --temperature, --top-k and --top-p go with --sample; add it")
@@ -118,26 +174,14 @@ def translate(
     if out is not None and source is None:
         raise UsageError("translate: --out goes with --input FILE; what comes from stdin goes to stdout")
     terms = None if glossary is None else Glossary.load(glossary)
-    into = language_asked_for(runs[0], target_language)
     settings: dict[str, float] = search.given() | sampling.given() | ({"sampling": True} if sample else {})
-    translator = Translator.load(
-        *runs,
-        checkpoint=checkpoint,
-        vocabulary_map=None,
-        to=into,
-        engine=engine.engine,
-        compute_type=engine.compute_type,
-        **settings,
-    )
-    settle(translator)
-    if corrections is not None:
-        translator = translator.with_corrections(*corrections_for(runs[0], corrections, into))
-    if min_confidence is not None:
-        if n_best > 1:
-            raise UsageError(
-                f"translate: --min-confidence and --n-best {n_best}; a line is one or the other: leave one"
-            )
-        require_calibration(translator.calibration, runs[0])
+    if min_confidence is not None and n_best > 1:
+        raise UsageError(f"translate: --min-confidence and --n-best {n_best}; a line is one or the other: leave one")
+    loaded = [
+        _load(step, None if number else checkpoint, engine, settings, corrections, min_confidence)
+        for number, step in enumerate(Way(runs, then, source_language, target_language).steps())
+    ]
+    translator = loaded[0] if then is None else PivotTranslator(*loaded)
     rate = as_json or min_confidence is not None
     written = Written(as_json, n_best, min_confidence, mark)
     how: dict[str, Any] = {
@@ -153,16 +197,50 @@ def translate(
     if source is not None and out is not None:
         from dragoman.translation.file import identity_of, translate_file
 
-        identity: list[object] = [*identity_of(runs, checkpoint), translator.engine.name, as_json, terms, keep]
-        identity += [whole_lines, protect, corrections and corrections.stat().st_mtime_ns]
-        identity += [min_confidence, mark, repair, translator.calibration if rate else None, translator.tag]
+        identity: list[object] = [*identity_of(runs, checkpoint), *identity_of([then] if then else [], None), as_json]
+        identity += [terms, keep, whole_lines, protect, corrections and corrections.stat().st_mtime_ns]
+        identity += [min_confidence, mark, repair]
+        for one in loaded:
+            identity += [one.engine.name, one.calibration if rate else None, one.tag, one.tokenizer.start_ids]
         with LongWork() as work:
             translate_file(translator, source, out, written.text, identity=identity, say=say, tell=work.at, **how)
     else:
         _translate_stream(translator, source, written, how)
 
 
-def _translate_stream(translator: "Translator", source: Path | None, written: Written, how: dict[str, Any]) -> None:
+def _load(
+    step: "Step",
+    checkpoint: str | None,
+    engine: EngineOptions,
+    settings: dict[str, float],
+    corrections: Path | None,
+    min_confidence: float | None,
+) -> "Translator":
+    from dragoman.translation.confidence import require_calibration
+    from dragoman.translation.corrections import corrections_for
+    from dragoman.translation.translator import Translator
+
+    translator = Translator.load(
+        *step.runs,
+        checkpoint=checkpoint,
+        vocabulary_map=None,
+        to=step.target,
+        source=step.source,
+        engine=engine.engine,
+        compute_type=engine.compute_type,
+        **settings,
+    )
+    settle(translator)
+    if corrections is not None:
+        translator = translator.with_corrections(*corrections_for(step.runs[0], corrections, step.target))
+    if min_confidence is not None:
+        require_calibration(translator.calibration, step.runs[0])
+    return translator
+
+
+def _translate_stream(
+    translator: "Translator | PivotTranslator", source: Path | None, written: Written, how: dict[str, Any]
+) -> None:
     """Each line's translation on stdout, as soon as it is there."""
     from dragoman.translation.translator import WINDOW
 

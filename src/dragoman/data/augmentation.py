@@ -38,12 +38,12 @@ def known_tags(tokenizer: Tokenizer, config: DataConfig) -> frozenset[str]:
     Our vocabularies have each tag as a piece with a score of zero. Of the learned pieces only the first one has that
     score, and it is two characters long.
     """
+    ranks = {} if tokenizer.is_imported else tokenizer.merge_ranks()
     vocabulary_tags = (
-        piece[1:]
-        for piece, (rank, _) in tokenizer.merge_ranks().items()
-        if rank == 0 and piece.startswith("▁") and len(piece) > 2
+        piece[1:] for piece, (rank, _) in ranks.items() if rank == 0 and piece.startswith("▁") and len(piece) > 2
     )
-    return frozenset((*config.tags, *map(language_tag, tokenizer.languages), *vocabulary_tags))
+    languages = [] if tokenizer.has_language_tokens else tokenizer.languages
+    return frozenset((*config.tags, *map(language_tag, languages), *vocabulary_tags))
 
 
 def split_tags(source: str, tags: Collection[str]) -> tuple[str, str]:
@@ -78,16 +78,20 @@ def encode_chunk(
         words = map(words_of, tokenizer.normalised_batch(texts))
         ids = [subwords.encode(side, draws[place // 2]) for place, side in enumerate(words)]
     else:
-        ids = tokenizer.encode_batch(texts)
+        ids = _in_turn(tokenizer, list(zip(texts[::2], texts[1::2], strict=True)))
     unfit = [
         row
         for row, sides in enumerate(zip(ids[::2], ids[1::2], strict=True))
         if not all(0 < len(side) <= config.max_length for side in sides)
     ]
-    plain = tokenizer.encode_batch([side for row in unfit for side in chunk.pairs[row]])
+    plain = _in_turn(tokenizer, [chunk.pairs[row] for row in unfit])
     for place, row in enumerate(unfit):
         ids[2 * row : 2 * row + 2] = plain[2 * place : 2 * place + 2]
     return ids
+
+
+def _in_turn(tokenizer: Tokenizer, pairs: Sequence[SentencePair]) -> list[list[int]]:
+    return [side for pair in tokenizer.encode_pairs(pairs) for side in pair]
 
 
 class BpeDropout:
@@ -142,6 +146,11 @@ def words_of(normalised: str) -> list[str]:
 
 def require_bpe(tokenizer: Tokenizer, texts: Sequence[str], tags: Collection[str] = ()) -> None:
     """Raises a DataError unless merging as above, with no merge left out, encodes the texts as the tokenizer does."""
+    if tokenizer.is_imported:
+        raise DataError(
+            "data.bpe_dropout: an imported model has its own tokenizer, which cuts words in one way only; "
+            "leave bpe_dropout out"
+        )
     merging = BpeDropout(tokenizer, tags, 0.0, "")
     draw = random.Random(0)
     merged = [merging.encode(words_of(text), draw) for text in tokenizer.normalised_batch(texts)]

@@ -190,7 +190,7 @@ def encode_corpora(
 ) -> None:
     """Writes the ids of the corpora's selected pairs. Drops pairs with a side of more than `max_length` tokens."""
     directory.mkdir(parents=True)
-    dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
+    dtype = np.dtype(_ID_TYPES[max(tokenizer.vocab_size, tokenizer.source_vocab_size) > 2**16])
     counts: list[int] = []
     text: list[tuple[str, str]] = []
     with _SideWriter(directory, "source", dtype) as source_side, _SideWriter(directory, "target", dtype) as target_side:
@@ -199,9 +199,8 @@ def encode_corpora(
             dropped: dict[LineVerdict, list[int]] = {LineVerdict.TOO_LONG: [], LineVerdict.EMPTY: []}
             position = 0
             for chunk in _chunks(corpus.pairs()):
-                encoded = tokenizer.encode_batch([side for pair in chunk for side in pair])
                 sources, targets = [], []
-                for pair, source, target in zip(chunk, encoded[::2], encoded[1::2], strict=True):
+                for pair, (source, target) in zip(chunk, tokenizer.encode_pairs(chunk), strict=True):
                     if max(len(source), len(target)) > max_length:
                         dropped[LineVerdict.TOO_LONG].append(position)
                     elif not source or not target:  # a tokenizer from elsewhere may normalise it to nothing
@@ -234,7 +233,7 @@ def encode_view(
     """Writes the ids of one view: the pairs that `encode_corpora` kept, in the same rows, changed as this view has
     them."""
     directory.mkdir(parents=True)
-    dtype = np.dtype(_ID_TYPES[tokenizer.vocab_size > 2**16])
+    dtype = np.dtype(_ID_TYPES[max(tokenizer.vocab_size, tokenizer.source_vocab_size) > 2**16])
     chunks = (Chunk(number * CHUNK_PAIRS, pairs) for number, pairs in enumerate(_chunks(_pairs(corpora))))
     tags = known_tags(tokenizer, config)
     encode = partial(encode_chunk, tokenizer=tokenizer, lexicon=lexicon, tags=tags, config=config, seed=seed, view=view)
@@ -358,7 +357,8 @@ def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
 def _data_directory(run_directory: Path, inputs: dict[str, Any], tokenizer: Tokenizer) -> Path:
     """The directory for these inputs: its name is a hash of them."""
     digests = [[file["sha256"] for file in inputs[role]] for role in ("train", "valid")]
-    key = json.dumps([FORMAT, inputs["settings"], digests, tokenizer.digest])
+    # The ids of a text depend on its languages where they are tokens.
+    key = json.dumps([FORMAT, inputs["settings"], digests, tokenizer.digest, *tokenizer.chosen_languages])
     return run_directory / DATA / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+from dragoman.data.language_names import MORE_NAMES, SCRIPTS
 from dragoman.errors import DataError, UsageError
 from dragoman.files import read_json, write_atomically
 from dragoman.run_directory import RunDirectory
@@ -30,7 +31,11 @@ _CODE = re.compile(r"[a-z]{2,3}(-[a-z]{2,4})?")
 
 def language_name(code: str) -> str:
     """The English name of a language, or its code where the name is not known."""
-    return NAMES.get(code, code)
+    known = NAMES | MORE_NAMES
+    base, _, script = code.partition("-")
+    if code in known or script not in SCRIPTS:
+        return known.get(code, code)
+    return f"{known.get(base, base)} ({SCRIPTS[script]})"
 
 
 def same_language(one: str, other: str) -> bool:
@@ -69,9 +74,14 @@ def write_languages(run: RunDirectory, source: str, target: str) -> None:
     write_atomically(run.languages_path, content.encode())
 
 
+def is_code(code: str) -> bool:
+    """Whether this can be the code of a language."""
+    return _CODE.fullmatch(code) is not None and code != "auto"
+
+
 def checked_code(code: str) -> str:
     """Returns a language code in small letters; what cannot be one is a UsageError."""
-    if not _CODE.fullmatch(code.lower()) or code.lower() == "auto":
+    if not is_code(code.lower()):
         raise UsageError(f"language {code!r}; give a code of two or three letters, for example en or pt-br")
     return code.lower()
 

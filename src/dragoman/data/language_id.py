@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,10 +55,8 @@ class LanguageDetector:
 
 
 def detect_pair(pairs: Sequence[tuple[str, str]], sample: int = 200) -> tuple[str, str] | None:
-    """Detects the languages of the two sides from a sample of the pairs. None: not sure, both sides are in the same
-    language, or py3langid is not installed."""
-    if importlib.util.find_spec("py3langid") is None:
-        return None
+    """Detects the languages of the two sides from a sample of the pairs. None: not sure, or both sides are in the
+    same language."""
     sampled = pairs[:: max(1, len(pairs) // sample)]
     detector = LanguageDetector(known_languages())
     source, target = (detector.detect([" ".join(pair[side] for pair in sampled)])[0] for side in (0, 1))

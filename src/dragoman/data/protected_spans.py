@@ -24,9 +24,12 @@ _EXACT: tuple[tuple[SpanKind, re.Pattern[str]], ...] = (
 _SIGN = "[$¢£¤¥֏؋৲৳฿៛\u20a0-\u20cf]"  # of a currency
 _SIGNS = re.compile(_SIGN)
 _NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+| \d{3}(?!\d))*+")
+# A minus or plus of the number, not a hyphen of the word before it or a dash between two numbers.
+_PLUS_OR_MINUS = r"(?<![^\s(\[\"“„«=<>≈~])[-−+]"
 # One span each: a price with its sign, which languages write on either side; a date, a time, a telephone number.
 _NUMBERS = re.compile(
-    rf"\+?\d+(?:[ \-./]\d+){{3,}}+|(?:{_SIGN}\s?)?{_NUMBER.pattern}(?:[-–/:]{_NUMBER.pattern})*+(?:\s?{_SIGN})?"
+    rf"\+?\d+(?:[ \-./]\d+){{3,}}+"
+    rf"|(?:{_PLUS_OR_MINUS})?(?:{_SIGN}\s?)?{_NUMBER.pattern}(?:[-–/:]{_NUMBER.pattern})*+(?:\s?{_SIGN})?"
 )
 _THOUSANDS = re.compile(r"\d{1,3}(?:[.,'’\s]\d{3})+")
 # Pictures, dingbats, arrows, flags and keycaps, with what joins or colours them; © ® ™ and the like stay letters.
@@ -49,10 +52,12 @@ class ProtectedSpan:
 
     @property
     def values(self) -> list[tuple[SpanKind, str]]:
-        """What has to be equal in the translation. Of numbers only the values: 9:05 may become 9 h 05."""
+        """What has to be equal in the translation. Of numbers only the values: 9:05 may become 9 h 05, but -5 not 5."""
         if self.kind != "number":
             return [(self.kind, self.text)]
-        return [(self.kind, number_value(number)) for number in _NUMBER.findall(self.text)]
+        first, *others = (number_value(number) for number in _NUMBER.findall(self.text))
+        minus = "-" if self.text[0] in "-−" else ""
+        return [(self.kind, minus + first), *((self.kind, value) for value in others)]
 
 
 class Difference(NamedTuple):

@@ -160,11 +160,19 @@ def xlsx_rows(path: Path) -> Iterator[list[Row]]:
                     continue
                 sheet.reset_dimensions()  # a file may declare fewer rows than it has
                 rows = sheet.iter_rows(max_col=_MOST_COLUMNS, values_only=True)
-                yield [["" if cell is None else str(cell) for cell in row] for row in rows if any(row)]
+                yield _as_wide_as_filled(
+                    [["" if cell is None else str(cell) for cell in row] for row in rows if any(row)]
+                )
         finally:
             book.close()
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError, SyntaxError) as error:
         raise DataError(f"{path}: cannot be read ({error}); save it again as .xlsx, or as CSV in UTF-8") from None
+
+
+def _as_wide_as_filled(rows: list[list[str]]) -> list[Row]:
+    """Cuts off the columns after the last one that any row fills."""
+    width = max((number for row in rows for number, cell in enumerate(row, 1) if cell), default=0)
+    return [row[:width] for row in rows]
 
 
 def _refuse_bombs(path: Path) -> None:

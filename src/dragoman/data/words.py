@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from dragoman.data.tokenizer import Tokenizer
 
@@ -19,18 +20,23 @@ class Word:
     last_token: int  # inclusive
 
 
-def words_of(ids: Sequence[int], tokenizer: Tokenizer) -> tuple[Word, ...]:
-    """Groups tokens into words, which are separated by spaces and punctuation."""
+def words_of(
+    ids: Sequence[int], tokenizer: Tokenizer, side: Literal["source", "target"] = "target"
+) -> tuple[Word, ...]:
+    """Groups tokens into words, which are separated by spaces and punctuation. A language token is no word."""
     if not ids:
         return ()
-    whole = tokenizer.decode(ids)
-    prefixes = tokenizer.decode_batch([ids[:count] for count in range(1, len(ids) + 1)])
+    of_source = side == "source"
+    decode_batch = tokenizer.decode_source_batch if of_source else tokenizer.decode_batch
+    piece_of = tokenizer.source_piece if of_source else tokenizer.piece
+    whole = decode_batch([ids])[0]
+    prefixes = decode_batch([ids[:count] for count in range(1, len(ids) + 1)])
     # A token that is part of a character ends where that character begins.
     ends = [_common_prefix(part, whole) for part in prefixes]
     firsts = [
         index
         for index, (token, start, end) in enumerate(zip(ids, [0, *ends], ends, strict=False))
-        if index == 0 or _begins_a_word(tokenizer.piece(token), whole[start:end], whole[:start])
+        if index == 0 or _begins_a_word(piece_of(token), whole[start:end], whole[:start])
     ]
     words = []
     for first, following in zip(firsts, [*firsts[1:], len(ids)], strict=True):
@@ -38,6 +44,8 @@ def words_of(ids: Sequence[int], tokenizer: Tokenizer) -> tuple[Word, ...]:
         text = whole[start:end]
         start += len(text) - len(text.lstrip())
         words.append(Word(text.strip(), start, start + len(text.strip()), first, following - 1))
+    if tokenizer.has_language_tokens and of_source and not words[0].text:
+        words.pop(0)
     return tuple(words)
 
 

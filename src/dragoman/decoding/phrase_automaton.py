@@ -185,7 +185,7 @@ def spellings(term: Required, tokenizer: Tokenizer) -> list[Spelling]:
     for form in term.forms:
         whole = not is_spaceless(form[-1])
         for word, sentence_start in ((form, False), (capitalised(form), True)):
-            ids = tuple(tokenizer.encode(word))
+            ids = tuple(tokenizer.encode_target(word))
             spaced = tokenizer.piece(ids[0]).startswith("▁")
             found.setdefault(ids, Spelling(ids, spaced or is_spaceless(word[0]), sentence_start, whole))
             if spaced and not sentence_start and (bare := _without_space(word, tokenizer)):
@@ -195,7 +195,7 @@ def spellings(term: Required, tokenizer: Tokenizer) -> list[Spelling]:
 
 def _without_space(form: str, tokenizer: Tokenizer) -> tuple[int, ...]:
     """The ids of the form as it is written after a bracket; none if bracket and form share a token."""
-    ids = tokenizer.encode(f"({form}")
+    ids = tokenizer.encode_target(f"({form}")
     for count in range(1, len(ids)):
         if tokenizer.decode(ids[:count]) == "(":
             bare = ids[count:]

@@ -78,7 +78,7 @@ class LanguageModel:
                 f"beam {self.search.beam}: a beam changes its mind, so its text cannot be streamed; use beam 1"
             )
         prompt = prompt.rstrip()  # a space belongs to the token after it
-        prompt_ids = self.tokenizer.encode(prompt) if prompt else []
+        prompt_ids = self.tokenizer.encode_target(prompt) if prompt else []
         room = self.search.max_extra_length
         search = with_changes(self.search, max_extra_length=len(prompt_ids) + room)
         written: list[int] = []
@@ -108,7 +108,7 @@ class LanguageModel:
 
     def score(self, lines: Sequence[str]) -> Iterator[tuple[int, list[float]]]:
         """The number of each line and the log-probabilities of its tokens, the end symbol last; longest lines first."""
-        ids = self.tokenizer.encode_batch(lines)
+        ids = self.tokenizer.encode_target_batch(lines)
         for batch in batches_of_like_length([len(line) for line in ids], self.search.batch_tokens):
             scores = self.engine.score([[] for _ in batch], [ids[number] for number in batch])
             yield from zip(batch, scores, strict=True)

@@ -4,7 +4,6 @@ The limits were set so that Multi30k and the demo's Tatoeba pairs pass, and the 
 tests/diagnosis/test_doctor.py do not.
 """
 
-import importlib.util
 import re
 import shlex
 from collections import Counter
@@ -204,8 +203,6 @@ def leakage(pairs: Sequence[SentencePair], test: Sequence[SentencePair], name: C
 def wrong_language(sample: Sample, name: CorpusName) -> Cause | None:
     """Finds lines in a third language, or in that of the other side."""
     pairs = sample.pairs
-    if importlib.util.find_spec("py3langid") is None:
-        return None
     languages = detect_pair(pairs)
     if languages is None:
         return None

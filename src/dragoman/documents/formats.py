@@ -1,7 +1,6 @@
 """Tells the format of a document, and reads and writes its parts: text files in chunks, archives part by part."""
 
 import codecs
-import importlib.util
 import io
 import lzma
 import re
@@ -147,8 +146,6 @@ def _text_pieces(
         case "json":
             return _named(json_pieces(chunks), name)
         case "markdown":
-            if importlib.util.find_spec("markdown_it") is None:
-                raise UsageError(f"{name}: Markdown needs markdown-it-py; pip install 'dragoman[documents]'")
             from dragoman.documents.markdown import find_references, markdown_pieces
 
             with opened() as again:

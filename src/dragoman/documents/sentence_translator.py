@@ -79,7 +79,14 @@ class RunSentenceTranslator:
         **search: float,
     ) -> Self:
         translator = Translator.load(
-            run, engine=engine, compute_type=compute_type, vocabulary_map=None, checkpoint=None, to=to, **search
+            run,
+            engine=engine,
+            compute_type=compute_type,
+            vocabulary_map=None,
+            checkpoint=None,
+            to=to,
+            source=language,
+            **search,
         )
         if min_confidence is not None:
             require_calibration(translator.calibration, run)

@@ -134,6 +134,7 @@ def quantize(
             compute_type=compute_type,
             vocabulary_map=mapped,
             to=None,
+            source=None,
             **search,
         )
         for compute_type, mapped in settings

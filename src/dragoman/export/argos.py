@@ -12,13 +12,18 @@ from pathlib import Path
 
 from dragoman.data.language_codes import checked_code, language_name, languages_of
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.errors import UsageError
+from dragoman.errors import DataError, UsageError
 from dragoman.export.argos_segmenter import segmenter_graph
 from dragoman.run_directory import RunDirectory
 
 
 def package_languages(run: RunDirectory, tokenizer: Tokenizer, languages: tuple[str, str] | None) -> tuple[str, str]:
     """The codes of source and target: those given, or else the run's own."""
+    if tokenizer.is_imported:
+        raise DataError(
+            f"export: {run.path} has the tokenizer of an imported model; an Argos package has one sentencepiece model: "
+            f"use --format ctranslate2"
+        )
     if len(tokenizer.languages) > 1:
         known = ", ".join(tokenizer.languages)
         raise UsageError(f"export: {run.path} translates into {known}; an Argos package has one direction")

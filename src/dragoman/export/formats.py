@@ -1,19 +1,17 @@
-"""Exports a run in the format of another program, complete or not at all; and imports a Marian model as a run."""
+"""Exports a run in the format of another program, complete or not at all."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import copy, copytree
 from typing import Literal
 
-from dragoman.data.language_codes import write_languages
 from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.decoding.engines import ComputeType
 from dragoman.decoding.engines.ct2_cache import digest_of
 from dragoman.decoding.engines.ct2_convert import convert
-from dragoman.errors import DataError, UsageError
-from dragoman.files import replacing, write_atomically
+from dragoman.errors import UsageError
+from dragoman.files import replacing
 from dragoman.run_directory import TOKENIZER, RunDirectory, require_task
 
 ExportFormat = Literal["ctranslate2", "argos", "marian-hf", "onnx"]
@@ -89,27 +87,3 @@ def require_new(path: Path) -> None:
 def _converted(run: RunDirectory, tokenizer: Tokenizer, compute_type: ComputeType) -> Path:
     """The directory of the run's model as CTranslate2 reads it, converted now if it is not there."""
     return convert(run, tokenizer, compute_type, digest_of(run, tokenizer), POSITIONS).path
-
-
-def import_marian(directory: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Path:
-    """Makes a run from a Hugging Face Marian directory; it can translate, serve, explain and be fine-tuned."""
-    from safetensors.numpy import save_file
-
-    from dragoman.export.marian import read_marian
-
-    source, run = Path(directory), RunDirectory(out)
-    if not (source / "config.json").is_file():
-        raise DataError(f"{source}: no config.json in it; give a directory that transformers loads a Marian model from")
-    require_new(run.path)
-    imported = read_marian(source)
-    with replacing(run.path) as temporary:
-        temporary.mkdir()
-        written = RunDirectory(temporary)
-        written.write_config(imported.config)
-        written.tokenizer_path.write_bytes(imported.tokenizer.model_bytes)
-        save_file(imported.weights, written.model_path)
-        card = {"kind": "imported", "steps": [], "from": source.name}
-        write_atomically(written.model_card_path, (json.dumps(card, indent=2) + "\n").encode())
-        if languages is not None:
-            write_languages(written, *languages)
-    return run.path

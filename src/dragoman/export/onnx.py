@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.engines.ct2_convert import refusal
-from dragoman.decoding.engines.numpy_weights import Weights, position_table
+from dragoman.decoding.engines.numpy_weights import Weights, matrix_names, position_table
 from dragoman.errors import DataError, DragomanError
 from dragoman.run_directory import TOKENIZER, RunDirectory
 
@@ -123,8 +123,18 @@ class _Graph:
 
     def feed_forward(self, x: str, name: str) -> str:
         d_model, d_ff = self.config.d_model, self.config.d_ff
-        hidden = self.add("Relu", self.linear(x, f"{name}.w_1", d_ff, d_model, bias=True))
+        hidden = self.activation(self.linear(x, f"{name}.w_1", d_ff, d_model, bias=True))
         return self.linear(hidden, f"{name}.w_2", d_model, d_ff, bias=True)
+
+    def activation(self, x: str) -> str:
+        match self.config.activation:
+            case "relu":
+                return self.add("Relu", x)
+            case "swish":
+                return self.add("Mul", x, self.add("Sigmoid", x))
+            case "gelu":  # x/2 (1 + erf(x / sqrt 2)): the operator of its own is younger than most runtimes
+                error = self.add("Erf", self.add("Mul", x, self.number(0.5**0.5)))
+                return self.add("Mul", self.add("Mul", x, self.number(0.5)), self.add("Add", error, self.number(1.0)))
 
     def heads(self, x: str, size: int) -> str:
         """(B, T, H d) -> (B, H, T, d)"""
@@ -140,11 +150,12 @@ class _Graph:
         context = self.add("MatMul", self.add("Softmax", scores, axis=-1), value)
         width = self.config.num_heads * self.config.value_size
         joined = self.add("Reshape", self.add("Transpose", context, perm=[0, 2, 1, 3]), self.integers(0, 0, width))
-        return self.linear(joined, f"{name}.w_o", self.config.d_model, width)
+        return self.linear(joined, f"{name}.w_o", self.config.d_model, width, self.config.attention_bias)
 
     def projected(self, x: str, name: str, letter: str) -> str:
         size = self.config.value_size if letter == "v" else self.config.key_size
-        return self.heads(self.linear(x, f"{name}.w_{letter}", self.config.num_heads * size, self.config.d_model), size)
+        rows, bias = self.config.num_heads * size, self.config.attention_bias
+        return self.heads(self.linear(x, f"{name}.w_{letter}", rows, self.config.d_model, bias), size)
 
     def mask_scores(self) -> str:
         """attention_mask (B, S) as something to add to scores: (B, 1, 1, S), 0 at tokens, -1e9 at padding."""
@@ -155,9 +166,9 @@ class _Graph:
     def embed(self, ids: str, side: str, positions: str) -> str:
         """Scaled token embeddings plus the rows of the position table that `positions` names."""
         config = self.config
-        own = side == "target" and not config.tie_embeddings
-        name = f"{'target' if own else 'source'}_embedding.tokens.weight"
-        table = self.constant(name, self.weights.take(name, config.vocab_size, config.d_model))
+        of_source, of_target, _ = matrix_names(config)
+        name, size = (of_source, config.source_tokens) if side == "source" else (of_target, config.vocab_size)
+        table = self.constant(name, self.weights.take(name, size, config.d_model))
         x = self.add("Gather", table, ids)
         if config.scale_embeddings:
             x = self.add("Mul", x, self.number(config.d_model**0.5))
@@ -166,7 +177,8 @@ class _Graph:
             rows = self.constant(name, self.weights.take(name, config.max_positions, config.d_model))
         else:
             rows = self.constant("positions", position_table(config, POSITIONS))
-        return self.add("Add", x, self.add("Gather", rows, positions))
+        x = self.add("Add", x, self.add("Gather", rows, positions))
+        return self.norm(x, f"{side}_embedding.norm") if config.embedding_norm else x
 
     def length(self, x: str, axis: int) -> str:
         """The size of an axis: a scalar."""
@@ -255,13 +267,13 @@ class _Decoder:
             x = at.around(x, f"{name}.around_feed_forward.norm", feed)
         if config.norm_order == "pre":
             x = at.norm(x, "decoder_norm")
-        tied = "source_embedding.tokens.weight"
-        output = "output.weight"
-        if not config.tie_embeddings:
-            at.constant(output, at.weights.take(output, config.vocab_size, config.d_model))
+        output = matrix_names(config)[2]
+        matrices = [at.constant(output, at.weights.take(output, config.vocab_size, config.d_model))]
+        if config.output_bias:
+            matrices.append(at.constant("output.bias", at.weights.take("output.bias", config.vocab_size)))
         # Gemm takes the table as it is; a transposed copy would store tied weights twice.
         flat = at.add("Squeeze", x, at.integers(1))
-        at.add("Gemm", flat, tied if config.tie_embeddings else output, name="logits", transB=1)
+        at.add("Gemm", flat, *matrices, name="logits", transB=1)
         inputs = [
             at.ids("input_ids", "batch"),
             at.ids("attention_mask", "batch", "source"),

@@ -50,7 +50,7 @@ def find_alignment_heads(
     layers, heads = len(model.decoder), model.config.num_heads
     seen: list[tuple[Tensor, Tensor]] = []  # (shift, heads of all layers, tokens, S) and the tokens' origins
     for source, target in calibration:
-        ids, fed = tokenizer.encode(source), tokenizer.encode(target)
+        ids, fed = tokenizer.encode(source), tokenizer.encode_target(target)
         if not 2 <= len(ids) <= 40 or not 1 <= len(fed) <= 60:
             continue
         cost, weights = _cost_of_hiding(model, tokenizer, ids, fed)  # (T, S), (layers, heads, T + 1, S)
@@ -86,16 +86,17 @@ def _cost_of_hiding(
     device = model.output.weight.device
     count = len(source)
     labels = torch.tensor([target], device=device)
-    fed = torch.tensor([[tokenizer.bos_id, *target]], device=device)
+    fed = torch.tensor([[*tokenizer.start_ids, *target]], device=device)
+    given = len(tokenizer.start_ids) - 1  # rows whose output is given: a language token
     ids = torch.tensor([[*source, tokenizer.eos_id]], device=device)
     probe = Probe()
-    plain = model(ids, fed, probe=probe)[:, :-1].log_softmax(dim=-1)  # (1, T, V)
+    plain = model(ids, fed, probe=probe)[:, given:-1].log_softmax(dim=-1)  # (1, T, V)
     seen = ~torch.eye(count, count + 1, dtype=torch.bool, device=device)  # row s hides source token s
-    hidden = model(ids.expand(count, -1), fed.expand(count, -1), seen)[:, :-1].log_softmax(dim=-1)
+    hidden = model(ids.expand(count, -1), fed.expand(count, -1), seen)[:, given:-1].log_softmax(dim=-1)
     picked = labels[..., None].expand(count, -1, -1)
     loss = plain.gather(2, labels[..., None]).squeeze(2) - hidden.gather(2, picked).squeeze(2)  # (S, T)
     layers = range(len(model.decoder))
-    weights = torch.stack([probe.weights[Site("cross", layer)][0, :, :, :count] for layer in layers])
+    weights = torch.stack([probe.weights[Site("cross", layer)][0, :, given:, :count] for layer in layers])
     return loss.T.cpu(), weights.cpu()
 
 

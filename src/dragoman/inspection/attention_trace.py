@@ -25,7 +25,7 @@ class Trace:
     source: tuple[int, ...]  # the tokens of the encoder's rows and columns
     fed: tuple[int, ...]
     predicted: tuple[int, ...]
-    log_probabilities: tuple[float, ...]  # of the predicted tokens
+    log_probabilities: tuple[float, ...]  # of the predicted tokens; 0 of those that were given
     weights: Mapping[Site, Tensor]  # (H, queries, keys) each, on the CPU
     scores: Mapping[Site, Tensor]  # likewise: the softmax's input, before any mask
 
@@ -36,12 +36,14 @@ def trace(
     source_ids: Sequence[int],
     target_ids: Sequence[int],
     interventions: Mapping[Site, Intervention] | None = None,
+    given: int = 1,
 ) -> Trace:
     """Runs one pass without dropout and records its attention.
 
     No symbol is added to the ids: the source should end with the end symbol; the target should begin with the start
     symbol, which is only fed, and end with the end symbol, which is only predicted. An encoder alone gets an empty
-    target, a decoder alone an empty source.
+    target, a decoder alone an empty source. given: so many target ids are no choice of the model: the start symbol, and
+    in some models the language token after it.
     """
     encodes, decodes = model.config.encoder_layers > 0, model.config.decoder_layers > 0
     if len(source_ids) < encodes or len(target_ids) < 2 * decodes:
@@ -59,11 +61,12 @@ def trace(
     finally:
         model.train(was_training)
     log_probs = logits[0].float().log_softmax(dim=-1)
+    chosen = log_probs.gather(1, target[0, 1:, None]).squeeze(1).tolist() if decodes else []
     return Trace(
         source=tuple(source[0].tolist()),
         fed=tuple(target[0, :-1].tolist()),
         predicted=tuple(target[0, 1:].tolist()),
-        log_probabilities=tuple(log_probs.gather(1, target[0, 1:, None]).squeeze(1).tolist()) if decodes else (),
+        log_probabilities=(*[0.0] * len(chosen[: given - 1]), *chosen[given - 1 :]),
         weights={site: weights[0].cpu() for site, weights in probe.weights.items()},
         scores={site: scores[0].cpu() for site, scores in probe.scores.items()},
     )

@@ -30,7 +30,7 @@ from dragoman.inspection.alignment import (
     find_alignment_heads,
     links_of,
 )
-from dragoman.inspection.attention_trace import trace
+from dragoman.inspection.attention_trace import Trace, trace
 from dragoman.model.probe import Site
 from dragoman.model.transformer import Transformer
 from dragoman.translation.search_settings import with_changes
@@ -152,17 +152,18 @@ class Explainer:
         source = self.source_ids(text)
         settings = with_changes(self.search, **search)
         ids = self.find(source, prefix, settings).ids if translation is None else self.token_ids(translation)
-        fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
-        traced = trace(self.model, [*source, self.tokenizer.eos_id], fed)
+        traced = self._trace(source, ids)
         best = self._top(source, ids, alternatives)
         positions = tuple(
             Position(self.tokenizer.piece(token), _probability(log_probability), choices)
-            for token, log_probability, choices in zip(traced.predicted, traced.log_probabilities, best, strict=True)
+            for token, log_probability, choices in zip(
+                traced.predicted[self._given - 1 :], traced.log_probabilities[self._given - 1 :], best, strict=True
+            )
         )
         aligned = self._aligned(source, ids, traced.weights)
         total = sum(traced.log_probabilities)
         return Explanation(
-            source=self.tokenizer.decode(source),
+            source=self.tokenizer.decode_source(source),
             target=self.text_of(ids),
             source_words=aligned.source_words,
             target_words=aligned.target_words,
@@ -177,8 +178,7 @@ class Explainer:
     def align(self, text: str, translation: Sequence[str]) -> Alignment:
         """The word alignment of a translation given as tokens; takes one pass through the model."""
         source, ids = self.source_ids(text), self.token_ids(translation)
-        fed = [self.tokenizer.bos_id, *ids, self.tokenizer.eos_id]
-        return self._aligned(source, ids, trace(self.model, [*source, self.tokenizer.eos_id], fed).weights)
+        return self._aligned(source, ids, self._trace(source, ids).weights)
 
     def alternatives(self, text: str, prefix: Sequence[str], count: int = 6) -> tuple[WordChoice, ...]:
         """Words that may follow the prefix: each of the most probable tokens, completed to the end of its word."""
@@ -250,7 +250,17 @@ class Explainer:
         return words_of(ids, self.tokenizer)
 
     def _aligned(self, source: Sequence[int], ids: Sequence[int], weights: Mapping[Site, Tensor]) -> Alignment:
-        return align_words(weights, self.alignment_heads, self.words(source), self.words(ids))
+        rows = {site: found[:, self._given - 1 :] for site, found in weights.items() if site.kind == "cross"}
+        return align_words(rows, self.alignment_heads, words_of(source, self.tokenizer, "source"), self.words(ids))
+
+    def _trace(self, source: Sequence[int], ids: Sequence[int]) -> Trace:
+        fed = [*self.tokenizer.start_ids, *ids, self.tokenizer.eos_id]
+        return trace(self.model, [*source, self.tokenizer.eos_id], fed, given=self._given)
+
+    @property
+    def _given(self) -> int:
+        """How many tokens the decoder is fed before the first that it chooses."""
+        return len(self.tokenizer.start_ids)
 
     def source_ids(self, text: str) -> list[int]:
         ids = self.tokenizer.encode(text.strip())
@@ -268,7 +278,10 @@ class Explainer:
         return tuple(self._ids[token] for token in tokens)
 
     def pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self.tokenizer.piece(token) for token in ids)
+        return tuple(map(self.tokenizer.piece, ids))
+
+    def source_pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
+        return tuple(map(self.tokenizer.source_piece, ids))
 
     def text_of(self, ids: Sequence[int]) -> str:
         return self.tokenizer.decode(ids).replace("\n", " ")
@@ -291,8 +304,10 @@ class Explainer:
         """The `count` most probable tokens at each position of a translation, and after it."""
         self.model.eval()
         device = self.engine.device
-        fed = torch.tensor([[self.tokenizer.bos_id, *ids]], device=device)
-        logits = self.model(torch.tensor([[*source, self.tokenizer.eos_id]], device=device), fed)[0]  # (T, V)
+        fed = torch.tensor([[*self.tokenizer.start_ids, *ids]], device=device)
+        logits = self.model(torch.tensor([[*source, self.tokenizer.eos_id]], device=device), fed)[
+            0, self._given - 1 :
+        ]  # (T, V)
         top = logits.float().softmax(dim=-1).topk(min(count, logits.shape[-1]), dim=-1)
         return [
             tuple(Alternative(self.tokenizer.piece(token), value) for token, value in zip(*row, strict=True))

@@ -8,7 +8,7 @@ inspector.effects("Two dogs play.")                # every head, the one that ma
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -153,7 +153,8 @@ class Inspector:
         if not sites:
             raise UsageError(f"{kind} layer {layer}; the model has {_counted(self.sites)}")
         ids = torch.tensor([[*source, self.tokenizer.eos_id]], device=self.engine.device)
-        fed = torch.tensor([[self.tokenizer.bos_id, *target]], device=self.engine.device)
+        given = len(self.tokenizer.start_ids)
+        fed = torch.tensor([[*self.tokenizer.start_ids, *target]], device=self.engine.device)
         labels = torch.tensor([[*target, self.tokenizer.eos_id]], device=self.engine.device)[..., None]
         memory = self.model.eval().encode(ids)  # as it is for every head of the decoder
         found = []
@@ -161,7 +162,7 @@ class Inspector:
             for head in range(self.model.config.num_heads):
                 probe = Probe({site: Intervention(heads_off=(head,))})
                 seen = self.model.encode(ids, probe=probe) if site.kind == "encoder" else memory
-                logits = self.model.output(self.model.decode(fed, seen, probe=probe))  # (1, T, V)
+                logits = self.model.output(self.model.decode(fed, seen, probe=probe))[:, given - 1 :]  # (1, T, V)
                 log_probability = logits.float().log_softmax(dim=-1).gather(2, labels).sum().item()
                 found.append(HeadEffect(site.kind, site.layer, head, log_probability - plain))
         return tuple(sorted(found, key=lambda effect: -abs(effect.change)))
@@ -175,7 +176,13 @@ class Inspector:
 
     def neighbours(self, word: str, count: int = 8, side: Side = "source") -> tuple[Neighbour, ...]:
         """The tokens with the most similar embeddings; a word of several tokens counts as the mean of theirs."""
-        ids = self.tokenizer.encode(word.strip())
+        tokenizer = self.tokenizer
+        encode, piece = (
+            (tokenizer.encode, tokenizer.source_piece)
+            if side == "source"
+            else (tokenizer.encode_target, tokenizer.piece)
+        )
+        ids = encode(word.strip())
         if not ids:
             raise UsageError("neighbours of nothing; give a word")
         embedding = self.model.source_embedding if side == "source" else self.model.target_embedding
@@ -183,25 +190,20 @@ class Inspector:
             raise UsageError("this run reads pictures; only words have neighbours")
         vectors = embedding.tokens.weight.detach().float()  # (V, D)
         similarities = F.normalize(vectors, dim=-1) @ F.normalize(vectors[ids].mean(dim=0), dim=0)
-        similarities[[*ids, *self._not_in_words()]] = -torch.inf
+        similarities[[*ids, *_not_in_words(map(piece, range(len(vectors))))]] = -torch.inf
         best = similarities.topk(min(count, len(similarities)))
         return tuple(
-            Neighbour(self.tokenizer.piece(token), value)
+            Neighbour(piece(token), value)
             for value, token in zip(best.values.tolist(), best.indices.tolist(), strict=True)
             if value > -torch.inf
         )
-
-    def _not_in_words(self) -> list[int]:
-        """Special symbols and bytes: tokens that are no part of a word."""
-        pieces = (self.tokenizer.piece(token) for token in range(self.tokenizer.vocab_size))
-        return [token for token, piece in enumerate(pieces) if piece.startswith("<") and piece.endswith(">")]
 
     def _ids(self, text: str, translation: str | Sequence[str] | None) -> tuple[list[int], tuple[int, ...]]:
         source = self.explainer.source_ids(text)
         if translation is None:
             return source, tuple(self._search(source, ()).ids)
         if isinstance(translation, str):
-            target = tuple(self.tokenizer.encode(translation.strip()))
+            target = tuple(self.tokenizer.encode_target(translation.strip()))
         else:
             target = self.explainer.token_ids(translation)
         limit = self.explainer.search.max_source_length + self.explainer.search.max_extra_length
@@ -212,7 +214,8 @@ class Inspector:
     def _interventions(
         self, changes: Sequence[Change], source: Sequence[int], target: Sequence[int]
     ) -> Mapping[Site, Intervention]:
-        longest = max(len(target), len(source) + self.explainer.search.max_extra_length) + 1
+        longest = max(len(target), len(source) + self.explainer.search.max_extra_length)
+        longest += len(self.tokenizer.start_ids)
         return interventions(changes, self.model, len(source) + 1, longest)
 
     def _search(self, source: list[int], changes: Sequence[Change]) -> Hypothesis:
@@ -224,9 +227,10 @@ class Inspector:
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]
-        fed = [self.tokenizer.bos_id, *target, self.tokenizer.eos_id]
+        start = self.tokenizer.start_ids
+        fed = [*start, *target, self.tokenizer.eos_id]
         wanted = self._interventions(changes, source, target)
-        traced = trace(self.model, [*source, self.tokenizer.eos_id], fed, wanted)
+        traced = trace(self.model, [*source, self.tokenizer.eos_id], fed, wanted, len(start))
         found = self._named(traced, target, changes)
         self._cache[key] = found
         while len(self._cache) > 1 and sum(map(_numbers, self._cache.values())) > CACHED_NUMBERS:
@@ -237,10 +241,10 @@ class Inspector:
         pieces = self.explainer.pieces
         config = self.model.config
         return Inspection(
-            text=self.tokenizer.decode(traced.source),
+            text=self.tokenizer.decode_source(traced.source),
             translation=self.explainer.text_of(target),
             tokens=pieces(target),
-            source=pieces(traced.source),
+            source=self.explainer.source_pieces(traced.source),
             fed=pieces(traced.fed),
             produced=pieces(traced.predicted),
             log_probabilities=traced.log_probabilities,
@@ -267,3 +271,8 @@ def _numbers(inspection: Inspection) -> int:
 def _counted(sites: Sequence[Site]) -> str:
     last = {site.kind: site.layer for site in sites}
     return ", ".join(f"{kind} 0 to {layer}" for kind, layer in last.items())
+
+
+def _not_in_words(pieces: Iterable[str]) -> list[int]:
+    """Special symbols and bytes: tokens that are no part of a word."""
+    return [token for token, piece in enumerate(pieces) if piece.startswith("<") and piece.endswith(">")]

@@ -25,6 +25,7 @@ from dragoman.files import (
     write_atomically,
     write_manifest,
 )
+from dragoman.model.learned import Learned, learned_of
 from dragoman.model.sequence_model import SequenceModel, make_model
 from dragoman.model.transformer import Transformer
 from dragoman.run_directory import WEIGHTS, RunDirectory
@@ -86,9 +87,14 @@ def whole(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
-def optimizer_state_of(model: SequenceModel, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
-    return {
+def optimizer_state_of(
+    model: SequenceModel, optimizer: torch.optim.Optimizer, learned: Learned | None = None
+) -> dict[str, Tensor]:
+    """What a training needs to go on, beside the weights: the optimiser's state, and the factors of low-rank additions.
+    `learned`: what of the model the optimiser changes; None: all."""
+    learned = learned or learned_of(model)
+    names: dict[Tensor, str] = {parameter: name for name, parameter in learned.parameters.items()}
+    return learned.state() | {
         f"{names[parameter]}:{key}": whole(value).contiguous()
         for parameter, values in optimizer.state.items()
         for key, value in values.items()
@@ -228,12 +234,24 @@ def last_sound_checkpoint(run: RunDirectory, say: Callable[[str], None]) -> Path
     return None
 
 
-def load_training_state(checkpoint: Path, model: SequenceModel, optimizer: torch.optim.Optimizer) -> TrainingProgress:
-    """Put the model and the optimiser back to where the checkpoint was written, on the device where the model is."""
+def load_training_state(
+    checkpoint: Path,
+    model: SequenceModel,
+    optimizer: torch.optim.Optimizer,
+    learned: Learned | None = None,
+    seed: int = 0,
+) -> TrainingProgress:
+    """Put the model and the optimiser back to where the checkpoint was written, on the device where the model is.
+    `learned`: what of the model the optimiser changes (None: all); `seed`: of low-rank additions at step 0."""
+    learned = learned or learned_of(model)
     load_weights(checkpoint / WEIGHTS, model)
     state = read_tensors(checkpoint / OPTIMIZER)
     progress = read_progress(checkpoint)
-    for name, parameter in model.named_parameters():
+    if progress.step:
+        learned.load_state(state, str(checkpoint / OPTIMIZER))
+    else:
+        learned.start(seed)
+    for name, parameter in learned.parameters.items():
         prefix = f"{name}:"
         values = {
             key.removeprefix(prefix): value.to(parameter.device, copy=True)

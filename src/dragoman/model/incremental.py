@@ -54,6 +54,9 @@ class Wrapper(Protocol):
 class Inner(Protocol):
     """What is asked of FeedForward."""
 
+    @property
+    def activation(self) -> Callable[[Tensor], Tensor]: ...
+
     w_1: nn.Linear
     w_2: nn.Linear
 
@@ -78,7 +81,9 @@ class Layer(Protocol):
 class CrossWeights(NamedTuple):
     norm: Normalise
     query: Tensor  # (D, H d_k), scaled
+    query_bias: Tensor | None
     out: Tensor  # (H d_v, D)
+    out_bias: Tensor | None
 
 
 class LayerWeights(NamedTuple):
@@ -89,9 +94,12 @@ class LayerWeights(NamedTuple):
     residual: bool
     norm_self: Normalise
     query_key_value: Tensor  # (D, 3 H d): queries scaled; keys and values of one width d, the narrower filled up
+    query_key_value_bias: Tensor | None
     out_self: Tensor  # (H d, D)
+    out_self_bias: Tensor | None
     cross: CrossWeights | None  # None: there is no encoder
     norm_feed_forward: Normalise
+    activation: Callable[[Tensor], Tensor]
     w_1: Tensor
     b_1: Tensor
     w_2: Tensor
@@ -200,14 +208,17 @@ def advance(x: Tensor, beams: int, state: DecodingState) -> Tensor:
     for layer, weights in enumerate(state.weights):
         y = weights.norm_self(x) if weights.pre_norm else x
         context = _look_back(y, layer, weights, past, scores)
-        x = _wrapped(x, context, weights.out_self, weights, weights.norm_self)
+        x = _wrapped(x, context, weights.out_self, weights, weights.norm_self, weights.out_self_bias)
         if state.source is not None and weights.cross is not None:
-            norm, to_query, out = weights.cross
-            y = norm(x) if weights.pre_norm else x
-            context = _look_across(torch.mm(y, to_query), beams, weights.heads, layer, state.source)
-            x = _wrapped(x, context, out, weights, norm)
+            cross = weights.cross
+            y = cross.norm(x) if weights.pre_norm else x
+            query = torch.mm(y, cross.query)
+            if cross.query_bias is not None:
+                query.add_(cross.query_bias)
+            context = _look_across(query, beams, weights.heads, layer, state.source)
+            x = _wrapped(x, context, cross.out, weights, cross.norm, cross.out_bias)
         y = weights.norm_feed_forward(x) if weights.pre_norm else x
-        hidden = torch.mm(y, weights.w_1).add_(weights.b_1).relu_()
+        hidden = weights.activation(torch.mm(y, weights.w_1).add_(weights.b_1))
         x = _wrapped(x, hidden, weights.w_2, weights, weights.norm_feed_forward, weights.b_2)
     past.length += 1
     return x
@@ -216,7 +227,10 @@ def advance(x: Tensor, beams: int, state: DecodingState) -> Tensor:
 def _look_back(y: Tensor, layer: int, weights: LayerWeights, past: Past, scores: Tensor) -> Tensor:
     """Self-attention of each row to all of its own past: (R, H d). Uses `scores` for what it computes."""
     rows, heads, positions = y.shape[0], weights.heads, past.length + 1
-    projected = torch.mm(y, weights.query_key_value).view(rows, 3, heads, -1)
+    projected = torch.mm(y, weights.query_key_value)
+    if weights.query_key_value_bias is not None:
+        projected.add_(weights.query_key_value_bias)
+    projected = projected.view(rows, 3, heads, -1)
     keys, values = past.append(layer, projected.narrow(1, 1, 2).transpose(0, 1))
     width = projected.shape[3]
     if positions < SMALLEST_SOFTMAX or positions * width < SMALLEST_PRODUCT:
@@ -262,20 +276,28 @@ def layer_weights(layer: Layer, number: int, probe: Probe | None) -> LayerWeight
     own, cross, inner = layer.self_attention, layer.cross_attention, layer.feed_forward
     heads, width = own.num_heads, max(own.w_q.out_features, own.w_v.out_features) // own.num_heads
     joint = (own.w_q.weight * own.scale, own.w_k.weight, own.w_v.weight)
+    joint_bias = None
+    if own.w_q.bias is not None:
+        biases = (own.w_q.bias * own.scale, own.w_k.bias, own.w_v.bias)
+        joint_bias = torch.cat([filled_up(bias[:, None], heads, width) for bias in biases]).squeeze(1)
     across = None
     if cross is not None and layer.around_cross is not None:
         queries = (cross.w_q.weight * cross.scale).t()
         out = without_heads(cross.w_o.weight.t(), heads, cross_off)
-        across = CrossWeights(normalise(layer.around_cross.norm), queries, out)
+        query_bias = None if cross.w_q.bias is None else cross.w_q.bias * cross.scale
+        across = CrossWeights(normalise(layer.around_cross.norm), queries, query_bias, out, cross.w_o.bias)
     return LayerWeights(
         heads=heads,
         pre_norm=layer.around_self.pre_norm,
         residual=layer.around_self.residual,
         norm_self=normalise(layer.around_self.norm),
         query_key_value=torch.cat([filled_up(weight, heads, width) for weight in joint]).t(),
+        query_key_value_bias=joint_bias,
         out_self=without_heads(filled_up(own.w_o.weight.t(), heads, width), heads, own_off),
+        out_self_bias=own.w_o.bias,
         cross=across,
         norm_feed_forward=normalise(layer.around_feed_forward.norm),
+        activation=inner.activation,
         w_1=inner.w_1.weight.t(),
         b_1=inner.w_1.bias,
         w_2=inner.w_2.weight.t(),

@@ -20,9 +20,11 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         ctx: torch.autograd.function.FunctionCtx,
         states: Tensor,
         weight: Tensor,
+        bias: Tensor | None,
         labels: Tensor,
         smoothing: float,
         wants_grad: bool,
+        wants_weight_grad: bool,
     ) -> tuple[Tensor, Tensor]:
         vocab_size = weight.shape[0]
         # The uniform part of the target enters loss and gradient only through these two sums.
@@ -30,40 +32,55 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         states_sum = states.sum(dim=0)  # (D,)
         smoothed, plain = states.new_zeros(()), states.new_zeros(())
         grad_states = torch.empty_like(states) if wants_grad else states
-        grad_weight = torch.zeros_like(weight) if wants_grad else weight
+        grad_weight = torch.zeros_like(weight) if wants_weight_grad else None  # None: frozen
+        grad_bias = torch.zeros_like(bias) if bias is not None and wants_weight_grad else None
         room = states.new_empty(min(CHUNK_ROWS, states.shape[0]), vocab_size)  # one for all chunks stays in the cache
         for start in range(0, states.shape[0], CHUNK_ROWS):
             rows = slice(start, start + CHUNK_ROWS)
             chunk, label = states[rows], labels[rows, None]
-            logits = torch.mm(chunk, weight.T, out=room[: chunk.shape[0]])  # (rows, V)
+            logits = _logits(chunk, weight, bias, room[: chunk.shape[0]])  # (rows, V)
             right = logits.gather(1, label)
             # Most rows need no shift to stay in range: that spares a pass for their highest logit. And what is divided
             # by the total is (rows, D), not (rows, V).
             total = logits.exp_().sum(dim=1, keepdim=True)
             log_total = total.log()
             if not bool(((total > SMALLEST_TOTAL) & (total < LARGEST_TOTAL)).all()):
-                torch.mm(chunk, weight.T, out=logits)
+                _logits(chunk, weight, bias, logits)
                 highest = logits.amax(dim=1, keepdim=True)
                 total = logits.sub_(highest).exp_().sum(dim=1, keepdim=True)
                 log_total = total.log() + highest
             if wants_grad:  # d loss / d logits = probabilities - smoothed target
                 torch.mm(logits, weight, out=grad_states[rows])
                 grad_states[rows] /= total
-                grad_weight.addmm_(logits.T, chunk / total)
+                if grad_weight is not None:
+                    grad_weight.addmm_(logits.T, chunk / total)
+                if grad_bias is not None:
+                    grad_bias.addmv_(logits.T, 1 / total.squeeze(1))
             plain += (log_total - right).sum()
             smoothed += (log_total - (1 - smoothing) * right).sum() - smoothing * (chunk @ weight_mean).sum()
+        if bias is not None:
+            smoothed -= smoothing * labels.shape[0] * bias.mean()
         if wants_grad:
             grad_states -= (1 - smoothing) * weight.index_select(0, labels) + smoothing * weight_mean
+        if grad_weight is not None:
             grad_weight.index_add_(0, labels, states, alpha=smoothing - 1)
             grad_weight -= smoothing / vocab_size * states_sum
-        ctx.save_for_backward(grad_states, grad_weight)
+        if grad_bias is not None:
+            grad_bias -= smoothing / vocab_size * labels.shape[0]
+            grad_bias.index_add_(0, labels, grad_bias.new_ones(labels.shape[0]), alpha=smoothing - 1)
+        ctx.save_for_backward(grad_states, grad_weight, grad_bias)  # type: ignore[arg-type]
         ctx.mark_non_differentiable(plain)
         return smoothed, plain
 
     @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
-        grad_states, grad_weight = ctx.saved_tensors  # type: ignore[attr-defined]
-        return grad_states * grads[0], grad_weight * grads[0], None, None, None
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        scaled = [None if found is None else found * grads[0] for found in ctx.saved_tensors]  # type: ignore[attr-defined]
+        return *scaled, None, None, None, None
+
+
+def _logits(states: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
+    torch.mm(states, weight.T, out=out)
+    return out if bias is None else out.add_(bias)
 
 
 def smoothed_cross_entropy(
@@ -71,8 +88,10 @@ def smoothed_cross_entropy(
     weight: Tensor,  # (V, D), the projection before the softmax
     labels: Tensor,  # (N,)
     smoothing: float,
+    bias: Tensor | None = None,  # (V,), added to the logits
 ) -> tuple[Tensor, Tensor]:
     """The smoothed loss to minimise and the plain negative log-likelihood to report, each summed over the N tokens."""
     # Asked here: inside the function torch has gradients switched off.
-    wants_grad = torch.is_grad_enabled() and (states.requires_grad or weight.requires_grad)
-    return _SmoothedCrossEntropy.apply(states, weight, labels, smoothing, wants_grad)  # type: ignore[no-any-return,no-untyped-call]
+    of_weight = torch.is_grad_enabled() and (weight.requires_grad or (bias is not None and bias.requires_grad))
+    wants_grad = of_weight or (torch.is_grad_enabled() and states.requires_grad)
+    return _SmoothedCrossEntropy.apply(states, weight, bias, labels, smoothing, wants_grad, of_weight)  # type: ignore[no-any-return,no-untyped-call]

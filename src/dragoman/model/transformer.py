@@ -36,6 +36,7 @@ from dragoman.model.incremental import DecodingState, EncodedSource, Past, advan
 from dragoman.model.probe import Intervention, Probe, Site
 
 KeysValues = tuple[Tensor, Tensor]  # (B, H, S, d_k) and (B, H, S, d_v)
+RELU = variants.activation("relu")
 
 
 def attention(
@@ -66,15 +67,17 @@ def causal_mask(size: int, device: torch.device) -> Tensor:
 class MultiHeadAttention(nn.Module):
     """3.2.2: h heads, each with its own projections of queries and keys to d_k and of values to d_v; no biases."""
 
-    def __init__(self, d_model: int, num_heads: int, d_k: int, d_v: int, scale: float | None = None) -> None:
-        """scale: what equation 1 multiplies Q K^T by; None: the paper's 1/sqrt(d_k)."""
+    def __init__(
+        self, d_model: int, num_heads: int, d_k: int, d_v: int, scale: float | None = None, bias: bool = False
+    ) -> None:
+        """scale: what equation 1 multiplies Q K^T by; None: the paper's 1/sqrt(d_k). bias: as imported models have."""
         super().__init__()
         self.num_heads = num_heads
         self.scale = d_k**-0.5 if scale is None else scale
-        self.w_q = nn.Linear(d_model, num_heads * d_k, bias=False)
-        self.w_k = nn.Linear(d_model, num_heads * d_k, bias=False)
-        self.w_v = nn.Linear(d_model, num_heads * d_v, bias=False)
-        self.w_o = nn.Linear(num_heads * d_v, d_model, bias=False)
+        self.w_q = nn.Linear(d_model, num_heads * d_k, bias=bias)
+        self.w_k = nn.Linear(d_model, num_heads * d_k, bias=bias)
+        self.w_v = nn.Linear(d_model, num_heads * d_v, bias=bias)
+        self.w_o = nn.Linear(num_heads * d_v, d_model, bias=bias)
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of self-attention, by three products: the heads' parts of each lie together."""
@@ -108,15 +111,16 @@ class MultiHeadAttention(nn.Module):
 class FeedForward(nn.Module):
     """Equation 2: max(0, x W1 + b1) W2 + b2."""
 
-    def __init__(self, d_model: int, d_ff: int) -> None:
+    def __init__(self, d_model: int, d_ff: int, activation: variants.Activate = RELU) -> None:
         super().__init__()
+        self.activation = activation
         self.w_1 = nn.Linear(d_model, d_ff)
         self.w_2 = nn.Linear(d_ff, d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         # torch's product with a bias first copies the bias to every row, which takes longer than to add it afterwards.
         hidden = F.linear(x, self.w_1.weight).add_(self.w_1.bias)
-        return F.linear(F.relu(hidden, inplace=True), self.w_2.weight).add_(self.w_2.bias)
+        return F.linear(self.activation(hidden), self.w_2.weight).add_(self.w_2.bias)
 
 
 class AddAndNorm(nn.Module):
@@ -266,7 +270,11 @@ class Transformer(nn.Module):
 
         def attend() -> MultiHeadAttention:
             scale = variants.attention_scale(config.attention_scale, config.key_size)
-            return MultiHeadAttention(d_model, config.num_heads, config.key_size, config.value_size, scale)
+            sizes = config.num_heads, config.key_size, config.value_size
+            return MultiHeadAttention(d_model, *sizes, scale, config.attention_bias)
+
+        def feed() -> FeedForward:
+            return FeedForward(d_model, config.d_ff, variants.activation(config.activation))
 
         def around(count: int) -> list[SubLayerWrapper]:
             norms = [variants.make_norm(config.norm, d_model) for _ in range(count)]
@@ -283,34 +291,32 @@ class Transformer(nn.Module):
             norm = norm_if(config.embedding_norm)
             return Embedding(tokens, d_model, dropout, learned, other, config.scale_embeddings, norm)
 
-        source_tokens = nn.Embedding(config.vocab_size, d_model)
-        target_tokens = source_tokens if config.tie_embeddings else nn.Embedding(config.vocab_size, d_model)
+        source_tokens = nn.Embedding(config.source_tokens, d_model)
+        target_tokens = source_tokens if config.ties_source_target else nn.Embedding(config.vocab_size, d_model)
         if has_encoder:
             patches = variants.Patches(config.vocab_size, d_model, config.patch) if config.patch else None
             self.source_embedding = embed(patches or source_tokens)
         if has_decoder:
             self.target_embedding = embed(target_tokens)
-        self.encoder = nn.ModuleList(
-            EncoderLayer(attend(), FeedForward(d_model, config.d_ff), around(2)) for _ in range(config.encoder_layers)
-        )
+        self.encoder = nn.ModuleList(EncoderLayer(attend(), feed(), around(2)) for _ in range(config.encoder_layers))
         # Pre-norm leaves the last sum of a stack unnormalised.
         self.encoder_norm = norm_if(pre_norm and has_encoder)
         self.decoder = nn.ModuleList(
-            DecoderLayer(attend(), attend(), FeedForward(d_model, config.d_ff), around(3))
+            DecoderLayer(attend(), attend(), feed(), around(3))
             if has_encoder
-            else DecoderLayer(attend(), None, FeedForward(d_model, config.d_ff), around(2))
+            else DecoderLayer(attend(), None, feed(), around(2))
             for _ in range(config.decoder_layers)
         )
         self.decoder_norm = norm_if(pre_norm and has_decoder)
-        self.output = nn.Linear(d_model, len(config.classes) or config.vocab_size, bias=False)
-        if config.tie_embeddings and not config.classes:
+        self.output = nn.Linear(d_model, len(config.classes) or config.vocab_size, bias=config.output_bias)
+        if config.ties_target_output and not config.classes:
             self.output.weight = target_tokens.weight
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Glorot for projections. Embeddings have standard deviation d_model^-0.5: times sqrt(d_model), that is 1."""
         for name, parameter in self.named_parameters():
-            if "tokens" in name or "positions" in name or name.startswith("output"):
+            if "tokens" in name or "positions" in name or name == "output.weight":
                 nn.init.normal_(parameter, std=self.config.d_model**-0.5)
             elif parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)

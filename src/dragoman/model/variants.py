@@ -3,7 +3,8 @@
 RearrangedAddAndNorm     normalisation before each sub-layer (pre-norm), or no residual connections
 BatchNorm                in place of layer normalisation
 attention_scale          1/d_k, or none, in place of 1/sqrt(d_k)
-index_positions, no_positions, grid_positions    in place of sinusoids over the sequence
+activation               swish or gelu in place of relu
+index_positions, no_positions, grid_positions, fairseq_positions    in place of the paper's sinusoids
 Patches                  a picture in place of tokens (Dosovitskiy et al. 2021)
 
 transformer.py is given these as plain arguments, where a configuration asks for them. Letters in shape comments are
@@ -12,17 +13,19 @@ transformer.py's.
 
 import functools
 import math
+import typing
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dragoman.config import AttentionScale, Norm, Positions
+from dragoman.config import Activation, AttentionScale, Norm, Positions
 from dragoman.errors import ConfigError, DataError
 from dragoman.model.dropout import Dropout
 
 Sinusoids = Callable[[int, int], Tensor]  # (length, d_model) to a table (length, D)
+Activate = Callable[[Tensor], Tensor]
 # (first, count, a tensor of the same type and device) to what is added there (count, D); None: nothing is.
 PositionRows = Callable[[int, int, Tensor], Tensor | None]
 
@@ -75,6 +78,17 @@ def attention_scale(scale: AttentionScale, d_k: int) -> float:
             return 1.0
 
 
+def activation(name: Activation) -> Activate:
+    """The function inside the feed-forward layers; "relu" is the paper's, and may change what it is given."""
+    match name:
+        case "relu":
+            return functools.partial(F.relu, inplace=True)
+        case "swish":
+            return F.silu
+        case "gelu":
+            return F.gelu
+
+
 def positions_for(positions: Positions, d_model: int, sinusoids: Sinusoids) -> PositionRows | None:
     """What is added to embeddings in place of the paper's positions; None: the paper's, sinusoidal or learned."""
     match positions:
@@ -84,9 +98,12 @@ def positions_for(positions: Positions, d_model: int, sinusoids: Sinusoids) -> P
             return functools.partial(index_positions, d_model=d_model)
         case "sinusoidal-2d":
             return functools.partial(grid_positions, d_model=d_model, sinusoids=sinusoids)
+        case "sinusoidal-fairseq":
+            return functools.partial(fairseq_positions, d_model=d_model)
         case "none":
             return no_positions
-    raise ConfigError(f"model.positions = {positions!r}; allowed: sinusoidal, sinusoidal-2d, learned, index, none")
+    allowed = ", ".join(typing.get_args(Positions))
+    raise ConfigError(f"model.positions = {positions!r}; allowed: {allowed}")
 
 
 def index_positions(first: int, count: int, like: Tensor, d_model: int) -> Tensor:
@@ -96,6 +113,22 @@ def index_positions(first: int, count: int, like: Tensor, d_model: int) -> Tenso
 
 def no_positions(_first: int, _count: int, _like: Tensor) -> None:
     """Nothing is added: the model does not know the order."""
+
+
+def fairseq_positions(first: int, count: int, like: Tensor, d_model: int) -> Tensor:
+    """The sinusoids of fairseq, which M2M100 and NLLB have: all sines before all cosines, and other wavelengths."""
+    length = max(512, 1 << (first + count - 1).bit_length())
+    return _fairseq_table(length, d_model)[first : first + count].to(like)
+
+
+@functools.lru_cache(maxsize=4)
+def _fairseq_table(length: int, d_model: int) -> Tensor:
+    """(length, D), in float32 throughout, as the models that use it were trained with its rounding."""
+    half = d_model // 2
+    frequency = torch.exp(torch.arange(half).float() * -(math.log(10_000) / (half - 1)))
+    # Two rows of their table, of the ids of the start symbol and of padding, are never used.
+    angle = torch.arange(2, length + 2).float()[:, None] * frequency
+    return torch.cat((angle.sin(), angle.cos()), dim=1)
 
 
 def grid_positions(_first: int, count: int, like: Tensor, d_model: int, sinusoids: Sinusoids) -> Tensor:

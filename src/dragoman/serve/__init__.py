@@ -1,4 +1,3 @@
 """The HTTP service: translation, explanations, inspection, parsing, and the web page. Takes requests; gives JSON and
-files. Reads the runs that it is given, and writes only the file of corrections, if it is given one. Everything here
-needs the extra `serve`.
+files. Reads the runs that it is given, and writes only the file of corrections, if it is given one.
 """

@@ -2,9 +2,11 @@
 
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import Any, NoReturn
 
 import uvicorn
@@ -15,10 +17,13 @@ from dragoman.serve import pages
 from dragoman.serve.answers import answer_errors
 from dragoman.serve.connection import Connection
 from dragoman.serve.metrics import CONTENT_TYPE
+from dragoman.serve.pairs import ServedPair
 from dragoman.serve.routes import inside, libretranslate, parsing, runs, translation
 from dragoman.serve.security import App, Guard, Keys, RateLimiter
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
+
+MOST_NAMED = 6  # language pairs of a run, in the line that says what is served
 
 
 def make_app(service: Service) -> App:
@@ -126,11 +131,24 @@ def run(service: Service, say: Callable[[str], None]) -> None:
 def served_in_words(service: Service) -> str:
     """What is served, for the line that says so when the service has started."""
     working = list(service.models.pairs.values())
-    served = ", ".join(f"{pair.name} ({pair.run})" for pair in working)
+    served = ", ".join(_run_in_words(run, working) for run in dict.fromkeys(pair.run for pair in working))
+    if pivots := service.models.pivots:
+        named = [f"{way.name} through {way.pivot}" for way in islice(pivots.values(), MOST_NAMED)]
+        served = ", ".join((served, *named)) + _more(len(pivots))
     if service.parser_run is not None and service.models.has_parser:
         working.append(service.parser_run.pair)
         served = ", ".join(filter(None, (served, f"a parser ({service.parser_run.pair.run})")))
-    others = [str(one.pair.run) for one in service.runs.watched.values() if one.pair not in working]
+    at_work = {pair.run for pair in working}
+    others = [str(one.pair.run) for one in service.runs.watched.values() if one.pair.run not in at_work]
     if not served:
         return f"the training of {', '.join(others)}, which has no model yet,"
     return f"{served}, with {', '.join(others)} to compare," if others else served
+
+
+def _run_in_words(run: Path, pairs: Sequence[ServedPair]) -> str:
+    names = [pair.name for pair in pairs if pair.run == run]
+    return f"{', '.join(names[:MOST_NAMED])}{_more(len(names))} ({run})"
+
+
+def _more(count: int) -> str:
+    return f" and {count - MOST_NAMED} more" if count > MOST_NAMED else ""

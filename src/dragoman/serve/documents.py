@@ -13,7 +13,7 @@ from dragoman.documents.pipeline import sentences_in, translate_bytes
 from dragoman.documents.report import DocumentReport
 from dragoman.documents.settings import FormatSettings
 from dragoman.errors import MissingPackageError, UsageError
-from dragoman.serve.pairs import ServedPair
+from dragoman.serve.pairs import PivotPair, Way
 from dragoman.serve.service import Service
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 
@@ -26,9 +26,10 @@ T = TypeVar("T")
 class ServedSentenceTranslator:
     """Translates a document's sentences in batches with others', and aligns them in the thread of explanations."""
 
-    def __init__(self, service: Service, pair: ServedPair, loop: asyncio.AbstractEventLoop) -> None:
-        self.service, self.pair, self.loop = service, pair, loop
-        self.translator = service.models.translators[pair.name]
+    def __init__(self, service: Service, way: Way, loop: asyncio.AbstractEventLoop) -> None:
+        self.service, self.way, self.loop = service, way, loop
+        first = way.first if isinstance(way, PivotPair) else way
+        self.translator = service.models.translator(first.name)
         self.left = threading.Event()  # the client waits no longer
 
     min_confidence: float | None = None  # no request can ask for it
@@ -36,19 +37,20 @@ class ServedSentenceTranslator:
 
     @property
     def language(self) -> str | None:
-        return self.pair.source
+        return self.way.source
 
     def fits(self, text: str) -> bool:
         return self.translator.fits(text)
 
     def translate(self, sentences: Sequence[SourceSentence]) -> list[Translation]:
-        return self._wait(self.service.translate_sentences(self.pair, sentences))
+        return self._wait(self.service.translate_sentences(self.way, sentences))
 
     def align(self, text: str, candidate: Candidate) -> "Alignment | None":
+        if isinstance(self.way, PivotPair):  # no attention leads from one end to the other
+            return None
+        pair = self.way
         try:
-            return self._wait(
-                self.service.explain(self.pair, lambda explainer: explainer.align(text, candidate.tokens))
-            )
+            return self._wait(self.service.explain(pair, lambda explainer: explainer.align(text, candidate.tokens)))
         except (UsageError, MissingPackageError):  # a model that cannot align, or no torch to do it with
             return None
 
@@ -60,14 +62,14 @@ class ServedSentenceTranslator:
 
 
 async def translate_document(
-    service: Service, pair: ServedPair, content: bytes, kind: DocumentFormat, name: str
+    service: Service, way: Way, content: bytes, kind: DocumentFormat, name: str
 ) -> tuple[bytes, DocumentReport]:
     loop = asyncio.get_running_loop()
-    translator = ServedSentenceTranslator(service, pair, loop)
+    translator = ServedSentenceTranslator(service, way, loop)
 
     def translate() -> tuple[bytes, DocumentReport]:
         # Counted before anything is translated: what is refused should not have cost much.
-        settings = FormatSettings(target=pair.target)
+        settings = FormatSettings(target=way.target)
         sentences = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), translator)
         service.check_count(sum(1 for _ in islice(sentences, service.settings.sentence_limit + 1)))
         return translate_bytes(content, kind, name, translator, settings)

@@ -1,4 +1,7 @@
-"""The loaded models of a service: one translator for each language pair, the explainers and the parser that need torch.
+"""The loaded models of a service: a translator for each language pair, the explainers and the parser that need torch.
+
+However many language pairs a run translates, its weights are loaded once. Languages that no run translates between are
+reached through a third one, the pivot, where two runs lead there.
 
 A run that has no model yet is served as soon as it has one, and a run that got a newer model goes on with the old one
 until the newer one is loaded.
@@ -6,14 +9,14 @@ until the newer one is loaded.
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.errors import DragomanError, UsageError, require_torch
 from dragoman.run_directory import RunDirectory
-from dragoman.serve.pairs import ServedPair
+from dragoman.serve.pairs import PivotPair, ServedPair, Way
 from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from dragoman.parsing.parser import Parser
     from dragoman.serve.runs import WatchedRun
 
+MOST_CHECKED = 500  # pairs: so many are not written by hand, and those of a pattern are the run's own
 Stamp = tuple[int, int] | None  # of a run's model: when it was written, and its size
 
 
@@ -30,16 +34,26 @@ class ModelPool:
         pairs: Sequence[ServedPair],
         load: Callable[[ServedPair], Translator],
         parser_run: Path | None = None,
+        pivot: bool = True,
     ) -> None:
-        """Loads the first run of each language pair, if it has a model."""
+        """Loads the first run of each language pair, if it has a model. pivot: languages are reached through a third
+        one, too."""
         self._load = load
         self._parser_run = parser_run
+        self._may_pivot = pivot
         first = {pair.name: pair for pair in reversed(pairs)}
-        self._waiting = {name: pair for name, pair in first.items() if not RunDirectory.open(pair.run).has_model()}
+        runs = dict.fromkeys(pair.run for pair in first.values())
+        has_model = {run: RunDirectory.open(run).has_model() for run in runs}
+        self._waiting = {name: pair for name, pair in first.items() if not has_model[pair.run]}
         self.pairs = {pair.name: pair for pair in pairs if pair == first[pair.name] and pair.name not in self._waiting}
-        self._stamps = {pair.name: model_stamp(pair.run) for pair in self.pairs.values()}  # of the loaded models
-        self.translators = {pair.name: load(pair) for pair in self.pairs.values()}
-        self._renewals: dict[str, asyncio.Task[None]] = {}
+        self._stamps = {run: model_stamp(run) for run in runs if has_model[run]}  # of the loaded models
+        self._of_runs = {pair.run: load(pair) for pair in _one_of_each_run(self.pairs.values())}
+        self._translators: dict[str, Translator] = {}
+        self.version = 0  # counts the models that were loaded since
+        for name in self.pairs if len(self.pairs) <= MOST_CHECKED else ():
+            self.translator(name)  # what a run does not translate into is told now, and not to a client
+        self._pivots: dict[str, PivotPair] | None = None  # None: not looked for since the pairs changed
+        self._renewals: dict[Path, asyncio.Task[None]] = {}
         self._to_compare: dict[str, tuple[Stamp, Translator]] = {}  # runs that are watched but do not translate
         self._explainers: dict[str, Explainer] = {}
         self._parser: Parser | None = None
@@ -49,6 +63,33 @@ class ModelPool:
 
     def pair(self, source: str, target: str) -> ServedPair | None:
         return self.pairs.get(f"{source}-{target}")
+
+    def way(self, source: str, target: str) -> Way | None:
+        """How to translate between two languages: with a run, else through a pivot; None: not at all."""
+        return self.pair(source, target) or self.pivots.get(f"{source}-{target}")
+
+    @property
+    def pivots(self) -> dict[str, PivotPair]:
+        """The languages that no run translates between, and that one pivot connects. Of several pivots the one whose
+        first run was given first."""
+        if self._pivots is None:
+            self._pivots = pivots_of(list(self.pairs.values())) if self._may_pivot else {}
+        return self._pivots
+
+    def of_run(self, run: Path) -> Translator:
+        """A translator of a run, into any of its languages: for what they have in common."""
+        return self._of_runs[run]
+
+    def translator(self, pair_name: str) -> Translator:
+        """The translator of a language pair; those of one run share its weights."""
+        found = self._translators.get(pair_name)
+        if found is None:
+            pair = self.pairs[pair_name]
+            found = self._of_runs[pair.run]
+            if found.has_languages:
+                found = found.for_languages(pair.source, pair.target)
+            self._translators[pair_name] = found
+        return found
 
     @property
     def waiting(self) -> list[str]:
@@ -62,27 +103,34 @@ class ModelPool:
 
     def stamp(self, pair_name: str) -> Stamp:
         """The stamp of the model that is loaded for a language pair."""
-        return self._stamps[pair_name]
+        return self._stamps[self.pairs[pair_name].run]
 
     def warm_up(self) -> None:
         """Translates something with each model: an engine loads its code for one sentence and for several on first
         use, and no client should wait for that."""
-        for translator in self.translators.values():
+        for translator in self._of_runs.values():
             _warm(translator)
 
     async def refresh(self) -> None:
         """Loads the runs that have their first model now, and begins to load newer models in the background."""
-        for name, pair in list(self._waiting.items()):
+        for pair in _one_of_each_run(self._waiting.values()):
             if RunDirectory(pair.run).has_model():
                 stamp = model_stamp(pair.run)
                 translator = await asyncio.to_thread(self._load, pair)
-                if self._waiting.pop(name, None) is not None:  # no other request did it meanwhile
-                    self.translators[name] = translator
-                    self._stamps[name] = stamp
-                    self.pairs[name] = pair
-        for name, pair in self.pairs.items():
-            if name not in self._renewals and (stamp := model_stamp(pair.run)) not in (None, self._stamps[name]):
-                self._renewals[name] = asyncio.create_task(self._renew(pair, stamp))
+                if pair.name in self._waiting:  # no other request did it meanwhile
+                    self._serve(pair.run, translator, stamp)
+        for pair in _one_of_each_run(self.pairs.values()):
+            run = pair.run
+            if run not in self._renewals and (stamp := model_stamp(run)) not in (None, self._stamps[run]):
+                self._renewals[run] = asyncio.create_task(self._renew(pair, stamp))
+
+    def _serve(self, run: Path, translator: Translator, stamp: Stamp) -> None:
+        """Serves all pairs of a run that has its first model."""
+        self._of_runs[run], self._stamps[run] = translator, stamp
+        for name in [name for name, pair in self._waiting.items() if pair.run == run]:
+            self.pairs[name] = self._waiting.pop(name)
+        self._pivots = None
+        self.version += 1
 
     async def _renew(self, pair: ServedPair, stamp: Stamp) -> None:
         def load() -> Translator:
@@ -91,9 +139,12 @@ class ModelPool:
             return translator
 
         def replace() -> None:
-            self.translators[pair.name] = translator
-            self._explainers.pop(pair.name, None)
-            self._stamps[pair.name] = stamp
+            self._of_runs[pair.run] = translator
+            for name in [name for name, one in self.pairs.items() if one.run == pair.run]:
+                self._translators.pop(name, None)
+                self._explainers.pop(name, None)
+            self._stamps[pair.run] = stamp
+            self.version += 1
 
         try:
             translator = await asyncio.to_thread(load)
@@ -101,14 +152,14 @@ class ModelPool:
             await asyncio.get_running_loop().run_in_executor(self.torch_thread, replace)
         except DragomanError as error:  # the loaded model goes on translating
             print(f"dragoman: {error}", file=sys.stderr)
-            self._stamps[pair.name] = stamp  # so that this one is not tried again
+            self._stamps[pair.run] = stamp  # so that this one is not tried again
         finally:
-            del self._renewals[pair.name]
+            del self._renewals[pair.run]
 
     def translator_of(self, watched: "WatchedRun") -> Translator:
         """The translator of any watched run, whether it serves its language pair or not."""
         if self.pairs.get(watched.pair.name) == watched.pair:
-            return self.translators[watched.pair.name]
+            return self.translator(watched.pair.name)
         stamp = model_stamp(watched.pair.run)
         if watched.name not in self._to_compare or self._to_compare[watched.name][0] != stamp:
             self._to_compare[watched.name] = stamp, self._load(watched.pair)
@@ -118,7 +169,7 @@ class ModelPool:
         """Loads torch and the models for it in the background: who opens the page will soon look inside."""
         if not self._expects_explanations:
             self._expects_explanations = True
-            for pair in self.pairs.values():
+            for pair in _one_of_each_run(self.pairs.values()):
                 self.torch_thread.submit(lambda pair: self.explainer(pair).alignment_heads, pair)
             if self.has_parser:
                 self.torch_thread.submit(self.parser)
@@ -129,7 +180,7 @@ class ModelPool:
             from dragoman.documents.sentence_translator import explainer_of
 
             _use_one_thread()
-            explainer = explainer_of(self.translators[pair.name], pair.run)
+            explainer = explainer_of(self.translator(pair.name), pair.run)
             if explainer is None:
                 raise UsageError(f"{pair.run}: no Transformer, or one of several languages; others can be looked into")
             self._explainers[pair.name] = explainer
@@ -169,6 +220,25 @@ def model_stamp(run: Path) -> Stamp:
     except FileNotFoundError:
         return None
     return found.st_mtime_ns, found.st_size
+
+
+def pivots_of(pairs: Sequence[ServedPair]) -> dict[str, PivotPair]:
+    """The pairs of languages, by name, that no run translates between and that two do, one after the other."""
+    onward: dict[str, dict[str, ServedPair]] = {}
+    for pair in pairs:
+        onward.setdefault(pair.source, {})[pair.target] = pair
+    found: dict[str, PivotPair] = {}
+    for first in pairs:
+        there = onward[first.source]
+        for target in onward.get(first.target, {}).keys() - there.keys() - {first.source}:
+            pivoted = PivotPair(first, onward[first.target][target])
+            found.setdefault(pivoted.name, pivoted)
+    return dict(sorted(found.items()))
+
+
+def _one_of_each_run(pairs: Iterable[ServedPair]) -> list[ServedPair]:
+    """The first pair of each run, which stands for all of them."""
+    return list({pair.run: pair for pair in reversed(list(pairs))}.values())[::-1]
 
 
 def _warm(translator: Translator) -> None:

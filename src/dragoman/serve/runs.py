@@ -45,6 +45,7 @@ class NobodyWaitsError(Exception):
 
 class WatchedRuns:
     def __init__(self, pairs: Sequence[ServedPair], test_set: TestSet | None = None) -> None:
+        pairs = _few_of_each_run(pairs)
         self.watched = {
             name: WatchedRun(name, pair, RunDirectory(pair.run))
             for name, pair in zip(_names(pairs), pairs, strict=True)
@@ -130,6 +131,13 @@ class WatchedRuns:
 
 def _progress(run: RunDirectory, history: History) -> RunProgress:
     return RunProgress(state_of(run, history), tuple(kept_steps(run)))
+
+
+def _few_of_each_run(pairs: Sequence[ServedPair]) -> list[ServedPair]:
+    """Both directions of a run are watched and compared; of one of many languages the first pair stands for all."""
+    counts = Counter(pair.run for pair in pairs)
+    firsts = {pair.run: pair for pair in reversed(pairs)}
+    return [pair for pair in pairs if counts[pair.run] <= 2 or pair is firsts[pair.run]]
 
 
 def _names(pairs: Sequence[ServedPair]) -> list[str]:

@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, TypeVar
 from dragoman.data.glossary import Glossary, requirements
 from dragoman.data.language_id import DetectedLanguage, LanguageDetector
 from dragoman.data.segmentation import Segment, segments
+from dragoman.data.tokenizer import Tokenizer
 from dragoman.evaluation.compare import TestSet
 from dragoman.serve.batcher import Batcher, OverloadedError
 from dragoman.serve.cache import BoundedCache, FileStore
 from dragoman.serve.metrics import Metrics
 from dragoman.serve.model_pool import ModelPool, Stamp
-from dragoman.serve.pairs import ServedPair, parsing_pair, target_for
+from dragoman.serve.pairs import PivotPair, ServedPair, Way, parsing_pair, target_for
 from dragoman.serve.runs import WatchedRuns
 from dragoman.serve.security import RefusedError
 from dragoman.serve.settings import Settings
 from dragoman.serve.texts import BatchKey, TranslatedText, TranslationOptions
+from dragoman.translation.line import cut_line, translation_of_line
+from dragoman.translation.pivot import is_pivotal, through_pivot
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 from dragoman.translation.translation_memory import Suggestion, TranslationMemory
 from dragoman.translation.translator import Translator
@@ -33,12 +36,12 @@ T = TypeVar("T")
 
 
 def load_translator(pair: ServedPair) -> Translator:
-    return Translator.load(pair.run, to=target_for(pair))
+    return Translator.load(pair.run, to=target_for(pair), source=pair.source)
 
 
 def translate_batch(models: ModelPool, key: BatchKey, texts: Sequence[str]) -> list[Translation]:
     """Translates sentences that have the same options with the model of their language pair."""
-    translator, options = models.translators[key.pair], key.options
+    translator, options = models.translator(key.pair), key.options
     search = {"beam": options.beam, "alpha": options.alpha}
     given = {name: value for name, value in search.items() if value is not None}
     if given:
@@ -69,7 +72,9 @@ class Service:
         self.runs = WatchedRuns([*pairs, *parser_pairs], test_set)
         self.parser_run = next((run for run in self.runs.watched.values() if run.pair in parser_pairs), None)
         self.results = results
-        self.models = ModelPool(pairs, load, None if self.parser_run is None else self.parser_run.pair.run)
+        self.models = ModelPool(
+            pairs, load, None if self.parser_run is None else self.parser_run.pair.run, settings.pivot
+        )
         self.languages = sorted({code for pair in pairs for code in (pair.source, pair.target)})
         self.detector = LanguageDetector(self.languages)
         self.metrics = Metrics()
@@ -122,10 +127,10 @@ class Service:
     async def detect(self, texts: Sequence[str]) -> list[DetectedLanguage]:
         return await self.on_text(lambda: self.detector.detect(texts))
 
-    async def segments(self, pair: ServedPair, texts: Sequence[str]) -> list[list[Segment]]:
+    async def segments(self, way: Way, texts: Sequence[str]) -> list[list[Segment]]:
         """The sentences of each text; more than a request may have are refused."""
-        fits = self.models.translators[pair.name].fits
-        found = await self.on_text(lambda: [segments(text, fits, pair.source) for text in texts])
+        fits = self.models.translator(way.first.name if isinstance(way, PivotPair) else way.name).fits
+        found = await self.on_text(lambda: [segments(text, fits, way.source) for text in texts])
         self.check_count(sum(map(len, found)))
         return found
 
@@ -138,28 +143,28 @@ class Service:
             )
 
     async def translate(
-        self, pair: ServedPair, texts: Sequence[str], n_best: int = 1, options: TranslationOptions | None = None
+        self, way: Way, texts: Sequence[str], n_best: int = 1, options: TranslationOptions | None = None
     ) -> list[TranslatedText]:
-        key = BatchKey(pair.name, n_best, options or TranslationOptions())
-        parts = await self.segments(pair, texts)
-        translations = iter(await self.sentences(key, [part.text for of_text in parts for part in of_text]))
+        parts = await self.segments(way, texts)
+        sentences = [part.text for of_text in parts for part in of_text]
+        translations = iter(await self.on_the_way(way, sentences, n_best, options or TranslationOptions()))
         return [
             TranslatedText(text, tuple(of_text), tuple(islice(translations, len(of_text))))
             for text, of_text in zip(texts, parts, strict=True)
         ]
 
     async def stream(
-        self, pair: ServedPair, parts: Sequence[Segment], n_best: int = 1, options: TranslationOptions | None = None
+        self, way: Way, parts: Sequence[Segment], n_best: int = 1, options: TranslationOptions | None = None
     ) -> AsyncIterator[tuple[Segment, Translation]]:
         """Translates a text's sentences one by one, in their order. Many are under way at once, but a quarter of the
         queue at most."""
-        key = BatchKey(pair.name, n_best, options or TranslationOptions())
+        options = options or TranslationOptions()
         tasks: deque[asyncio.Task[list[Translation]]] = deque()
         ahead = iter(parts)
         try:
             for part in parts:
                 for later in islice(ahead, max(1, self.settings.queue_limit // 4) - len(tasks)):
-                    tasks.append(asyncio.create_task(self.sentences(key, [later.text])))
+                    tasks.append(asyncio.create_task(self.on_the_way(way, [later.text], n_best, options)))
                 yield part, (await tasks[0])[0]
                 tasks.popleft()
         finally:
@@ -167,17 +172,42 @@ class Service:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def on_the_way(
+        self, way: Way, texts: Sequence[str], n_best: int, options: TranslationOptions
+    ) -> list[Translation]:
+        """Translates sentences with a run, or with two through a pivot."""
+        if isinstance(way, ServedPair):
+            return await self.sentences(BatchKey(way.name, n_best, options), texts)
+        # Corrected from end to end: nobody needs the pivot.
+        known = await self._corrected(way.name, self.models.translator(way.second.name).tokenizer, options, texts)
+        left = [text for text in dict.fromkeys(texts) if text not in known]
+        firsts = await self.sentences(BatchKey(way.first.name, 1, options), left)
+        fits = self.models.translator(way.second.name).fits
+        middles = [first.text for first in firsts if is_pivotal(first)]
+        cut = await self.on_text(lambda: [cut_line(text, fits, way.pivot, whole=True).segments for text in middles])
+        key = BatchKey(way.second.name, n_best, options.after_pivot())
+        found = iter(await self.sentences(key, [part.text for parts in cut for part in parts]))
+        seconds = iter(
+            [
+                translation_of_line(text, parts, list(islice(found, len(parts))))
+                for text, parts in zip(middles, cut, strict=True)
+            ]
+        )
+        for text, first in zip(left, firsts, strict=True):
+            known[text] = through_pivot(first, next(seconds) if is_pivotal(first) else None)
+        return [known[text] for text in texts]
+
     async def sentences(self, key: BatchKey, texts: Sequence[str]) -> list[Translation]:
         """Translates sentences: from the corrections where they are there, then from the cache, and each different one
         of the rest once by the model."""
-        found = await self._corrected(key, texts)
+        tokenizer = self.models.translator(key.pair).tokenizer
+        found = await self._corrected(key.pair, tokenizer, key.options, texts)
         stamp = self.models.stamp(key.pair)
         cached = {text: known for text in texts if text not in found and (known := self.cache.get((stamp, key, text)))}
         self.metrics.cache_hits.inc(len(cached))
         found |= cached
         missing = list(dict.fromkeys(text for text in texts if text not in found))
         if missing:
-            tokenizer = self.models.translators[key.pair].tokenizer
             lengths = await self.on_text(lambda: [len(ids) + 1 for ids in tokenizer.encode_batch(missing)])
             translations = await self.batcher.translate(key, missing, lengths)
             for text, translation in zip(missing, translations, strict=True):
@@ -186,29 +216,31 @@ class Service:
                 self.cache.put((stamp, key, text), translation, size)
         return [found[text] for text in texts]
 
-    async def translate_sentences(self, pair: ServedPair, sentences: Sequence[SourceSentence]) -> list[Translation]:
+    async def translate_sentences(self, way: Way, sentences: Sequence[SourceSentence]) -> list[Translation]:
         """Translates a document's sentences: those with the same stretches to copy in one batch."""
         groups: dict[tuple[str, ...], list[str]] = {}
         for sentence in sentences:
             groups.setdefault(sentence.kept, []).append(sentence.text)
-        keys = [BatchKey(pair.name, 1, TranslationOptions(kept=kept)) for kept in groups]
-        found = await asyncio.gather(*map(self.sentences, keys, groups.values()))
+        found = await asyncio.gather(
+            *(self.on_the_way(way, texts, 1, TranslationOptions(kept=kept)) for kept, texts in groups.items())
+        )
         answers = {kept: iter(translations) for kept, translations in zip(groups, found, strict=True)}
         return [next(answers[sentence.kept]) for sentence in sentences]
 
-    async def _corrected(self, key: BatchKey, texts: Sequence[str]) -> dict[str, Translation]:
+    async def _corrected(
+        self, pair: str, tokenizer: Tokenizer, options: TranslationOptions, texts: Sequence[str]
+    ) -> dict[str, Translation]:
         """The sentences that people corrected. None where the request has terms of its own: a correction may not hold
         them."""
         memory = self.memory
-        if memory is None or key.options.terms or key.options.keep:
+        if memory is None or options.terms or options.keep:
             return {}
-        tokenizer = self.models.translators[key.pair].tokenizer
 
         def candidate(text: str) -> Candidate:
-            return Candidate(text, 0.0, 0.0, tuple(map(tokenizer.piece, tokenizer.encode(text))), None)
+            return Candidate(text, 0.0, 0.0, tuple(map(tokenizer.piece, tokenizer.encode_target(text))), None)
 
         def look() -> dict[str, Translation]:
-            corrections = {text: memory.exact(key.pair, text) for text in dict.fromkeys(texts)}
+            corrections = {text: memory.exact(pair, text) for text in dict.fromkeys(texts)}
             return {
                 text: Translation(text, (candidate(correction),), corrected=True)
                 for text, correction in corrections.items()
@@ -217,9 +249,9 @@ class Service:
 
         return await self.on_text(look)
 
-    def suggestion(self, pair: ServedPair, text: str) -> Suggestion | None:
+    def suggestion(self, way: Way, text: str) -> Suggestion | None:
         """The correction of a similar sentence."""
-        return None if self.memory is None else self.memory.similar(pair.name, text)
+        return None if self.memory is None else self.memory.similar(way.name, text)
 
     async def explain(self, pair: ServedPair, work: "Callable[[Explainer], T]") -> T:
         """Runs work with a language pair's explainer."""

@@ -63,6 +63,7 @@ class Settings:
     file_bytes: int = 16 << 20  # translated files kept for download
     file_seconds: float = 1200.0
     metrics: bool = False
+    pivot: bool = True  # translate through a third language where no run translates directly
     corrections: Path | None = None  # a file to keep people's corrections in; None: none are kept
 
     def __post_init__(self) -> None:

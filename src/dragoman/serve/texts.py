@@ -19,6 +19,11 @@ class TranslationOptions(NamedTuple):
     rate: bool = False  # with confidences, where the run is calibrated
     kept: tuple[str, ...] = ()  # stretches that a document wants copied
 
+    def after_pivot(self) -> "TranslationOptions":
+        """The same for a text in the pivot's language, which has the terms already as they are wanted."""
+        forms = (form for source, target in self.terms for form in (target.split("|") if target.strip() else [source]))
+        return self._replace(terms=tuple((form.strip(), "") for form in dict.fromkeys(forms) if form.strip()))
+
 
 class BatchKey(NamedTuple):
     """What sentences must have in common to be translated in one batch."""

@@ -111,7 +111,7 @@ def make(
 ) -> Path:
     """Translates each line back, and writes one line of raw.tsv for it; returns the path of raw.tsv."""
     translator = Translator.load(
-        reverse, checkpoint=None, engine="auto", compute_type=None, vocabulary_map=None, to=to, **search
+        reverse, checkpoint=None, engine="auto", compute_type=None, vocabulary_map=None, to=to, source=None, **search
     )
 
     def write(translation: Translation) -> str:

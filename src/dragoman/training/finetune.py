@@ -1,9 +1,9 @@
 """Fine-tunes a run on new text, and measures what it learned and what it forgot.
 
 It starts from the vocabulary and the weights of the old run. Pairs of the old training are mixed in, so that the model
-forgets less. Two sets of pairs that neither training has seen are translated before and after: one of the new domain,
-one of the old. They only measure; two other sets choose the weights. The rest is `train()`: the same command goes on
-with a stopped run.
+forgets less; of a run that left no text, its own translations of general sentences. Two sets of pairs that neither
+training has seen are translated before and after: one of the new domain, one of the old. They only measure; two other
+sets choose the weights. The rest is `train()`: the same command goes on with a stopped run.
 
 In the new run's directory, finetune/ holds what it was made from:
 
@@ -14,14 +14,16 @@ new-valid.source, ...   what the weights are chosen by, of the new domain   old-
 valid.source, ...       the pairs of these two by turns
 new-test.source, ...    what is measured with, of the new domain            old-test.source, ...   of the old
 result.json             the scores before and after
+
+and general/ what the run translated itself, if it was given general text.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import CorpusConfig, RunConfig, with_overrides
+from dragoman.config import CorpusConfig
 from dragoman.data.corpus import read_lines
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.errors import UsageError
@@ -30,33 +32,29 @@ from dragoman.files import write_atomically
 from dragoman.model.checkpoint import begin_with, load_model, weights_of
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.training.distributed import started_by_torchrun
-from dragoman.training.finetune_text import FineTuningText, as_json, corpus_at, planned_text
+from dragoman.training.finetune_settings import fine_tuning_config
+from dragoman.training.finetune_text import FineTuningText, TextAsked, as_json, planned_text
 from dragoman.training.loop import train
-from dragoman.training.schedule import rate_at
 from dragoman.translation.translator import Translator
-
-RATE = 0.2  # share of the highest rate of the old training
-WARMUP_STEPS = 50  # while the optimiser has no statistics yet
-EPOCHS = 8  # over the mixed text, if no number of steps is given
-FEWEST_STEPS, MOST_STEPS = 100, 20_000
-VALIDATIONS = 5
 
 
 @dataclass(frozen=True)
 class FineTuned:
-    """The scores of a run before and after fine-tuning, on both domains. `old` is None if the old run has no validation
-    text to measure with."""
+    """The scores of a run before and after fine-tuning, on both domains. `old` is None if there is no text of the old
+    domain to measure with."""
 
     run: Path
     new: metrics.Comparison
     old: metrics.Comparison | None
     caveats: tuple[str, ...]  # why these scores may be too good; usually none
+    old_is_agreement: bool = False  # the old domain's references are the run's own translations, before
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "run": str(self.run),
             "new": self.new.to_dict(),
             "old": None if self.old is None else self.old.to_dict(),
+            "old_is_agreement": self.old_is_agreement,
             "caveats": list(self.caveats),
         }
 
@@ -65,7 +63,17 @@ class FineTuned:
         rows = [("domain", "metric", "before", "after", "change", "p", "")]
         for domain, found in (("new", self.new), ("old", self.old)):
             if found is None:
-                rows.append((domain, "not measured: the old run left no validation text", "", "", "", "", ""))
+                rows.append(
+                    (
+                        domain,
+                        "not measured: the run left no text to validate with; --general FILE gives it some",
+                        "",
+                        "",
+                        "",
+                        "",
+                        "",
+                    )
+                )
                 continue
             for metric in (found.bleu, found.chrf):
                 verdict = "significant" if metric.significant else "no significant difference"
@@ -75,7 +83,10 @@ class FineTuned:
         aligned = ["  ".join(_aligned(cell, widths[i], i) for i, cell in enumerate(row)).rstrip() for row in rows]
         counts = [f"{found.sentences} {name}" for name, found in (("new", self.new), ("old", self.old)) if found]
         method = f"paired bootstrap, {self.new.samples} resamples; sentences: {', '.join(counts)}"
-        return [*aligned, method, *(f"but {caveat}" for caveat in self.caveats)]
+        agreement = (
+            ["old: agreement with what the run itself said before; not quality"] if self.old_is_agreement else []
+        )
+        return [*aligned, method, *agreement, *(f"but {caveat}" for caveat in self.caveats)]
 
 
 def _aligned(cell: str, width: int, column: int) -> str:
@@ -89,6 +100,7 @@ def finetune(
     *,
     valid: str | Path | CorpusConfig | None = None,
     old: float = 1.0,
+    general: str | Path | None = None,
     overrides: Sequence[tuple[str, Any, str]] = (),
     language: str | None = None,
     again: str = "the same call",
@@ -98,6 +110,8 @@ def finetune(
 
     `old`: how many pairs of the old training to mix in for each new pair (at most all of them); with 0, only the new
     domain chooses the weights.
+    `general`: sentences of the old domain in the source language, one a line, for a run that left no text: its own
+    translations of them are the old pairs.
     `valid`: pairs to measure the new domain with; without it, up to 1,000 pairs, at most a tenth, are held out. In any
     case as many are held out to choose the weights.
     """
@@ -118,8 +132,9 @@ def finetune(
         raise UsageError(
             f"finetune: {run} translates into {known}; say which the new pairs are in: --target-language, or a tag"
         )
-    text = planned_text(before, after, new, given, old, tokenizer, say)
-    config = with_overrides(fine_tuning_config(old_config, text, old, after), overrides)
+    asked = TextAsked(new, given, old, None if general is None else Path(general))
+    text = planned_text(before, after, asked, tokenizer, say)
+    config = fine_tuning_config(old_config, text, old, after, overrides)
     begin_with(weights_of(load_model(before)), before, after, config, tokenizer)
     train(config, after, again)
     result = _measure(before, after, text, language, say)
@@ -129,34 +144,6 @@ def finetune(
 
 def corpus_of(text: str | Path | CorpusConfig) -> CorpusConfig:
     return text if isinstance(text, CorpusConfig) else CorpusConfig(pairs=str(text))
-
-
-def fine_tuning_config(before: RunConfig, text: FineTuningText, old: float, after: RunDirectory) -> RunConfig:
-    """Returns the old run's configuration with the mixed text, a lower rate and a budget for so much text."""
-    known = sum(corpus.weight * pairs for corpus, pairs in text.old)
-    share = min(1.0, old * text.train_pairs / known) if known else 0.0
-    mixed = tuple(replace(corpus, weight=corpus.weight * share) for corpus, _ in text.old if share)
-    seen = text.train_tokens * (1 + share * known / text.train_pairs)  # if old pairs are about as long as new ones
-    steps = round(EPOCHS * seen / before.train.batch_tokens)
-    steps = min(MOST_STEPS, max(FEWEST_STEPS, steps))
-    valid = corpus_at(after.path / "finetune", "valid")
-    peak = max(rate_at(before, step, 0.0) for step in (1, before.train.warmup_steps))
-    return replace(
-        before,
-        data=replace(
-            before.data, train=(text.train, *mixed), valid=(valid,), tokenizer=str(after.tokenizer_path), hold_out=0
-        ),
-        train=replace(
-            before.train,
-            steps=steps,
-            minutes=None,
-            schedule="linear",
-            warmup_steps=WARMUP_STEPS,
-            peak_rate=RATE * peak,
-            valid_steps=max(1, steps // VALIDATIONS),
-            patience=0,
-        ),
-    )
 
 
 def _measure(
@@ -176,4 +163,4 @@ def _measure(
 
     new = compared("new", text.new_test)
     old = None if text.old_test is None else compared("old", text.old_test)
-    return FineTuned(after.path, new, old, text.caveats)
+    return FineTuned(after.path, new, old, text.caveats, text.old_is_agreement)

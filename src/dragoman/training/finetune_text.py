@@ -23,11 +23,26 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError
 from dragoman.files import read_json, replacing, sha256
 from dragoman.run_directory import RunDirectory
+from dragoman.training.self_distillation import GENERAL, own_translations
 
 MEASURED = 1000  # pairs at most in each of the two test sets, and in each of the two validation sets
+MEASURED_GENERAL = 500  # the same of general sentences, which the run has to translate first
 FEWEST_DIVIDED = 100  # pairs of old validation text; with fewer, halves would be too small to show a difference
 CHUNK = 10_000  # pairs decoded at a time
 FORMAT = 2  # of plan.json; raised when a fine-tuning begun before can no longer go on
+
+
+UNKNOWN = "the run may have learned sentences that are measured with: what it was trained on was not looked through"
+
+
+@dataclass(frozen=True)
+class TextAsked:
+    """The text that a fine-tuning is asked to use."""
+
+    new: CorpusConfig
+    valid: CorpusConfig | None  # to measure the new domain with; None: some of the new pairs
+    old: float  # pairs of the old domain for each new one
+    general: Path | None  # sentences to make the old domain of; None: what the run was trained on
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,7 @@ class FineTuningText:
     old_test: CorpusConfig | None
     old: tuple[tuple[CorpusConfig, int], ...]  # each corpus with its old weight, and its number of pairs
     caveats: tuple[str, ...]  # why the scores may be too good
+    old_is_agreement: bool = False  # the old pairs are the run's own translations
 
 
 @dataclass(frozen=True)
@@ -75,16 +91,11 @@ class LearnedCounts:
 def planned_text(
     before: RunDirectory,
     after: RunDirectory,
-    new: CorpusConfig,
-    given: CorpusConfig | None,
-    old: float,
+    asked: TextAsked,
     tokenizer: Tokenizer,
     say: Callable[[str], None],
 ) -> FineTuningText:
-    """Writes the text of a fine-tuning into finetune/, once: a run that goes on finds it there.
-
-    `given`: pairs to measure the new domain with; `old`: pairs of the old training for each new one.
-    """
+    """Writes the text of a fine-tuning into finetune/, once: a run that goes on finds it there."""
     directory = after.path / "finetune"
     plan_path = directory / "plan.json"
 
@@ -95,9 +106,10 @@ def planned_text(
     made_from = {
         "weights": sha256(before.model_path),
         "tokenizer": tokenizer.digest,
-        "new": [*digests(new), new.tag],
-        "valid": digests(given),
-        "with_old": old > 0,
+        "new": [*digests(asked.new), asked.new.tag],
+        "valid": digests(asked.valid),
+        "with_old": asked.old > 0,
+        "general": None if asked.general is None else file_digest(str(asked.general)),
     }
     if plan_path.exists():
         plan = read_json(plan_path)
@@ -111,12 +123,12 @@ def planned_text(
                 raise DataError(f"{after.path}: was begun with other {name.replace('_', ' ')}; give a new --out")
         return _text_from(plan["text"])
     # Files of a fine-tuning that was killed here do not count; `replacing` removes them.
-    unfinished = {".lock", f".{directory.name}.partial"}
+    unfinished = {".lock", f".{directory.name}.partial", GENERAL}
     if after.path.exists() and any(path.name not in unfinished for path in after.path.iterdir()):
         raise DataError(f"{after.path}: has files, and none of a fine-tuning; give a new --out")
     with after.lock(), replacing(directory) as temporary:  # locked, as another process may still be at work
         temporary.mkdir()
-        text = _write_text(before, new, given, old > 0, tokenizer, (temporary, directory), say)
+        text = _write_text(before, asked, tokenizer, (temporary, directory), say)
         plan = {"format": FORMAT, "made_from": made_from, "text": dataclasses.asdict(text)}
         (temporary / "plan.json").write_bytes(as_json(plan))
     return text
@@ -135,20 +147,21 @@ def _text_from(values: dict[str, Any]) -> FineTuningText:
 
 def _write_text(
     before: RunDirectory,
-    new: CorpusConfig,
-    given: CorpusConfig | None,
-    with_old: bool,
+    asked: TextAsked,
     tokenizer: Tokenizer,
     directories: tuple[Path, Path],
     say: Callable[[str], None],
 ) -> FineTuningText:
     """Writes all files of text. `directories`: the one to write into, and the one that it will be."""
     written, final = directories
-    config = before.read_config()
-    old = _old_text(before, config, tokenizer, with_old, say)
+    config, new, given, with_old = before.read_config(), asked.new, asked.valid, asked.old > 0
     say(f"reading and cleaning {_name(new)}")
     rules = replace(config.data, train=(new,), valid=() if given is None else (given,), hold_out=0)
     checked = check_corpora(rules, config.train.seed)
+    if asked.general is not None:
+        old = _own_text(before, final.parent / GENERAL, asked, sum(map(len, checked.train)), config.train.seed, say)
+    else:
+        old = _old_text(before, config, tokenizer, with_old, say)
     held_out = _held_out(checked, old, new, config.train.seed, test_given=given is not None, with_old=with_old)
     not_learned = _sides(held_out.new_valid, held_out.new_test, old.held_out)
     counts = _write_new(written, checked.train, not_learned, tokenizer)
@@ -171,6 +184,7 @@ def _write_text(
         old_test=corpus_at(final, "old-test") if held_out.old_test else None,
         old=tuple(mixed),
         caveats=(*old.caveats, *_caveats_about(held_out)),
+        old_is_agreement=asked.general is not None,
     )
 
 
@@ -222,7 +236,7 @@ def _write_new(
             learned = [pair for pair in chunk if not_learned.isdisjoint(pair)]
             counts.read += len(chunk)
             counts.pairs += len(learned)
-            counts.tokens += sum(map(len, tokenizer.encode_batch([target for _, target in learned])))
+            counts.tokens += sum(map(len, tokenizer.encode_target_batch([target for _, target in learned])))
             yield from learned
 
     write_pairs(directory, "new", to_learn())
@@ -263,6 +277,12 @@ def _old_text(
     Otherwise from the files, which may be missing if no old text is mixed in.
     """
     directory = prepared_directory(before.path)
+    if directory is None and not config.data.train:
+        say(
+            f"the old domain is neither kept nor measured, as {before.path} came without the text it was trained on; "
+            f"give --general FILE, sentences of the source language, one a line"
+        )
+        return OldText([], [], [UNKNOWN])
     if directory is None:
         say(f"{before.path} keeps no data of its own: reading the text it was trained on")
         try:
@@ -283,6 +303,17 @@ def _old_text(
     return OldText(train_text, read_text(directory)[: 2 * MEASURED], [])
 
 
+def _own_text(
+    before: RunDirectory, directory: Path, asked: TextAsked, new_pairs: int, seed: int, say: Callable[[str], None]
+) -> OldText:
+    """Makes the old domain of general sentences and the run's own translations of them."""
+    assert asked.general is not None
+    wanted = 2 * MEASURED_GENERAL + round(asked.old * new_pairs)
+    pairs = own_translations(before, asked.general, directory, wanted, asked.new.tag, seed, say)
+    held_out = min(2 * MEASURED_GENERAL, len(pairs) // 3)
+    return OldText([(lambda: iter(pairs[held_out:]), 1.0)], pairs[:held_out], [UNKNOWN])
+
+
 def _divided(pairs: list[SentencePair]) -> tuple[list[SentencePair], list[SentencePair]]:
     """Returns pairs to choose by and pairs to measure with, which share no side; of too few, all of them for both."""
     if len(pairs) < FEWEST_DIVIDED:
@@ -298,7 +329,7 @@ def _decoded(data: Dataset, corpus: int, tokenizer: Tokenizer) -> Iterator[Sente
     rows = (data.corpus == corpus).nonzero()[0]
     for start in range(0, len(rows), CHUNK):
         chunk = rows[start : start + CHUNK]
-        sources = tokenizer.decode_batch(data.source(int(row)).tolist() for row in chunk)
+        sources = tokenizer.decode_source_batch(data.source(int(row)).tolist() for row in chunk)
         yield from zip(sources, tokenizer.decode_batch(data.target(int(row)).tolist() for row in chunk), strict=True)
 
 

@@ -41,12 +41,14 @@ from dragoman.training.setup import (
     begin,
     budget_used,
     nothing_left,
+    say_estimate,
     say_start,
     use_threads,
 )
 from dragoman.training.validation import perplexity
 
 LOG_EVERY = 50  # steps between two lines of the log
+SHOW_EVERY = 30.0  # seconds between two signs of life, where steps are slow
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def train_as_rank(
         stack.enter_context(training.log)
         interruption = stack.enter_context(Interruption())
         say_start(training)
-        try_largest_batch(training)
+        seconds = try_largest_batch(training)
+        say_estimate(training, seconds)
         stopped = run_steps(training, interruption, replay, now)
         if replay is not None:
             save(training)
@@ -141,6 +144,7 @@ def run_steps(training: Training, interruption: Interruption, replay: Replay | N
             skip(training, step.data, step.micro_batches, totals.loss, gradient_norm)
             continue
         update_weights(training.optimizer, step.rate)
+        training.learned.merge()  # of low-rank additions, into the weights
         gradients.clear()
         progress.advance()
         meter.add(totals, step.tokens)
@@ -150,6 +154,8 @@ def run_steps(training: Training, interruption: Interruption, replay: Replay | N
         # Also soon after the start, to show that it works; and before a validation, from which a replay may start.
         if progress.step % LOG_EVERY == 0 or progress.step in (1, 10) or validates:
             meter.report(training.log, step.rate, gradient_norm)
+        elif meter.long_silent():
+            meter.show(training.log, step.rate)
         if validates and replay is None:
             validate_and_save(training)
     return stop
@@ -166,7 +172,9 @@ def compute_gradients(
         with ranks.together(f"step {number}"):  # all ranks, as a divided model is gathered as it is used
             for batch, weight in batches_of(training, step):
                 states = batch.real_states(forward(batch)).float()
-                loss, nll = smoothed_cross_entropy(states, model.output.weight, batch.labels, smoothing)
+                loss, nll = smoothed_cross_entropy(
+                    states, model.output.weight, batch.labels, smoothing, model.output.bias
+                )
                 # The mean over the tokens of the whole step, however the step is split.
                 (loss * (weight * gradients.loss_factor / step.tokens)).backward()
                 gradients.totals.add_loss(loss, nll, weight)
@@ -241,8 +249,9 @@ def seed_of(seed: int, step: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, step, number]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def try_largest_batch(training: Training) -> None:
-    """Computes the gradients of the largest batch, so that a lack of memory shows in the first seconds."""
+def try_largest_batch(training: Training) -> float:
+    """Computes the gradients of the largest batch, so that a lack of memory shows in the first seconds. Returns how
+    many seconds a token took, padding included."""
     prepared, progress, model = training.prepared, training.progress, training.model
     settings = training.config.train
     data = max((prepared.train, *prepared.further_views), key=longest)
@@ -251,13 +260,16 @@ def try_largest_batch(training: Training) -> None:
     kept = {name: buffer.clone() for name, buffer in model.named_buffers() if name in in_state}
     model.train()
     while True:
-        short_of_memory = False
+        short_of_memory, began, tokens = False, time.monotonic(), 1
         try:
             for part in passes(data, rows, progress.pass_tokens):
                 batch = make_batch_for(training.config.model, data, part, prepared.tokenizer).to(training.ranks.device)
                 hidden = model.states(batch.source, batch.target, batch.source_mask)
-                loss, _ = smoothed_cross_entropy(batch.real_states(hidden), model.output.weight, batch.labels, 0.1)
+                loss, _ = smoothed_cross_entropy(
+                    batch.real_states(hidden), model.output.weight, batch.labels, 0.1, model.output.bias
+                )
                 loss.backward()
+                tokens = max(batch.source.numel(), batch.target.numel())  # a model of one half has nothing on one side
                 break  # the others are no larger
         except (RuntimeError, MemoryError) as error:
             require_about_memory(training, error)
@@ -265,10 +277,12 @@ def try_largest_batch(training: Training) -> None:
         if not any(training.ranks.gather(short_of_memory)):
             break
         make_room(training, data, [rows])
+    seconds = time.monotonic() - began
     training.gradients.clear()
     for name, buffer in model.named_buffers():
         if name in kept:
             buffer.copy_(kept[name])
+    return seconds / tokens
 
 
 class Meter:
@@ -276,7 +290,7 @@ class Meter:
 
     def __init__(self, progress: TrainingProgress, settings: TrainConfig, now: Callable[[], float]) -> None:
         self.progress, self.settings, self.now = progress, settings, now
-        self.since, self.tokens_here = now(), 0
+        self.since, self.shown, self.tokens_here = now(), time.monotonic(), 0
 
     def note_rate(self, rate: float) -> None:
         """Records the rate of a step, skipped or not, if the clock decided it: a replay needs it."""
@@ -292,9 +306,8 @@ class Meter:
 
     def report(self, log: NoLog, rate: float, gradient_norm: float) -> None:
         """Writes a line of the log, shows the progress, and starts the sums again."""
-        progress, now = self.progress, self.now()  # only for display: nothing in training depends on it
-        speed = self.tokens_here / max(now - self.since, 1e-9)
-        loss, nll = progress.pending_loss / progress.pending_tokens, progress.pending_nll / progress.pending_tokens
+        progress = self.progress
+        loss, nll, speed = self.show(log, rate)
         log.write(
             "train",
             progress.step,
@@ -308,6 +321,20 @@ class Meter:
             seconds=round(progress.seconds, 2),
             **({"rates": progress.pending_rates} if progress.pending_rates else {}),
         )
+        progress.pending_loss = progress.pending_nll = 0.0
+        progress.pending_tokens, progress.pending_rates = 0, []
+        self.since, self.tokens_here = self.now(), 0
+
+    def long_silent(self) -> bool:
+        """Whether a person has waited long for a sign: where steps are slow, few of them come to a line of the log."""
+        return time.monotonic() - self.shown > SHOW_EVERY
+
+    def show(self, log: NoLog, rate: float) -> tuple[float, float, float]:
+        """Shows the progress; returns the losses a token, smoothed and plain, and the speed since the last line."""
+        progress, self.shown = self.progress, time.monotonic()
+        # The speed is only for display: nothing in training depends on it.
+        speed = self.tokens_here / max(self.now() - self.since, 1e-9)
+        loss, nll = progress.pending_loss / progress.pending_tokens, progress.pending_nll / progress.pending_tokens
         done = budget_used(self.settings, progress.step, progress.seconds)
         left = progress.seconds / max(done, 1e-9) - progress.seconds
         log.show(
@@ -315,6 +342,4 @@ class Meter:
             f"step {progress.step:,}  loss {loss:.3f}  ppl {perplexity(nll):.2f}  rate {rate:.1e}  "
             f"{speed:,.0f} tok/s  {clock(left)} left",
         )
-        progress.pending_loss = progress.pending_nll = 0.0
-        progress.pending_tokens, progress.pending_rates = 0, []
-        self.since, self.tokens_here = now, 0
+        return loss, nll, speed

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.config import TrainConfig
+from dragoman.model.learned import Learned, learned_of
 from dragoman.model.sequence_model import SequenceModel
 
 MOMENTUM = 0.95
@@ -19,8 +20,12 @@ TYPICAL_ENTRY = 0.2
 ROUNDS = ((8.0934, -23.6204, 17.4462), (3.6366, -2.7219, 0.5365), (2.6613, -1.9772, 0.4526))
 
 
-def make_optimizer(model: SequenceModel, settings: TrainConfig) -> torch.optim.Optimizer:
-    """Makes the optimiser that the settings name. The loop sets its rate before every step."""
+def make_optimizer(
+    model: SequenceModel, settings: TrainConfig, learned: Learned | None = None
+) -> torch.optim.Optimizer:
+    """Makes the optimiser that the settings name. The loop sets its rate before every step. `learned`: what of the
+    model it changes; None: all."""
+    parameters = list((learned or learned_of(model)).parameters.values())
     betas = (settings.adam_beta1, settings.adam_beta2)
 
     def adam(parameters: Sequence[nn.Parameter]) -> torch.optim.Adam:
@@ -28,9 +33,9 @@ def make_optimizer(model: SequenceModel, settings: TrainConfig) -> torch.optim.O
 
     match settings.optimizer:
         case "adam":
-            return adam(list(model.parameters()))
+            return adam(parameters)
         case "muon":
-            return Muon(model, adam)
+            return Muon(model, parameters, adam)
 
 
 class Muon(torch.optim.Optimizer):
@@ -41,10 +46,14 @@ class Muon(torch.optim.Optimizer):
     CPUs can only emulate; here all matrices of a shape go through together, as they are (docs/decisions/019).
     """
 
-    def __init__(self, model: SequenceModel, adam: Callable[[Sequence[nn.Parameter]], torch.optim.Adam]) -> None:
+    def __init__(
+        self,
+        model: SequenceModel,
+        parameters: Sequence[nn.Parameter],
+        adam: Callable[[Sequence[nn.Parameter]], torch.optim.Adam],
+    ) -> None:
         of_tokens = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
         of_tokens.add(model.output.weight)
-        parameters = list(model.parameters())
         matrices = [parameter for parameter in parameters if parameter.dim() == 2 and parameter not in of_tokens]
         super().__init__(matrices, {"lr": 0.0})
         self._by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)

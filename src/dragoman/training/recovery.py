@@ -100,7 +100,7 @@ def record_skipped(
             "row": int(row),
             "source_ids": data.source(int(row)).tolist(),
             "target_ids": data.target(int(row)).tolist(),
-            "source": tokenizer.decode(data.source(int(row)).tolist()),
+            "source": tokenizer.decode_source(data.source(int(row)).tolist()),
             "target": tokenizer.decode(data.target(int(row)).tolist()),
         }
         for micro_batch in rows
@@ -164,7 +164,7 @@ def skip(training: Training, data: Dataset, rows: Sequence[np.ndarray], loss: fl
                             f"(divided models cannot go back by themselves)")  # fmt: skip
     reached = progress.step
     checkpoint = ranks.first(f"setback {progress.setbacks}", lambda: last_sound_checkpoint(run, log.say))
-    good = go_back(training.config, training.model, training.optimizer, checkpoint)
+    good = go_back(training.config, training.model, training.optimizer, checkpoint, training.learned)
     vars(progress).update(vars(after_a_setback(progress, good, run)))
     log.write("setback", progress.step, reached=reached, rate_factor=progress.rate_factor)
     log.say(f"{in_a_row} steps in a row were not finite: back to step {progress.step:,}, from here on at "

@@ -73,7 +73,8 @@ def model_with(weights: Mapping[str, Tensor], training: Training) -> SequenceMod
 def save(training: Training) -> None:
     """Writes a checkpoint of weights, optimiser state and progress."""
     with training.ranks.together("writing a checkpoint"):
-        weights, state = weights_of(training.model), optimizer_state_of(training.model, training.optimizer)
+        weights = weights_of(training.model)
+        state = optimizer_state_of(training.model, training.optimizer, training.learned)
     if training.ranks.leads:
         training.progress.log_bytes = training.log.sync()
         save_checkpoint(

@@ -20,14 +20,17 @@ from dragoman.model.checkpoint import (
     load_training_state,
     read_progress,
 )
+from dragoman.model.learned import Learned, learned_of
 from dragoman.model.sequence_model import SequenceModel, make_model
 from dragoman.model.transformer import count_parameters
-from dragoman.progress import to_stderr
+from dragoman.progress import clock, to_stderr
 from dragoman.run_directory import RunDirectory
 from dragoman.training.distributed import Clock, Ranks, in_words, leads, threads_for
 from dragoman.training.gradients import Gradients, ShardedGradients, divide
 from dragoman.training.log import NoLog, RunLog
 from dragoman.training.optimizer import make_optimizer
+
+SLOW_STEP = 2.0  # seconds; of steps that take longer, it is said how long all of them will take
 
 
 @dataclass
@@ -39,6 +42,7 @@ class Training:
     ranks: Ranks
     prepared: Prepared
     model: SequenceModel
+    learned: Learned  # what of the model the optimiser changes
     optimizer: torch.optim.Optimizer
     gradients: Gradients | ShardedGradients
     progress: TrainingProgress
@@ -51,19 +55,24 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
     config, prepared = ranks.first("prepare", lambda: open_run(config, run, ranks))
     torch.manual_seed(config.train.seed)
     model = make_model(config.model).to(ranks.device)
-    optimizer = make_optimizer(model, config.train)
+    learned = learned_of(model, config.train)
+    learned.start(config.train.seed)
+    optimizer = make_optimizer(model, config.train, learned)
     messages: list[str] = []
     checkpoint = ranks.first("checkpoint", lambda: last_sound_checkpoint(run, messages.append))
-    progress = TrainingProgress() if checkpoint is None else load_training_state(checkpoint, model, optimizer)
+    progress = TrainingProgress()
+    if checkpoint is not None:
+        progress = load_training_state(checkpoint, model, optimizer, learned, config.train.seed)
     gradients: Gradients | ShardedGradients
     if config.train.shard and ranks.size > 1:
         divide(model, optimizer, ranks)
+        learned = learned_of(model)  # the parameters are others now
         gradients = ShardedGradients(model, ranks)
     else:
-        gradients = Gradients(list(model.parameters()))
+        gradients = Gradients(list(learned.parameters.values()))
     log = RunLog(run, progress.log_bytes) if ranks.leads else NoLog()
-    clock = Clock(ranks, progress.seconds, now)
-    training = Training(config, run, ranks, prepared, model, optimizer, gradients, progress, clock, log)
+    time = Clock(ranks, progress.seconds, now)
+    training = Training(config, run, ranks, prepared, model, learned, optimizer, gradients, progress, time, log)
     for message in messages:
         log.say(message)
     if checkpoint is not None and progress.validated:
@@ -72,13 +81,19 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
 
 
 def go_back(
-    config: RunConfig, model: SequenceModel, optimizer: torch.optim.Optimizer, checkpoint: Path | None
+    config: RunConfig,
+    model: SequenceModel,
+    optimizer: torch.optim.Optimizer,
+    checkpoint: Path | None,
+    learned: Learned | None = None,
 ) -> TrainingProgress:
     """Restores model and optimiser from a checkpoint (None: to the very beginning), on the device where they are."""
     if checkpoint is not None:
-        return load_training_state(checkpoint, model, optimizer)
+        return load_training_state(checkpoint, model, optimizer, learned, config.train.seed)
     torch.manual_seed(config.train.seed)
     model.load_state_dict(make_model(config.model).state_dict())
+    if learned is not None:
+        learned.start(config.train.seed)
     optimizer.state.clear()
     return TrainingProgress(validated=False)
 
@@ -178,10 +193,34 @@ def say_start(training: Training) -> None:
     """Prints the sizes of model and data, the budget, and how many processes and threads are used."""
     config, ranks, settings = training.config, training.ranks, training.config.train
     budget = f"{settings.steps:,} steps" if settings.minutes is None else f"{round(settings.minutes, 2):g} minutes"
+    whole, learned = count_parameters(training.model), sum(p.numel() for p in training.learned.parameters.values())
+    which = "" if settings.learn == "all" else f" ({learned:,} learn: {settings.learn})"
     training.log.say(
-        f"{count_parameters(training.model):,} parameters, {len(training.prepared.train):,} pairs, "
+        f"{whole:,} parameters{which}, {len(training.prepared.train):,} pairs, "
         f"vocabulary {config.model.vocab_size:,}, {budget}, "
         f"{in_words(ranks.local_size, torch.get_num_threads(), chosen=settings.processes == 0)}"
     )
     if training.progress.step:
         training.log.say(f"going on from step {training.progress.step:,}")
+
+
+def say_estimate(training: Training, token_seconds: float) -> None:
+    """Prints how long the training will take, where its steps are slow: the first lines of progress are far off then.
+    `token_seconds`: of a first pass, which is a little slower than those that follow."""
+    settings, ranks, progress = training.config.train, training.ranks, training.progress
+    step = token_seconds * settings.batch_tokens / ranks.size
+    if step < SLOW_STEP or nothing_left(settings, progress):
+        return
+    steps = settings.steps - progress.step
+    speed = f"{step:.0f} seconds a step of {settings.batch_tokens:,} tokens"
+    if settings.minutes is None or steps * step < 60 * settings.minutes - progress.seconds:
+        training.log.say(
+            f"about {clock(steps * step)} for {steps:,} steps, and the validations ({speed}); --minutes sets a limit"
+        )
+    else:
+        steps = int((60 * settings.minutes - progress.seconds) / step)
+        epoch = training.prepared.train.target_lengths.sum() + len(training.prepared.train)
+        training.log.say(
+            f"at most {steps:,} steps in the minutes that are left ({speed}); each pair is seen about "
+            f"{steps * settings.batch_tokens / epoch:.1f} times"
+        )

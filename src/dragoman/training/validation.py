@@ -66,7 +66,7 @@ def validate(model: SequenceModel, prepared: Prepared, config: RunConfig, ranks:
         torch.manual_seed(int(rows[0]))  # the same tokens are masked each time
         batch = make_batch_for(config.model, prepared.valid, rows, prepared.tokenizer).to(model.output.weight.device)
         states = batch.real_states(model.states(batch.source, batch.target, batch.source_mask))
-        _, batch_nll = smoothed_cross_entropy(states, model.output.weight, batch.labels, 0.0)
+        _, batch_nll = smoothed_cross_entropy(states, model.output.weight, batch.labels, 0.0, model.output.bias)
         nll += float(batch_nll)
         tokens += batch.tokens
         if config.model.task in ("restore", "classify"):
@@ -99,7 +99,7 @@ def example_of(model: SequenceModel, prepared: Prepared, config: RunConfig, row:
     assert batch.real is not None
     restored = batch.source.flatten().index_copy(0, batch.real, found).tolist()
     return {
-        "source": tokenizer.decode(batch.source[0].tolist()),
+        "source": tokenizer.decode_source(batch.source[0].tolist()),
         "output": tokenizer.decode(restored),
         "reference": text,
     }

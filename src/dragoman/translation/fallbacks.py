@@ -19,6 +19,10 @@ NEXT_BEST = 4
 # Of a token, on average. A model that must write words it never saw makes nonsense around them, and gives it less than
 # this.
 LEAST_LOG_PROBABILITY = -1.5
+# Space and marks between a piece's words and what must stay beside them: a model would drop the marks, and the words
+# would run into what stays.
+_EDGE = " \t\r\n\u00a0\u202f-–—−+±=≈~<>*/,"
+_BEFORE_WORDS, _AFTER_WORDS = _EDGE + ")]", _EDGE + "(["
 
 
 @dataclass(frozen=True)
@@ -100,10 +104,10 @@ def stretches(sentence: SourceSentence, cuts: Iterable[int] = ()) -> list[Stretc
 def translate_stretches(
     parts: Sequence[Stretch], translate: Callable[[Sequence[str]], Sequence[Translation]]
 ) -> tuple[list[str], list[Translation]]:
-    """The text of each stretch in the translation, with the space around it as it was; and the translations made for
-    them."""
+    """The text of each stretch in the translation, with the space and the marks around it as they were; and the
+    translations made for them."""
     wanted = [part for part in parts if not part.stays and any(map(str.isalpha, part.text))]
-    translations = list(translate([part.text.strip() for part in wanted])) if wanted else []
+    translations = list(translate([_words_of(part.text) for part in wanted])) if wanted else []
     texts = {part.start: _like(part.text, one.text) for part, one in zip(wanted, translations, strict=True)}
     return [texts.get(part.start, part.text) for part in parts], translations
 
@@ -245,11 +249,16 @@ def _without_tokens(text: str, parts: Sequence[Candidate]) -> Candidate:
 
 
 def _like(piece: str, translation: str) -> str:
-    """The translation of a piece with the piece's punctuation, capitals and surrounding space: a model ends it like a
+    """The translation of a piece with the piece's punctuation, capitals and what surrounds it: a model ends it like a
     sentence, which it is not."""
-    bare = piece.strip()
+    bare = _words_of(piece)
     if bare[-1:] not in ".!?…:;" and translation[-1:] in ".!?" and len(translation) > 1:
         translation = translation[:-1].rstrip()
     if bare[:1].islower() and translation[:1].isupper() and translation[1:2].islower():
         translation = translation[:1].lower() + translation[1:]
-    return piece[: len(piece) - len(piece.lstrip())] + (translation or bare) + piece[len(piece.rstrip()) :]
+    before, after = piece[: -len(piece.lstrip(_BEFORE_WORDS))], piece[len(piece.rstrip(_AFTER_WORDS)) :]
+    return before + (translation or bare) + after
+
+
+def _words_of(piece: str) -> str:
+    return piece.lstrip(_BEFORE_WORDS).rstrip(_AFTER_WORDS)

@@ -26,6 +26,7 @@ from dragoman.errors import DragomanError, UsageError
 from dragoman.files import flush_to_disk, open_exclusively, read_json, sha256, write_atomically
 from dragoman.progress import ProgressLine, Say, discard
 from dragoman.run_directory import RunDirectory
+from dragoman.translation.pivot import PivotTranslator
 from dragoman.translation.result import Translation
 from dragoman.translation.translator import WINDOW, Translator
 
@@ -50,7 +51,7 @@ class LineOptions(TypedDict, total=False):
 
 
 def translate_file(
-    translator: Translator,
+    translator: Translator | PivotTranslator,
     source: Path,
     output: Path,
     write: Callable[[Translation], str],

@@ -53,6 +53,7 @@ def translation_of_line(line: str, parts: Sequence[Segment], found: Sequence[Tra
         tuple(suggestion for one in found for suggestion in one.suggestions),
         max((one.how for one in found), key=get_args(How).index),
         tuple(dict.fromkeys(note for one in found for note in one.notes)),
+        pivot_text=_pivot_text(line, parts, found),
     )
 
 
@@ -67,6 +68,11 @@ def _words_of_line(parts: Sequence[Segment], found: Sequence[Translation]) -> tu
         words += [word._replace(start=word.start + at, end=word.end + at) for word in one.words]
         moved += len(one.text) - (part.end - part.start)
     return tuple(words)
+
+
+def _pivot_text(line: str, parts: Sequence[Segment], found: Sequence[Translation]) -> str | None:
+    texts = [one.source if one.pivot_text is None else one.pivot_text for one in found]
+    return join(line, list(parts), texts) if any(one.pivot_text is not None for one in found) else None
 
 
 def _chain(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | None:

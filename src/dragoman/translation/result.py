@@ -43,6 +43,7 @@ class Translation:
     notes: tuple[str, ...] = ()  # what was wrong with the translations that were not taken, and with this one
     # Of a sentence with stand-ins: the sentence that was translated, and its translation.
     stand_in: tuple[Masked, Candidate] | None = None
+    pivot_text: str | None = None  # of a translation through another language: the text in that language
 
     @property
     def text(self) -> str:

@@ -1,6 +1,7 @@
 """Finds hypotheses for sentences: makes batches of like length, and gives each to the engine that can do it."""
 
 import copy
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -51,6 +52,19 @@ class SentenceDecoder:
         """The same engines with other search settings."""
         other = copy.copy(self)
         other.search = search
+        return other
+
+    def with_languages(self, tokenizer: Tokenizer, tag: str) -> "SentenceDecoder":
+        """The same weights, asked for another language: by a tag before the source, or by the tokens that this copy of
+        the tokenizer puts around it."""
+        other = copy.copy(self)
+        other.tag = tag
+        if tokenizer is not self.tokenizer:
+            other.tokenizer = tokenizer
+            other.engine = self.engine.for_tokenizer(tokenizer)
+            load = self._load_reference
+            if load is not None:
+                other._load_reference = functools.cache(lambda: load().for_tokenizer(tokenizer))
         return other
 
     @property

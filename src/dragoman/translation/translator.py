@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from dragoman.config import SearchConfig, language_tag
+from dragoman.config import SearchConfig
 from dragoman.data.glossary import Requirements
 from dragoman.data.language_codes import languages_of
 from dragoman.data.protected_spans import has_words
@@ -29,6 +29,7 @@ from dragoman.translation.result import Candidate, SourceSentence, Translation
 from dragoman.translation.search_settings import with_changes
 from dragoman.translation.sentence_decoder import EncodedSentence, SentenceDecoder
 from dragoman.translation.sentence_search import SentenceSearch, TranslationOptions, evidence_of
+from dragoman.translation.target_language import AskedLanguages, asked_languages
 from dragoman.translation.translation_memory import TranslationMemory
 
 if TYPE_CHECKING:
@@ -52,11 +53,13 @@ class Translator:
         tag: str = "",
         language: str | None = None,
         tags_in_text: bool = False,
+        run: Path = Path("this model"),
     ) -> None:
         """load_reference: loads the same weights into the engine that can do everything, for what `engine` cannot.
         tag: put before every source, it asks a model of several languages for one of them. language: the source
         language, by whose rules lines are cut into sentences. tags_in_text: every line begins with the tag of the
-        language that it wants, so none is cut."""
+        language that it wants, so none is cut. run: what errors call it."""
+        self._run, self._all_languages = run, tokenizer
         self._decoder = SentenceDecoder(engine, tokenizer, search, load_reference, tag)
         self._load_calibration = load_calibration
         self.language = language
@@ -72,11 +75,13 @@ class Translator:
         compute_type: ComputeType | None = None,
         vocabulary_map: bool | None = None,
         to: str | None = None,
+        source: str | None = None,
         **search: float | str,
     ) -> Self:
         """Loads a run with its own search settings, some of them replaced: `Translator.load("runs/my", beam=8)`.
 
         `to`: the language to translate into, of a run of several; "" where the text itself says it with a tag.
+        `source`: the language of the text, where it is not the one that the run says.
 
         `engine="auto"` is CTranslate2 where that can do it, without torch, and else the reference engine. Of
         CTranslate2, `compute_type` chooses the number type and `vocabulary_map` whether only the likely target tokens
@@ -90,18 +95,20 @@ class Translator:
         for run in directories:
             require_task(run, "translate")
         settings = with_changes(directories[0].read_config().search, **search)
-        tag = _tag_for(to, tokenizer, directories[0].path)
+        language = source or _source_language(directories[0], to)
+        asked = asked_languages(tokenizer, language, to, directories[0].path)
         loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)
-        return cls(
+        translator = cls(
             loaded,
             tokenizer,
             settings,
             functools.cache(lambda: load_reference(directories, tokenizer, checkpoint)),
             functools.cache(lambda: _calibration_of(directories, tokenizer, checkpoint)),
-            tag,
-            _source_language(directories[0], to),
-            to == "" and bool(tokenizer.languages),
+            language=language,
+            tags_in_text=to == "" and bool(tokenizer.languages),
+            run=directories[0].path,
         )
+        return translator._asking(asked)
 
     @property
     def engine(self) -> Engine:
@@ -121,6 +128,11 @@ class Translator:
         return self._decoder.tag
 
     @property
+    def has_languages(self) -> bool:
+        """Whether the model translates into languages that it must be asked for."""
+        return bool(self._all_languages.languages)
+
+    @property
     def reference(self) -> "ReferenceEngine":
         """The engine that knows constraints: this translator's own, or the same weights loaded once."""
         return self._decoder.reference
@@ -134,6 +146,19 @@ class Translator:
         """The same engines with other search settings."""
         other = copy.copy(self)
         other._decoder = self._decoder.with_search(with_changes(self.search, **changes))
+        return other
+
+    def for_languages(self, source: str | None, target: str | None) -> "Translator":
+        """The same weights, of a model of several languages, asked for another one; source None: from the same language
+        as this one. Nothing is loaded again."""
+        language = source or self.language
+        other = self._asking(asked_languages(self._all_languages, language, target, self._run))
+        other.language = language
+        return other
+
+    def _asking(self, asked: AskedLanguages) -> Self:
+        other = copy.copy(self)
+        other._decoder = self._decoder.with_languages(asked.tokenizer, asked.tag)
         return other
 
     def with_corrections(self, memory: TranslationMemory, pair: str) -> "Translator":
@@ -198,18 +223,22 @@ class Translator:
         texts: Sequence[SourceSentence],
         n_best: int = 1,
         *,
+        seed: int = 0,
         scores: bool = True,
         required: Requirements | None = None,
+        repair: bool = True,
         rate: bool = False,
+        protect: bool = True,
+        tell: Say = discard,
     ) -> list[Translation]:
         """Sentences that were cut already, each as `translate_stream` translates the sentences of a line."""
-        options = TranslationOptions(n_best=n_best, scores=scores, required=required, rate=rate)
+        options = TranslationOptions(n_best, seed, scores, required, repair, rate, protect, tell)
         return self._translate_sentences(texts, options)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """The log-probability of each token of each given translation, the end symbol's last."""
         sources = self._decoder.encode([source.strip() for source, _ in pairs])
-        targets = self.tokenizer.encode_batch([target.strip() for _, target in pairs])
+        targets = self.tokenizer.encode_target_batch([target.strip() for _, target in pairs])
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
         if lengths and max(lengths) > MOST_SCORED_TOKENS:
             number = lengths.index(max(lengths)) + 1
@@ -243,7 +272,7 @@ class Translator:
     ) -> Iterator[Translation]:
         """The translations of lines whose sentences are translated together."""
         stripped = [line.strip() for line in lines]
-        cut = [self._cut(line, number, warn, whole) for number, line in enumerate(stripped, start=first_line)]
+        cut = [self.cut(line, number, warn, whole) for number, line in enumerate(stripped, start=first_line)]
         sentences = [SourceSentence(segment.text) for segments in cut for segment in segments]
         options = replace(options, seed=options.seed + first_line)
         translations = iter(self._translate_sentences(sentences, options))
@@ -253,8 +282,9 @@ class Translator:
                 warn(f"line {number}: left in part as it was: {'; '.join(translation.notes)}")
             yield replace(translation, source=lines[number - first_line])
 
-    def _cut(self, line: str, number: int, warn: Callable[[str], None], whole: bool) -> list[Segment]:
-        """A line's sentences; those that are too long are cut into parts, with a warning."""
+    def cut(self, line: str, number: int, warn: Callable[[str], None], whole: bool = False) -> list[Segment]:
+        """A line's sentences; those that are too long are cut into parts, with a warning that names the line by its
+        number. whole: none is cut that need not be."""
         cut = cut_line(line, self.fits, self.language, whole or self.tags_in_text)
         if cut.too_long:
             warn(
@@ -306,7 +336,7 @@ class Translator:
         if translation.candidates[0].tokens or not translation.text:
             return translation
         first, *others = translation.candidates
-        tokens = tuple(map(self.tokenizer.piece, self.tokenizer.encode(first.text)))
+        tokens = tuple(map(self.tokenizer.piece, self.tokenizer.encode_target(first.text)))
         return replace(translation, candidates=(replace(first, tokens=tokens), *others))
 
 
@@ -323,15 +353,3 @@ def _source_language(run: RunDirectory, to: str | None) -> str | None:
     if known is None:
         return None
     return known[1] if to == known[0] else known[0]
-
-
-def _tag_for(to: str | None, tokenizer: Tokenizer, run: Path) -> str:
-    """The tag that asks for this language; empty where the run knows one language only, or the text has the tags."""
-    known = tokenizer.languages
-    if to is None and len(known) > 1:
-        raise UsageError(f"{run} translates into {', '.join(known)}; say which: --target-language {known[0]}")
-    if to and to not in known:
-        able = f"translates into {', '.join(known)}" if known else "knows one language to translate into"
-        raise UsageError(f"{run} {able}, not {to}; leave --target-language out, or give one of them")
-    wanted = to if to is not None else "".join(known)
-    return language_tag(wanted) if wanted else ""

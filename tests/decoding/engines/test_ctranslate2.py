@@ -57,6 +57,12 @@ SERVED: dict[str, dict[str, Any]] = {
     "learned positions": {"positions": "learned", "max_positions": 40},
     "positions by index": {"positions": "index"},
     "no positions": {"positions": "none"},
+    "as Marian": {"activation": "swish", "attention_bias": True, "output_bias": True},
+    "as M2M100": {"norm_order": "pre", "attention_bias": True, "positions": "sinusoidal-fairseq"},
+    "as BART": {"activation": "gelu", "attention_bias": True, "embedding_norm": True, "positions": "learned"},
+    "biases of narrow keys": {"attention_bias": True, "d_k": 2, "d_v": 5},
+    "output apart": {"tie_embeddings": False, "tied_pair": "source-target"},
+    "source apart": {"tie_embeddings": False, "tied_pair": "target-output"},
 }
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "batch norm": ({"norm": "batch"}, "no batch normalisation"),
@@ -557,3 +563,66 @@ def test_the_loaded_model_is_the_runs(run: RunDirectory, model: Transformer) -> 
     for ours, theirs in zip(load_model(run).parameters(), model.parameters(), strict=True):
         assert torch.equal(ours, theirs)
     assert json.loads(run.config_path.read_text())["search"]["max_extra_length"] == 8
+
+
+def multilingual(tokenizer: Tokenizer) -> Tokenizer:
+    """As M2M100's: the decoder is given a language's symbol after the start symbol."""
+    of_many = Tokenizer(tokenizer.model_bytes)
+    of_many.start_ids = (tokenizer.bos_id, 7)
+    return of_many
+
+
+def suppressing(tokenizer: Tokenizer) -> Tokenizer:
+    """As Marian's, which never writes its padding."""
+    other = Tokenizer(tokenizer.model_bytes)
+    other.suppressed = (78, 131, 201)  # what the model likes best
+    return other
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_what_the_decoder_is_given_first_is_given_by_both_engines(
+    beam: int, tokenizer: Tokenizer, sources: list[list[int]], tmp_path: Path
+) -> None:
+    of_many = multilingual(tokenizer)
+    model = make(of_many, ending=2.5)
+    search = replace(SEARCH, beam=beam, stop="first")
+    converted = CTranslate2Engine(save(tmp_path / "run", of_many, model), of_many, search)
+    reference = ReferenceEngine([model], of_many)
+    ours, theirs = reference.translate(sources[:80], search), converted.translate(sources[:80], search)
+    without = ReferenceEngine([model], tokenizer).translate(sources[:80], search)
+    # CTranslate2 ends no output at once where it was given a beginning.
+    rows = [row for row, found in enumerate(ours) if found[0].ids]
+    assert len(rows) > 70
+    assert [ours[row][0].ids for row in rows] == [theirs[row][0].ids for row in rows]
+    assert sum(found[0].ids != other[0].ids for found, other in zip(ours, without, strict=True)) > 20
+    for row in rows:
+        assert theirs[row][0].log_probability == pytest.approx(ours[row][0].log_probability, abs=1e-3)
+    targets = [found[0].ids for found in ours]
+    for engine in (reference, converted):
+        for log_probs, found in zip(engine.score(sources[:80], targets), ours, strict=True):
+            assert len(log_probs) == len(found[0].ids) + 1
+            assert sum(log_probs) == pytest.approx(found[0].log_probability, abs=1e-3)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_what_may_not_be_written_is_written_by_neither_engine(
+    beam: int, tokenizer: Tokenizer, sources: list[list[int]], tmp_path: Path
+) -> None:
+    other = suppressing(tokenizer)
+    model = make(other)
+    search = replace(SEARCH, beam=beam, alpha=0.0, stop="first")
+    converted = CTranslate2Engine(save(tmp_path / "run", other, model), other, search)
+    reference = ReferenceEngine([model], other)
+    written = {
+        token for found in ReferenceEngine([model], tokenizer).translate(sources, search) for token in found[0].ids
+    }
+    assert written >= set(other.suppressed)
+    outputs = [engine.translate(sources, search) for engine in (reference, converted)]
+    for found in outputs:
+        assert not {token for best in found for token in best[0].ids} & set(other.suppressed)
+        # Their probability is not divided among the others: it is the model's.
+        log_probs = reference.score(sources, [best[0].ids for best in found])
+        for best, exact in zip(found, log_probs, strict=True):
+            assert best[0].log_probability == pytest.approx(sum(exact), abs=1e-3)
+    if beam == 1:
+        assert [best[0].ids for best in outputs[0]] == [best[0].ids for best in outputs[1]]

@@ -1,11 +1,14 @@
 """Engines turn source ids into hypotheses. All of them follow the protocol below, so callers need not know which."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from dragoman.config import SearchConfig
+from dragoman.config import ModelConfig, SearchConfig
 from dragoman.decoding.hypothesis import Hypothesis
-from dragoman.errors import UsageError
+from dragoman.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from dragoman.data.tokenizer import Tokenizer
 
 EngineName = Literal["auto", "reference", "ctranslate2"]
 ComputeType = Literal["float32", "int16", "int8"]
@@ -37,6 +40,10 @@ class Engine(Protocol):
         """
         ...
 
+    def for_tokenizer(self, tokenizer: "Tokenizer") -> "Engine":
+        """The same weights with a copy of the tokenizer for which other languages were chosen."""
+        ...
+
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
         """The log-probability of each target token, the end symbol's last."""
         ...
@@ -44,6 +51,17 @@ class Engine(Protocol):
 
 class CannotServeError(UsageError):
     """The engine cannot do what is asked, but another may: `auto` then takes the other."""
+
+
+def require_vocabulary_of(config: ModelConfig, tokenizer: "Tokenizer") -> None:
+    """Raises unless the model has as many tokens as the tokenizer, on both sides."""
+    sizes, wanted = (config.source_tokens, config.vocab_size), (tokenizer.source_vocab_size, tokenizer.vocab_size)
+    if sizes != wanted:
+        pieces, known = (" and ".join(map(str, dict.fromkeys(pair))) for pair in (sizes, wanted))
+        raise ConfigError(
+            f"a model of {pieces} pieces and a tokenizer of {known}; "
+            f"an ensemble shares one vocabulary, and a run keeps the tokenizer it was trained with"
+        )
 
 
 def batches_of_like_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

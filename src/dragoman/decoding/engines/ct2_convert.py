@@ -19,11 +19,11 @@ from typing import Any
 
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.engines import CannotServeError, ComputeType
+from dragoman.decoding.engines import CannotServeError, ComputeType, require_vocabulary_of
 from dragoman.decoding.engines.ct2_cache import VOCABULARY_MAP, Converted, converted_path, find_converted
 from dragoman.decoding.engines.ct2_specification import SpecificationBuilder
 from dragoman.decoding.engines.numpy_weights import Weights
-from dragoman.errors import ConfigError, DragomanError
+from dragoman.errors import DragomanError
 from dragoman.files import locked, replacing
 from dragoman.run_directory import RunDirectory
 
@@ -36,8 +36,6 @@ def refusal(config: ModelConfig) -> str | None:
         return f"it is no Transformer (model.architecture = {config.architecture})"
     if config.task != "translate":
         return f"it is half of one (encoder_layers = {config.encoder_layers}, decoder_layers = {config.decoder_layers})"
-    if config.embedding_norm:
-        return "it has no normalisation of embeddings (model.embedding_norm)"
     if config.norm != "layer":
         return f"it has no {config.norm} normalisation (model.norm)"
     if not config.residual:
@@ -52,11 +50,7 @@ def convert(
     config = run.read_config().model
     if reason := refusal(config):
         raise CannotServeError(f"{run.path}: ctranslate2 cannot compute this model: {reason}")
-    if config.vocab_size != tokenizer.vocab_size:
-        raise ConfigError(
-            f"a model of {config.vocab_size} pieces and a tokenizer of {tokenizer.vocab_size}; "
-            f"a run keeps the tokenizer it was trained with"
-        )
+    require_vocabulary_of(config, tokenizer)
     path = converted_path(run, compute_type, digest)
 
     def found() -> Converted | None:

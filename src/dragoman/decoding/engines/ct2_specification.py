@@ -6,7 +6,7 @@ import numpy as np
 
 from dragoman.config import ModelConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.engines.numpy_weights import Array, Weights, position_table
+from dragoman.decoding.engines.numpy_weights import Array, Weights, matrix_names, position_table
 
 
 class SpecificationBuilder:
@@ -14,7 +14,16 @@ class SpecificationBuilder:
 
     def __init__(self, specs: Any, config: ModelConfig, weights: Weights, positions: int) -> None:
         """positions: how many rows the table of positions has, unless positions are learned."""
-        shape = {"num_heads": config.num_heads, "pre_norm": config.norm_order == "pre", "head_dim": weights.d_head}
+        activations = {
+            "relu": specs.Activation.RELU, "swish": specs.Activation.SWISH, "gelu": specs.Activation.GELU,
+        }  # fmt: skip
+        shape = {
+            "num_heads": config.num_heads,
+            "pre_norm": config.norm_order == "pre",
+            "head_dim": weights.d_head,
+            "activation": activations[config.activation],
+            "layernorm_embedding": config.embedding_norm,
+        }
         self.encoder = specs.TransformerEncoderSpec(config.encoder_layers, **shape)
         self.decoder = specs.TransformerDecoderSpec(config.decoder_layers, **shape)
         self.spec = specs.TransformerSpec(self.encoder, self.decoder)
@@ -56,6 +65,16 @@ class SpecificationBuilder:
         for linear, parts in zip(target.linear, joint, strict=False):
             linear.weight = np.concatenate(parts)
         target.linear[-1].weight = weights.output_projection(f"{name}.w_o.weight", config.d_model)
+        if config.attention_bias:
+            sizes = (config.key_size, config.key_size, config.value_size)
+            biases = [
+                weights.projection_bias(f"{name}.w_{letter}.bias", size)
+                for letter, size in zip("qkv", sizes, strict=True)
+            ]
+            joint_biases = [biases] if len(target.linear) == 2 else [biases[:1], biases[1:]]
+            for linear, parts in zip(target.linear, joint_biases, strict=False):
+                linear.bias = np.concatenate(parts)
+            target.linear[-1].bias = weights.take(f"{name}.w_o.bias", config.d_model)
         scales = {"1/sqrt(d_k)": config.key_size**-0.5, "1/d_k": 1 / config.key_size, "1": 1.0}
         target.queries_scale = scales[config.attention_scale]
 
@@ -74,16 +93,16 @@ class SpecificationBuilder:
 
     def _embeddings(self) -> None:
         config, weights = self.config, self.weights
-        table = (config.vocab_size, config.d_model)
-        source = weights.take("source_embedding.tokens.weight", *table)
-        tied = config.tie_embeddings
-        self.encoder.embeddings[0].weight = source
-        self.decoder.embeddings.weight = (
-            source.copy() if tied else weights.take("target_embedding.tokens.weight", *table)
-        )
-        self.decoder.projection.weight = source.copy() if tied else weights.take("output.weight", *table)
+        source, target, output = matrix_names(config)
+        self.encoder.embeddings[0].weight = weights.take(source, config.source_tokens, config.d_model)
+        self.decoder.embeddings.weight = weights.take(target, config.vocab_size, config.d_model)
+        self.decoder.projection.weight = weights.take(output, config.vocab_size, config.d_model)
+        if config.output_bias:
+            self.decoder.projection.bias = weights.take("output.bias", config.vocab_size)
         for stack, side in ((self.encoder, "source"), (self.decoder, "target")):
             stack.scale_embeddings = config.scale_embeddings
+            if config.embedding_norm:
+                self._norm(stack.layernorm_embedding, f"{side}_embedding.norm")
             stack.position_encodings.encodings = self._position_table(side)
 
     def _position_table(self, side: str) -> Array:
@@ -94,7 +113,8 @@ class SpecificationBuilder:
     def _vocabulary(self, tokenizer: Tokenizer) -> None:
         # The pieces are the names: sentencepiece allows none of them twice.
         names = [tokenizer.piece(index) for index in range(self.config.vocab_size)]
-        self.spec.register_source_vocabulary(names)
+        of_source = [tokenizer.source_piece(index) for index in range(self.config.source_tokens)]
+        self.spec.register_source_vocabulary(of_source)
         self.spec.register_target_vocabulary(names)
         settings = self.spec.config
         settings.unk_token = names[tokenizer.unk_id]

@@ -6,6 +6,7 @@ The n-best list is then ranked by the paper's length penalty. docs/decisions/005
 and docs/decisions/009-vocabulary-map-and-threads.md how likely words and the number of threads are chosen.
 """
 
+import copy
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -78,6 +79,7 @@ class CTranslate2Engine:
         self.compute_type = compute_type or kept.compute_type
         self._names = [tokenizer.piece(index) for index in range(tokenizer.vocab_size)]
         self._ids = {name: index for index, name in enumerate(self._names)}
+        self._source_names = [tokenizer.source_piece(index) for index in range(tokenizer.source_vocab_size)]
         self._loaded: dict[Threads, Any] = {}
         self._seen = 0  # sentences translated so far
         longest = search.max_source_length + search.max_extra_length + 1
@@ -87,6 +89,17 @@ class CTranslate2Engine:
         self.vocabulary_map = vocabulary_map and (self._model.path / VOCABULARY_MAP).is_file()
         self.name = f"ctranslate2 {self.compute_type}" + (" with a vocabulary map" if self.vocabulary_map else "")
         self._threads = remembered_threads(run, self.name)
+
+    @property
+    def _given(self) -> list[str]:
+        """What every output begins with."""
+        return [self._names[index] for index in self.tokenizer.start_ids[1:]]
+
+    def for_tokenizer(self, tokenizer: Tokenizer) -> "CTranslate2Engine":
+        """The same weights, loaded once, with a copy of the tokenizer for which other languages were chosen."""
+        other = copy.copy(self)
+        other.tokenizer = tokenizer
+        return other
 
     def translate(
         self,
@@ -109,7 +122,7 @@ class CTranslate2Engine:
         # other; after a measurement, what was quickest.
         threads = many if len(sources) > 1 else Threads(1, threads_allowed())
         found = self._search(sources, search, n_best, threads, no_repeat)
-        if scores and (self.vocabulary_map or no_repeat):
+        if scores and (self.vocabulary_map or no_repeat or self.tokenizer.suppressed):
             found = self._true_scores(sources, found, search)
         return found
 
@@ -184,6 +197,7 @@ class CTranslate2Engine:
             "return_scores": True,
             "return_end_token": True,
             "asynchronous": True,
+            "suppress_sequences": [[self._names[index]] for index in self.tokenizer.suppressed] or None,
         }
 
     def _decode(
@@ -197,7 +211,7 @@ class CTranslate2Engine:
         """The beam of each source, each output at most as long as its limit."""
         longest = max(map(len, sources), default=0) + 1
         translator = self._translator(threads, longest, longest + search.max_extra_length)
-        tokens = [self._to_names(source) for source in sources]
+        tokens = [self._of_source(source) for source in sources]
         batch_tokens = min(search.batch_tokens, MAP_BATCH_TOKENS) if self.vocabulary_map else search.batch_tokens
         # Every core is to have a batch. All cores count, not these threads: other batches round differently.
         share = -(-sum(len(source) + 1 for source in sources) // threads_allowed())
@@ -205,16 +219,26 @@ class CTranslate2Engine:
         for batch in batches_of_like_length([len(source) for source in sources], min(batch_tokens, share)):
             # A call has one limit, and the batch's longest sentence comes first.
             limit = limits[batch[0]]
-            results = translator.translate_batch([tokens[i] for i in batch], max_decoding_length=limit, **options)
+            results = self._translate_batch(translator, [tokens[i] for i in batch], limit, options)
             waiting += [(index, limit, result) for index, result in zip(batch, results, strict=True)]
         outputs: list[list[_Output]] = [[] for _ in sources]
         for index, limit, result in waiting:
             outputs[index] = self._outputs(self._wait(result), search.alpha)
             if limit > limits[index] and any(output.length >= limits[index] for output in outputs[index]):
                 # It went on beyond its own limit, so it is searched again under that.
-                again = translator.translate_batch([tokens[index]], max_decoding_length=limits[index], **options)
+                again = self._translate_batch(translator, [tokens[index]], limits[index], options)
                 outputs[index] = self._outputs(self._wait(again[0]), search.alpha)
         return outputs
+
+    def _translate_batch(
+        self, translator: Any, sources: list[list[str]], limit: int, options: Mapping[str, Any]
+    ) -> list[Any]:
+        """Searches a batch; what every output begins with counts as none of its tokens."""
+        given = [self._given] * len(sources) if self._given else None
+        found: list[Any] = translator.translate_batch(
+            sources, given, max_decoding_length=limit + len(self._given), **options
+        )
+        return found
 
     def _true_scores(
         self, sources: Sequence[Sequence[int]], found: list[list[Hypothesis]], search: SearchConfig
@@ -239,15 +263,15 @@ class CTranslate2Engine:
         waiting = []
         for batch in batches_of_like_length(lengths, min(SearchConfig.batch_tokens, share)):
             results = translator.score_batch(
-                [self._to_names(sources[i]) for i in batch],
-                [self._to_names(targets[i]) for i in batch],
+                [self._of_source(sources[i]) for i in batch],
+                [[*self._given, *map(self._names.__getitem__, targets[i])] for i in batch],
                 max_input_length=0,
                 asynchronous=True,
             )
             waiting += list(zip(batch, results, strict=True))
         scores: list[list[float]] = [[] for _ in sources]
         for index, result in waiting:
-            scores[index] = list(result.result().log_probs)
+            scores[index] = list(result.result().log_probs)[len(self._given) :]
         return scores
 
     def _end_what_was_cut(self, sources: Sequence[Sequence[int]], outputs: "list[list[_Output]]") -> None:
@@ -317,12 +341,13 @@ class CTranslate2Engine:
         for tokens, score in zip(result.hypotheses, result.scores, strict=True):
             # Its score is the log-probability over length^alpha, where the end symbol counts if there is one.
             log_probability = score * len(tokens) ** alpha
+            tokens = tokens[len(self._given) :]
             ended = bool(tokens) and tokens[-1] == end
             outputs.append(_Output(tokens[:-1] if ended else tokens, log_probability, ended))
         return outputs
 
-    def _to_names(self, ids: Sequence[int]) -> list[str]:
-        return list(map(self._names.__getitem__, ids))
+    def _of_source(self, ids: Sequence[int]) -> list[str]:
+        return list(map(self._source_names.__getitem__, ids))
 
     def _to_ids(self, tokens: Sequence[str]) -> tuple[int, ...]:
         return tuple(map(self._ids.__getitem__, tokens))

@@ -49,6 +49,11 @@ class Weights:
                 f"weights and config.json are of different runs"
             )
 
+    def projection_bias(self, name: str, size: int) -> Array:
+        """The bias of W^Q, W^K or W^V, (heads · size,), each head padded with zeros to d_head."""
+        bias = self.take(name, self.heads * size).reshape(self.heads, size)
+        return np.pad(bias, ((0, 0), (0, self.d_head - size))).reshape(-1)
+
     def projection(self, name: str, size: int, d_model: int) -> Array:
         """W^Q, W^K or W^V, (heads · size, d_model), each head padded with rows of zeros to d_head."""
         weight = self.take(name, self.heads * size, d_model).reshape(self.heads, size, d_model)
@@ -60,14 +65,29 @@ class Weights:
         return np.pad(weight, ((0, 0), (0, 0), (0, self.d_head - self.d_v))).reshape(d_model, -1)
 
 
+def matrix_names(config: ModelConfig) -> tuple[str, str, str]:
+    """Under which names the embeddings of source and target and the output projection are stored: a shared matrix is
+    stored once, under the first of its names."""
+    source = "source_embedding.tokens.weight"
+    target = source if config.ties_source_target else "target_embedding.tokens.weight"
+    return source, target, target if config.ties_target_output else "output.weight"
+
+
 def position_table(config: ModelConfig, rows: int) -> Array:
     """What model/transformer.py adds at each position, of the kinds that are not learned: (rows, d_model)."""
     position = np.arange(rows, dtype=np.float64)[:, None]
     if config.positions == "sinusoidal":
         angle = position / 10_000 ** (np.arange(0, config.d_model, 2, dtype=np.float64) / config.d_model)
         return np.stack((np.sin(angle), np.cos(angle)), axis=-1).reshape(rows, -1).astype(np.float32)
+    if config.positions == "sinusoidal-fairseq":
+        half = config.d_model // 2
+        frequency = np.exp(np.arange(half, dtype=np.float32) * np.float32(-np.log(10_000) / (half - 1)))
+        angle = np.arange(2, rows + 2, dtype=np.float32)[:, None] * frequency
+        return np.concatenate((np.sin(angle), np.cos(angle)), axis=1)
     if config.positions == "index":
         return np.repeat(position / 100, config.d_model, axis=1).astype(np.float32)
     if config.positions == "none":
         return np.zeros((rows, config.d_model), dtype=np.float32)
-    raise ConfigError(f"model.positions = {config.positions!r}; allowed: sinusoidal, learned, index, none")
+    raise ConfigError(
+        f"model.positions = {config.positions!r}; allowed: sinusoidal, sinusoidal-fairseq, learned, index, none"
+    )

@@ -1,5 +1,6 @@
 """The reference engine: our own search over our own model, in torch; one model or an ensemble of several."""
 
+import copy
 import functools
 import math
 import time
@@ -16,10 +17,10 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.beam_search import beam_search, greedy_search, sample
 from dragoman.decoding.constrained_beam import Requirement
 from dragoman.decoding.constraints import Constrain, all_of, no_repeats
-from dragoman.decoding.engines import batches_of_like_length
+from dragoman.decoding.engines import batches_of_like_length, require_vocabulary_of
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
 from dragoman.decoding.search_record import Recorder
-from dragoman.errors import ConfigError, UsageError
+from dragoman.errors import UsageError
 from dragoman.model.probe import Probe
 from dragoman.model.sequence_model import SearchState, SequenceModel, next_logits
 from dragoman.model.transformer import Transformer
@@ -106,16 +107,18 @@ class ReferenceEngine:
         """on_all_cores: the weights will not change, so many sentences may be shared among processes of one thread
         each. Decoding is a chain of many small products, which gain little from several threads (bench/results.md)."""
         for model in models:
-            if model.config.vocab_size != tokenizer.vocab_size:
-                raise ConfigError(
-                    f"a model of {model.config.vocab_size} pieces and a tokenizer of {tokenizer.vocab_size}; "
-                    f"an ensemble shares one vocabulary, and a run keeps the tokenizer it was trained with"
-                )
+            require_vocabulary_of(model.config, tokenizer)
         self.models = list(models)
         self.tokenizer = tokenizer
         self.device = self.models[0].output.weight.device
         self.forms_batches = on_all_cores
         self._crew: Crew[_Batch, list[list[Hypothesis]]] | None = None
+
+    def for_tokenizer(self, tokenizer: Tokenizer) -> "ReferenceEngine":
+        """The same weights with a copy of the tokenizer for which other languages were chosen."""
+        other = copy.copy(self)
+        other.tokenizer, other._crew = tokenizer, None
+        return other
 
     def translate(
         self,
@@ -172,7 +175,7 @@ class ReferenceEngine:
             constrain = all_of(constrain, blocked) if constrain else blocked
         max_lengths, beam = _limits(batch, require)
         states = self._start(sources, probe)
-        start_id, eos_id = self.tokenizer.bos_id, self.tokenizer.eos_id
+        start_id, eos_id = self.tokenizer.start_ids[-1], self.tokenizer.eos_id
         if search.sampling:
             return sample(
                 self._step,
@@ -224,17 +227,25 @@ class ReferenceEngine:
             encoded = tuple(model.encode(ids, mask, probe) for model in self.models)
             # An LSTM has refused the probe by now.
             models = tuple(model for model in self.models if isinstance(model, Transformer))
-            return Prefixes(models, encoded, mask, ids.new_empty(len(sources), 1, 0), probe)
-        return _States(tuple(model.start(ids, mask, probe) for model in self.models), self.device)
+            given = ids.new_tensor(self.tokenizer.start_ids[:-1]).expand(len(sources), 1, -1)
+            return Prefixes(models, encoded, mask, given, probe)
+        states: _States | Prefixes = _States(tuple(model.start(ids, mask, probe) for model in self.models), self.device)
+        for given_id in self.tokenizer.start_ids[:-1]:
+            _, states = self._step(ids.new_full((len(sources), 1), given_id), states)
+        return states
 
     def _step(self, last_ids: Tensor, states: _States | Prefixes) -> tuple[Tensor, _States | Prefixes]:
         """The log-probabilities of the next tokens, (B, K, V), and the state with the last ids in it."""
         last_ids = last_ids.to(self.device)
         if isinstance(states, Prefixes):
             logits, states = states.step(last_ids)
-            return _mean_log_probabilities(logits), states
-        logits = [next_logits(model, last_ids, state) for model, state in zip(self.models, states.members, strict=True)]
-        return _mean_log_probabilities(logits), states
+        else:
+            members = zip(self.models, states.members, strict=True)
+            logits = [next_logits(model, last_ids, state) for model, state in members]
+        log_probs = _mean_log_probabilities(logits)
+        if self.tokenizer.suppressed:
+            log_probs[..., list(self.tokenizer.suppressed)] = -math.inf
+        return log_probs, states
 
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
         """By teacher forcing: the same log-probabilities that beam search adds up token by token."""
@@ -251,9 +262,11 @@ class ReferenceEngine:
         for model in self.models:
             model.eval()
         ids, mask = self._source_batch(sources)
-        fed, _ = pad([[self.tokenizer.bos_id, *target] for target in targets], self.tokenizer.pad_id)
+        start = self.tokenizer.start_ids
+        fed, _ = pad([[*start, *target] for target in targets], self.tokenizer.pad_id)
         fed = fed.to(self.device)
         log_probs = _mean_log_probabilities([model(ids, fed, mask) for model in self.models])  # (B, T, V)
+        log_probs = log_probs[:, len(start) - 1 :]
         labels, _ = pad([[*target, self.tokenizer.eos_id] for target in targets], self.tokenizer.pad_id)
         picked = log_probs.gather(2, labels.to(self.device)[:, :, None]).squeeze(2).tolist()
         return [row[: len(target) + 1] for row, target in zip(picked, targets, strict=True)]

@@ -114,7 +114,7 @@ def sharpness(arm: Arm, settings: LabSettings) -> Measurements:
     for source, target in list(zip(*test_set(settings), strict=True))[:60]:
         ids = (
             [*tokenizer.encode(source), tokenizer.eos_id],
-            [tokenizer.bos_id, *tokenizer.encode(target), tokenizer.eos_id],
+            [tokenizer.bos_id, *tokenizer.encode_target(target), tokenizer.eos_id],
         )
         for site, weights in trace(model, *ids).weights.items():
             keys = (weights > 0).sum(-1)

@@ -114,7 +114,7 @@ def looks_of(model: Transformer, heads: Sequence[Head], settings: LabSettings) -
     tokenizer = prepared_text(settings).tokenizer
     frequency = torch.zeros(tokenizer.vocab_size)
     pairs = list(zip(*test_set(settings), strict=True))[:60]
-    encoded = [(tokenizer.encode(source), tokenizer.encode(target)) for source, target in pairs]
+    encoded = [(tokenizer.encode(source), tokenizer.encode_target(target)) for source, target in pairs]
     for source, _ in encoded:
         frequency.scatter_add_(0, torch.tensor(source), torch.ones(len(source)))
     on_offset: dict[Head, dict[int, float]] = {head: {-1: 0.0, 0: 0.0, 1: 0.0} for head in heads}

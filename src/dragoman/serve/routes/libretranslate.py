@@ -17,7 +17,7 @@ from dragoman.documents.po import OtherLanguageError
 from dragoman.errors import DataError
 from dragoman.serve.answers import ERRORS, while_connected
 from dragoman.serve.documents import translate_document
-from dragoman.serve.pairs import ServedPair
+from dragoman.serve.pairs import PivotPair, Way
 from dragoman.serve.routes import libretranslate_spec as spec
 from dragoman.serve.routes.request_values import Upload, read_values, refuse
 from dragoman.serve.security import Keys, RateLimiter, address_of
@@ -74,13 +74,14 @@ class _TextRoutes:
         text_format = values.get("format") or "text"
         if text_format not in ("text", "html"):
             refuse(f"{text_format} format is not supported")
-        pair = _pair(self._service, language, target)
+        way = _way(self._service, language, target)
         translations, alternatives = texts, [list[str]() for _ in texts]
-        if pair is not None and text_format == "html":
-            translations = await while_connected(request, _translate_html(self._service, pair, texts))
-        elif pair is not None:
-            translations, alternatives = await while_connected(request, self._translate(pair, texts, count))
-        return _answer(translations, alternatives if count > 0 else None, detected, isinstance(q, list))
+        if way is not None and text_format == "html":
+            translations = await while_connected(request, _translate_html(self._service, way, texts))
+        elif way is not None:
+            translations, alternatives = await while_connected(request, self._translate(way, texts, count))
+        answer = _answer(translations, alternatives if count > 0 else None, detected, isinstance(q, list))
+        return answer | _named_pivot(way)
 
     async def detect(self, request: Request) -> Any:
         """Which language a text is in, among those served."""
@@ -116,9 +117,9 @@ class _TextRoutes:
         _require_supported(self._service, target, target)
         return language
 
-    async def _translate(self, pair: ServedPair, texts: list[str], count: int) -> tuple[list[str], list[list[str]]]:
+    async def _translate(self, way: Way, texts: list[str], count: int) -> tuple[list[str], list[list[str]]]:
         """The translations, and up to `count` alternatives of each."""
-        translated = await self._service.translate(pair, texts, n_best=count + 1)
+        translated = await self._service.translate(way, texts, n_best=count + 1)
         return await self._service.on_text(
             lambda: ([text.text for text in translated], [text.alternatives(count) for text in translated])
         )
@@ -143,18 +144,19 @@ class _FileRoutes:
             _require_supported(self._service, source, source)
         _require_supported(self._service, target, target)
         try:
-            content = await self._translate(request, file.content, SUFFIXES[suffix], source, target)
+            content, way = await self._translate(request, file.content, SUFFIXES[suffix], source, target)
         except OtherLanguageError as error:
             refuse(f"Invalid request: {error}")
         except DataError:
             refuse("Invalid request: file format not supported")
         name = self._service.files.put(content)
         host = request.headers["host"]
-        return {"translatedFileUrl": f"{request.url.scheme}://{host}/download_file/{name}.{quote(target)}{suffix}"}
+        address = f"{request.url.scheme}://{host}/download_file/{name}.{quote(target)}{suffix}"
+        return {"translatedFileUrl": address} | _named_pivot(way)
 
     async def _translate(
         self, request: Request, content: bytes, document_format: DocumentFormat, source: str, target: str
-    ) -> bytes:
+    ) -> tuple[bytes, Way | None]:
         service, settings = self._service, self._service.settings
         size = await service.on_text(lambda: uncompressed_size(lambda: io.BytesIO(content), document_format, "file"))
         if size > UNPACKED * settings.body_limit:
@@ -164,13 +166,13 @@ class _FileRoutes:
             beginning = await service.on_text(lambda: beginning_of(content, document_format, settings.character_limit))
             source = (await service.detect([beginning]))[0].language
             _require_supported(service, source, source)
-        pair = _pair(service, source, target)
-        if pair is None:
-            return content
+        way = _way(service, source, target)
+        if way is None:
+            return content, None
         translated, _ = await while_connected(
-            request, translate_document(service, pair, content, document_format, "file")
+            request, translate_document(service, way, content, document_format, "file")
         )
-        return translated
+        return translated, way
 
     async def download_file(self, filename: str) -> Response:
         """A translated file, for some minutes."""
@@ -192,13 +194,13 @@ class _AboutRoutes:
 
     async def languages(self) -> Any:
         """The languages served, and from each into which. A text may always stay as it is."""
-        pairs = self._service.models.pairs.values()
+        models = self._service.models
+        targets = {code: {code} for code in self._service.languages}
+        ways: list[Way] = [*models.pairs.values(), *models.pivots.values()]
+        for way in ways:
+            targets[way.source].add(way.target)
         return [
-            {
-                "code": code,
-                "name": language_name(code),
-                "targets": sorted({code, *(pair.target for pair in pairs if pair.source == code)}),
-            }
+            {"code": code, "name": language_name(code), "targets": sorted(targets[code])}
             for code in self._service.languages
         ]
 
@@ -227,8 +229,8 @@ class _AboutRoutes:
         return request.app.openapi()
 
 
-async def _translate_html(service: Service, pair: ServedPair, texts: list[str]) -> list[str]:
-    documents = [translate_document(service, pair, text.encode(), "html", "q") for text in texts]
+async def _translate_html(service: Service, way: Way, texts: list[str]) -> list[str]:
+    documents = [translate_document(service, way, text.encode(), "html", "q") for text in texts]
     return [content.decode() for content, _ in await asyncio.gather(*documents)]
 
 
@@ -262,17 +264,22 @@ def beginning_of(content: bytes, document_format: DocumentFormat, limit: int) ->
     return "".join(texts)[:limit]
 
 
-def _pair(service: Service, source: str, target: str) -> ServedPair | None:
-    """The language pair to translate with; None where both languages are the same."""
+def _named_pivot(way: Way | None) -> dict[str, str]:
+    """What an answer has beside LibreTranslate's own: through which language it was translated, if through one."""
+    return {"pivot": way.pivot} if isinstance(way, PivotPair) else {}
+
+
+def _way(service: Service, source: str, target: str) -> Way | None:
+    """How to translate between two languages; None where both are the same."""
     if source == target:
         return None
-    pair = service.models.pair(source, target)
-    if pair is None:
+    way = service.models.way(source, target)
+    if way is None:
         refuse(
             f"{language_name(target)} ({target}) is not available as a target language from "
             f"{language_name(source)} ({source})"
         )
-    return pair
+    return way
 
 
 def _require_key(keys: Keys, values: Mapping[str, Any]) -> None:

@@ -38,6 +38,7 @@ TRANSLATED: dict[str, Any] = {
         "translatedText": {"oneOf": [{"type": "string"}, _STRINGS]},
         "alternatives": {"type": "array", "items": {"oneOf": [{"type": "string"}, _STRINGS]}},
         "detectedLanguage": {"oneOf": [_DETECTION, DETECTIONS]},
+        "pivot": {"type": "string", "description": "The language it was translated through; absent: directly"},
     },
 }
 LANGUAGES: dict[str, Any] = {
@@ -51,7 +52,7 @@ LANGUAGES: dict[str, Any] = {
 FILE_URL: dict[str, Any] = {
     "type": "object",
     "required": ["translatedFileUrl"],
-    "properties": {"translatedFileUrl": {"type": "string"}},
+    "properties": {"translatedFileUrl": {"type": "string"}, "pivot": {"type": "string"}},
 }
 
 

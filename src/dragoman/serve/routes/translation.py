@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from functools import partial
 
-from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
 
 from dragoman.data.language_codes import language_name
@@ -11,7 +11,7 @@ from dragoman.data.segmentation import Segment, join
 from dragoman.documents.formats import SUFFIXES
 from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.pairs import ServedPair
+from dragoman.serve.pairs import PivotPair, ServedPair, Way
 from dragoman.serve.routes.translation_models import (
     AlternativesQuestion,
     BeamAnswer,
@@ -23,6 +23,7 @@ from dragoman.serve.routes.translation_models import (
     ExplainQuestion,
     PairInfo,
     ParserInfo,
+    PivotInfo,
     SearchQuestion,
     SegmentAnswer,
     ServiceInfo,
@@ -39,21 +40,35 @@ from dragoman.translation.result import Translation
 from dragoman.translation.translation_memory import Suggestion
 from dragoman.translation.translator import Translator
 
+MOST_NAMED = 20  # pairs that an error lists
+
+
+def way_of(service: Service, source: str, target: str) -> Way:
+    """How to translate between the languages that a question names; 404 where they are not served."""
+    way = service.models.way(source, target)
+    if way is None:
+        pairs = list(service.models.pairs)
+        more = f" and {len(pairs) - MOST_NAMED} more" if len(pairs) > MOST_NAMED else ""
+        served = service.why_untranslated or f"served: {', '.join(pairs[:MOST_NAMED])}{more}"
+        raise HTTPException(404, f"{source}-{target} is not served; {served}")
+    return way
+
 
 def pair_of(service: Service, source: str, target: str) -> ServedPair:
-    """The language pair that a question names; 404 where it is not served."""
-    pair = service.models.pair(source, target)
-    if pair is None:
-        served = service.why_untranslated or f"served: {', '.join(service.models.pairs)}"
-        raise HTTPException(404, f"{source}-{target} is not served; {served}")
-    return pair
+    """The language pair that a question names, which a run must translate by itself: one model is looked into."""
+    way = way_of(service, source, target)
+    if isinstance(way, PivotPair):
+        raise HTTPException(
+            404, f"{way.name} is translated through {way.pivot}; look into {way.first.name} or {way.second.name}"
+        )
+    return way
 
 
 def make_router(service: Service, keys: Keys) -> APIRouter:
     translations, explanations = _TranslationRoutes(service, keys), _ExplanationRoutes(service)
     router = APIRouter(prefix="/api/v1", tags=["Dragoman"], responses=ERRORS)
     locked = [Depends(key_check(keys))]
-    router.get("/service")(translations.about)
+    router.get("/service", response_model=ServiceInfo)(translations.about)
     router.post("/translate", dependencies=locked)(translations.translate)
     router.post(
         "/translate/stream",
@@ -71,14 +86,24 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
 class _TranslationRoutes:
     def __init__(self, service: Service, keys: Keys) -> None:
         self._service, self._keys = service, keys
+        self._about: tuple[tuple[int, bool], bytes] | None = None
 
-    async def about(self) -> ServiceInfo:
+    async def about(self) -> Response:
         """What is served, and within which limits. A run that trained its first model since then is served now."""
+        models = self._service.models
+        await models.refresh()
+        state = models.version, models.has_parser
+        if self._about is None or self._about[0] != state:
+            # Once, and not on the event loop: a run of 200 languages has 40,000 pairs.
+            self._about = state, await self._service.on_text(lambda: self._info().model_dump_json().encode())
+        return Response(self._about[1], media_type="application/json")
+
+    def _info(self) -> ServiceInfo:
         service, settings = self._service, self._service.settings
-        await service.models.refresh()
         parser = service.parser_run
         return ServiceInfo(
-            pairs=[_pair_info(pair, service.models.translators[pair.name]) for pair in service.models.pairs.values()],
+            pairs=[_pair_info(pair, service.models.of_run(pair.run)) for pair in service.models.pairs.values()],
+            pivots=[_pivot_info(way) for way in service.models.pivots.values()],
             waiting=service.models.waiting,
             parser=None if parser is None else ParserInfo(name=parser.name, has_model=service.models.has_parser),
             key_required=self._keys.required,
@@ -93,36 +118,36 @@ class _TranslationRoutes:
     async def translate(self, question: TranslateQuestion, request: Request) -> TranslateAnswer:
         """A text, with the tokens and scores of each sentence."""
         source, detected = await self._source_of(question)
-        pair, options = (
-            pair_of(self._service, source, question.target),
+        way, options = (
+            way_of(self._service, source, question.target),
             await self._service.on_text(question.options),
         )
         (translated,) = await while_connected(
-            request, self._service.translate(pair, [question.text], question.n_best, options)
+            request, self._service.translate(way, [question.text], question.n_best, options)
         )
-        return await self._service.on_text(lambda: self._answer(question, pair, translated, detected))
+        return await self._service.on_text(lambda: self._answer(question, way, translated, detected))
 
     async def stream(self, question: TranslateQuestion) -> StreamingResponse:
         """The same, sentence by sentence as server-sent events."""
         source, detected = await self._source_of(question)
-        pair, options = (
-            pair_of(self._service, source, question.target),
+        way, options = (
+            way_of(self._service, source, question.target),
             await self._service.on_text(question.options),
         )
-        (parts,) = await self._service.segments(pair, [question.text])
+        (parts,) = await self._service.segments(way, [question.text])
 
         async def events() -> AsyncIterator[str]:
             try:
-                async for part, translation in self._service.stream(pair, parts, question.n_best, options):
+                async for part, translation in self._service.stream(way, parts, question.n_best, options):
                     segment = await self._service.on_text(
-                        partial(self._segment, pair, part, translation, question.min_confidence)
+                        partial(self._segment, way, part, translation, question.min_confidence)
                     )
                     yield event("segment", segment.model_dump())
             except OverloadedError as error:
                 yield event("error", {"error": f"Too busy: {error}", "retry_after": error.retry_after})
                 return
-            last = {"source": source, "target": question.target, "detected": detected and detected.model_dump()}
-            yield event("done", last)
+            found = None if detected is None else detected.model_dump()
+            yield event("done", {"source": source, "target": question.target, "pivot": _pivot(way), "detected": found})
 
         return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
 
@@ -132,13 +157,13 @@ class _TranslationRoutes:
         if memory is None:
             raise HTTPException(404, "No corrections are kept here; start the service with --corrections FILE")
         question.check(self._service.settings)
-        pair = pair_of(self._service, question.source, question.target)
+        way = way_of(self._service, question.source, question.target)
         check_text(question.translation + question.machine)
 
         def keep() -> bool:
             if not question.translation.strip():
-                return not memory.forget(pair.name, question.text)
-            memory.store(pair.name, question.text, question.translation, question.machine)
+                return not memory.forget(way.name, question.text)
+            memory.store(way.name, question.text, question.translation, question.machine)
             return True
 
         return CorrectionAnswer(stored=await self._service.on_text(keep))
@@ -151,30 +176,29 @@ class _TranslationRoutes:
         detected = (await self._service.detect([question.text]))[0]
         found = DetectedAnswer(language=detected.language, confidence=detected.confidence)
         models = self._service.models
-        if models.pair(detected.language, question.target) is not None:
+        if models.way(detected.language, question.target) is not None:
             return detected.language, found
         # To be told that German text cannot be translated into German would help nobody.
         sources = [pair.source for pair in models.pairs.values() if pair.target == question.target]
         return (sources[0] if sources else detected.language), found
 
     def _answer(
-        self, question: TranslateQuestion, pair: ServedPair, translated: TranslatedText, detected: DetectedAnswer | None
+        self, question: TranslateQuestion, way: Way, translated: TranslatedText, detected: DetectedAnswer | None
     ) -> TranslateAnswer:
         both = zip(translated.parts, translated.translations, strict=True)
-        segments = [self._segment(pair, part, translation, question.min_confidence) for part, translation in both]
+        segments = [self._segment(way, part, translation, question.min_confidence) for part, translation in both]
         shown = [segment.source if segment.withheld else segment.candidates[0].text for segment in segments]
         return TranslateAnswer(
             text=join(question.text, list(translated.parts), shown),
-            source=pair.source,
-            target=pair.target,
+            source=way.source,
+            target=way.target,
+            pivot=_pivot(way),
             detected=detected,
             segments=segments,
         )
 
-    def _segment(
-        self, pair: ServedPair, part: Segment, translation: Translation, min_confidence: float
-    ) -> SegmentAnswer:
-        suggestion = None if translation.corrected else self._service.suggestion(pair, part.text)
+    def _segment(self, way: Way, part: Segment, translation: Translation, min_confidence: float) -> SegmentAnswer:
+        suggestion = None if translation.corrected else self._service.suggestion(way, part.text)
         return _segment_answer(part, translation, min_confidence, suggestion)
 
 
@@ -239,6 +263,21 @@ def _pair_info(pair: ServedPair, translator: Translator) -> PairInfo:
     )
 
 
+def _pivot_info(way: PivotPair) -> PivotInfo:
+    return PivotInfo(
+        source=way.source,
+        target=way.target,
+        pivot=way.pivot,
+        source_name=language_name(way.source),
+        target_name=language_name(way.target),
+        pivot_name=language_name(way.pivot),
+    )
+
+
+def _pivot(way: Way) -> str | None:
+    return way.pivot if isinstance(way, PivotPair) else None
+
+
 def _segment_answer(
     part: Segment, translation: Translation, min_confidence: float, suggestion: Suggestion | None
 ) -> SegmentAnswer:
@@ -251,6 +290,7 @@ def _segment_answer(
         repaired=list(translation.repaired),
         how=translation.how,
         notes=list(translation.notes),
+        pivot_text=translation.pivot_text,
         confidence=translation.confidence,
         words=[WordConfidenceAnswer.model_validate(word) for word in translation.words],
         withheld=min_confidence > 0 and translation.is_doubtful(min_confidence),

@@ -94,6 +94,17 @@ class PairInfo(ApiModel):
     good: float | None  # the chrF that a good sentence has, by which the run is calibrated; null: it is not
 
 
+class PivotInfo(ApiModel):
+    """Two languages that no run translates between, and the one through which two runs do."""
+
+    source: str
+    target: str
+    pivot: str
+    source_name: str
+    target_name: str
+    pivot_name: str
+
+
 class CorrectionQuestion(Question):
     """A sentence as it was in a segment of an answer, and what its translation should have been."""
 
@@ -112,6 +123,7 @@ class ParserInfo(ApiModel):
 
 class ServiceInfo(ApiModel):
     pairs: list[PairInfo]
+    pivots: list[PivotInfo]
     waiting: Annotated[list[str], Field(description="Pairs whose run has no model yet; served when it has one")]
     parser: ParserInfo | None
     key_required: bool
@@ -152,6 +164,7 @@ class SegmentAnswer(ApiModel):
     repaired: Annotated[list[Defect], Field(description="What was, before it was found in another way")]
     how: Annotated[How, Field(description="The way it was found: plain, or another by which nothing is lost")]
     notes: Annotated[list[str], Field(description="What was lost or added in the translations that were not taken")]
+    pivot_text: Annotated[str | None, Field(description="The sentence in the pivot's language; null: there is none")]
     confidence: Annotated[float | None, Field(description="How probably it is good; null: the run is not calibrated")]
     words: Annotated[list[WordConfidenceAnswer], Field(description="How probably each word is right")]
     withheld: Annotated[bool, Field(description="Less sure than min_confidence: the text has the source in its place")]
@@ -168,6 +181,7 @@ class TranslateAnswer(ApiModel):
     text: str
     source: str
     target: str
+    pivot: Annotated[str | None, Field(description="The language it was translated through; null: directly")]
     detected: DetectedAnswer | None
     segments: list[SegmentAnswer]
 

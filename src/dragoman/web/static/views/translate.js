@@ -4,7 +4,7 @@ import { html, useCallback, useLayoutEffect, useMemo, useRef, useState } from ".
 import { addressOf, readAddress, replaceAddress } from "../router.js";
 import { needsModel } from "./needs-model.js";
 import { BeamPanel } from "./translate/beam.js";
-import { chooseLanguages, Languages } from "./translate/languages.js";
+import { chooseLanguages, Languages, wayOf } from "./translate/languages.js";
 import { CopyButton, Snippets } from "./translate/copying.js";
 import { FileButton, FilePanel, useFile } from "./translate/file.js";
 import { SourcePane } from "./translate/source.js";
@@ -17,7 +17,7 @@ export const TranslateView = needsModel(Translator);
 
 function Translator({ about, values }) {
   const [text, setText] = useState(values.text ?? "");
-  const [languages, setLanguages] = useState(() => chooseLanguages(about, values.from, values.to));
+  const [languages, setLanguages] = useState(() => chooseLanguages(about, values.from, values.to, true));
   const [pointed, setPointed] = useState(null); // {side, segment, word}: what the pointer, focus or caret is on
   const translation = useTranslation(about, text, languages);
   const file = useFile(about, languages);
@@ -29,7 +29,7 @@ function Translator({ about, values }) {
   useLayoutEffect(() => { // the address was changed by hand, or by the browser's way back
     const { values: wanted } = readAddress();
     if (wanted.text !== undefined && wanted.text !== text) setText(wanted.text);
-    if (wanted.from || wanted.to) setLanguages(chooseLanguages(about, wanted.from, wanted.to));
+    if (wanted.from || wanted.to) setLanguages(chooseLanguages(about, wanted.from, wanted.to, true));
   }, [values.text, values.from, values.to]);
   // When another text stands there, and not when more is known of it. An effect could come after the next key and undo it.
   const written = translation.segments.map((segment) => `${segment.start} ${segment.text}`).join("\n");
@@ -38,7 +38,7 @@ function Translator({ about, values }) {
   const lit = useMemo(() => litWords(translation.segments, pointed), [translation.segments, pointed]);
   const swap = useCallback(() => {
     setText(translation.text || text);
-    setLanguages(chooseLanguages(about, languages.target, languages.source));
+    setLanguages(chooseLanguages(about, languages.target, languages.source, true));
     source.current?.focus();
   }, [translation.text, text, languages]);
   const clear = () => {
@@ -52,13 +52,14 @@ function Translator({ about, values }) {
   };
   const link = () => location.origin + location.pathname + addressOf("translate", { from: languages.source, to: languages.target, text });
   const over = excess(text, about.character_limit);
+  const isPivoted = Boolean(wayOf(about, translation.languages)?.pivot); // there is no one model to look into
   const asked = { text, source: languages.source, target: languages.target };
 
   return html`
     <h1 class="unseen">Translate</h1>
     <section class="sheet" aria-label="Translate" onDragOver=${(event) => event.preventDefault()} onDrop=${dropped}>
-      <${Languages} about=${about} chosen=${languages} detected=${translation.detected}
-        onChoose=${(from, to) => setLanguages(chooseLanguages(about, from, to))} onSwap=${swap} />
+      <${Languages} about=${about} chosen=${languages} detected=${translation.detected} pivoting
+        onChoose=${(from, to) => setLanguages(chooseLanguages(about, from, to, true))} onSwap=${swap} />
       <div class="panes">
         <${SourcePane} text=${text} limit=${about.character_limit} language=${languages.source} segments=${translation.segments}
           lit=${lit} onText=${setText} onPoint=${setPointed} onClear=${clear} input=${source}>
@@ -70,14 +71,14 @@ function Translator({ about, values }) {
           <${CopyButton} what="Copy" done="Copied" content=${() => translation.text}
             disabled=${!translation.text || translation.state === "failed"} />
           <${CopyButton} what="Copy link" done="Link copied" content=${link} disabled=${!text} />
-          ${translation.text && html`<a class="quiet" href=${addressOf("inside", { from: translation.languages.source, to: languages.target, text })}>Look inside</a>`}
+          ${translation.text && !isPivoted && html`<a class="quiet" href=${addressOf("inside", { from: translation.languages.source, to: languages.target, text })}>Look inside</a>`}
           <${Snippets} asked=${asked} keyRequired=${about.key_required} />
         </${TargetPane}>
       </div>
     </section>
     <${FilePanel} ...${file} />
     <${Corrections} about=${about} translation=${translation} />
-    <${BeamPanel} about=${about} translation=${translation} />
+    ${!isPivoted && html`<${BeamPanel} about=${about} translation=${translation} />`}
   `;
 }
 

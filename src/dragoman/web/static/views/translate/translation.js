@@ -57,7 +57,7 @@ export function useTranslation(about, text, languages) {
       const last = await api.translate(question, signal, PATIENCE * 2 ** failures.current, (segment) => {
         if (signal.aborted) return;
         const translated = { ...segment, ...chosen(segment.candidates[0]), explanation: null, changed: false };
-        const explanation = knownExplanation(asking(translated, languages.source));
+        const explanation = segment.pivot_text === null ? knownExplanation(asking(translated, languages.source)) : null;
         found.push({ ...translated, explanation, ...(segment.corrected ? null : choiceOf(segment)) });
         asked.current = { text, languages };
         setProblem(null);
@@ -72,7 +72,7 @@ export function useTranslation(about, text, languages) {
       setState("done");
       failures.current = 0;
       const unexplained = found.map((segment, index) => ({ segment, index, question: asking(segment, last.source), signal }));
-      checks.later(unexplained.filter(({ segment }) => !segment.explanation));
+      if (last.pivot === null) checks.later(unexplained.filter(({ segment }) => !segment.explanation));
     } catch (error) {
       if (!signal.aborted) failed(error, signal);
     }
@@ -107,7 +107,7 @@ export function useTranslation(about, text, languages) {
   const look = useCallback(
     (index) => {
       const segment = segments[index];
-      if (!segment?.tokens || segment.explanation || state !== "done") return;
+      if (!segment?.tokens || segment.explanation || segment.pivot_text !== null || state !== "done") return;
       checks.next({ segment, index, question: asking(segment, source), signal: running.current.signal });
     },
     [segments, state, source],

@@ -2,6 +2,7 @@
 
 import { html, useState } from "../../vendor/htm-preact.js";
 import * as api from "../../api.js";
+import { wayOf } from "./languages.js";
 import { percent } from "./words.js";
 
 export const UNSURE = 0.5;
@@ -33,7 +34,7 @@ export function sureness(segment, index) {
 
 export function Legend({ about, translation }) {
   const { segments, languages, state } = translation;
-  const served = about.pairs.find((pair) => pair.source === languages.source && pair.target === languages.target);
+  const served = wayOf(about, languages);
   if (!segments.length || state === "working") return null;
   if (state === "failed") return null; // it is of what was there before
   const rated = segments.filter(isRated);
@@ -41,11 +42,12 @@ export function Legend({ about, translation }) {
   const repaired = segments.filter((segment) => segment.repaired.length && !segment.changed);
   const corrected = segments.filter((segment) => segment.corrected);
   return html`<div class="legend" role="note" aria-label="How sure">
+    ${served?.pivot && html`<${Through} way=${served} segments=${segments} />`}
     <${Doubts} segments=${segments} isRated=${rated.length > 0} />
     ${rated.length > 0 && html`<p>
       How sure: ${figuresOf(rated)}${" "}
       <details><summary>what that means</summary>
-        Of sentences that got this figure when the model was measured on text it had not seen, about that share were good
+        ${served?.pivot && "The figure is the product of two, one for each step. "}Of sentences that got this figure when the model was measured on text it had not seen, about that share were good
         (chrF of ${served?.good ?? 50} or more against a person’s translation). An${" "}
         <span class="unsure">underlined</span> word was right less than half of the time. It is a frequency, no proof.
       </details>
@@ -55,6 +57,13 @@ export function Legend({ about, translation }) {
     ${repaired.length > 0 && html`<p>${told(repaired, "repaired")} and ${repaired.length === 1 ? "was" : "were"} translated again.</p>`}
     ${corrected.length > 0 && html`<p>${corrected.length === 1 ? "A sentence is" : `${corrected.length} sentences are`} as corrected before.</p>`}
   </div>`;
+}
+
+// What was translated through another language says so, and shows what it was there.
+function Through({ way, segments }) {
+  const between = segments.filter((segment) => segment.pivot_text).map((segment) => segment.pivot_text);
+  return html`<p class="through">Translated via ${way.pivot_name}, as no run here translates from ${way.source_name} into ${way.target_name}.${" "}
+    ${between.length > 0 && html`<details><summary>the text in ${way.pivot_name}</summary>${" "}<span lang=${way.pivot} dir="auto">${between.join(" ")}</span></details>`}</p>`;
 }
 
 // How many sentences are doubtful, and a way from one to the next.

@@ -1,0 +1,240 @@
+"""Reads directories that transformers loads: Marian (OPUS-MT), M2M100, NLLB, mBART, BART and Pegasus.
+
+Marian's and Pegasus' positions have all sines before all cosines, while the paper and this code alternate them. So
+every tensor with a model dimension has that dimension in another order: one order is a permutation of the other. The
+other families keep theirs. Biases that are all zero are left out: such a model is the paper's.
+"""
+
+import pickle
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from dragoman.config import Activation, ModelConfig, NormOrder, Positions, RunConfig, SearchConfig, TiedPair
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines.numpy_weights import Array
+from dragoman.errors import ConfigError, DataError, require_torch
+from dragoman.files import read_json
+from dragoman.importing.huggingface_tensors import TensorMapping, alternating, reordered, tensors
+from dragoman.importing.imported_model import ImportedModel
+
+ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
+SHARED, OF_SOURCE, OF_TARGET, OUTPUT = (
+    "model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a family of models differs from the paper's."""
+
+    norm_order: NormOrder
+    positions: Positions
+    embedding_norm: bool = False
+
+
+FAMILIES = {
+    "marian": Family("post", "sinusoidal"),
+    "pegasus": Family("pre", "sinusoidal"),
+    "m2m_100": Family("pre", "sinusoidal-fairseq"),  # NLLB too
+    "mbart": Family("pre", "learned", embedding_norm=True),
+    "bart": Family("post", "learned", embedding_norm=True),
+}
+
+
+def read_huggingface(directory: Path) -> ImportedModel:
+    """Reads a directory of one of the families; raises if our model cannot represent it."""
+    values = read_json(directory / "config.json")
+    config, weights = read_weights(directory, values)
+    tokenizer = _tokenizer(directory, values)
+    run_config = RunConfig(model=config, search=_search(directory, values))
+    return ImportedModel(run_config, weights, tokenizer, _languages(directory), {"from": directory.name})
+
+
+def read_weights(directory: Path, values: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, Array]]:
+    """The model and its weights in our terms. `values`: what config.json holds."""
+    family = _family(values, directory)
+    found = _their_tensors(directory)
+    config = model_config(family, values, found, directory)
+    order = alternating(config.d_model) if config.positions == "sinusoidal" else np.arange(config.d_model)
+    return config, {
+        tensor.ours: reordered(_taken(found, tensor, directory), tensor, order) for tensor in tensors(config)
+    }
+
+
+def _family(values: Mapping[str, Any], directory: Path) -> Family:
+    kind, can = values.get("model_type"), f"{', '.join(FAMILIES)} can be imported"
+    if kind is None:
+        raise DataError(f"{directory}: its config.json names no model_type; {can}")
+    if kind not in FAMILIES:
+        raise DataError(f"{directory}: a model of type {kind}; {can}")
+    return FAMILIES[kind]
+
+
+def model_config(family: Family, values: Mapping[str, Any], found: Mapping[str, Array], directory: Path) -> ModelConfig:
+    """The configuration in our terms. `found`: the tensors, which tell what is tied, and whether biases are zero."""
+
+    def value(name: str, default: Any = None) -> Any:
+        if name not in values and default is None:
+            raise DataError(f"{directory}/config.json: {name} is missing; fetch the directory again")
+        return values.get(name, default)
+
+    def both(name: str) -> Any:
+        """A number that encoder and decoder must share."""
+        encoder, decoder = value(f"encoder_{name}"), value(f"decoder_{name}")
+        if encoder != decoder:
+            raise DataError(
+                f"{directory}/config.json: encoder_{name} = {encoder} and decoder_{name} = {decoder}; only models in "
+                f"which they are the same can be imported"
+            )
+        return encoder
+
+    activation = value("activation_function", "gelu")
+    if activation not in ACTIVATIONS:
+        raise DataError(
+            f"{directory}/config.json: activation_function = {activation}; models with {', '.join(ACTIVATIONS)} can "
+            f"be imported"
+        )
+    tied, pair = _tying(found)
+    shared = tied or pair == "source-target"
+    config = ModelConfig(
+        vocab_size=value("vocab_size") if shared else value("decoder_vocab_size", 0) or value("vocab_size"),
+        source_vocab_size=0 if shared else value("vocab_size"),
+        encoder_layers=value("encoder_layers"),
+        decoder_layers=value("decoder_layers"),
+        d_model=value("d_model"),
+        d_ff=both("ffn_dim"),
+        num_heads=both("attention_heads"),
+        dropout=float(value("dropout", 0.1)),
+        norm_order=family.norm_order,
+        positions=family.positions,
+        embedding_norm=family.embedding_norm,
+        tie_embeddings=tied,
+        tied_pair=pair,
+        scale_embeddings=bool(value("scale_embedding", False)),
+        activation=ACTIVATIONS[activation],
+        attention_bias=any(name.endswith("_proj.bias") and np.any(bias) for name, bias in found.items()),
+        output_bias="final_logits_bias" in found and bool(np.any(found["final_logits_bias"])),
+    )
+    if family.positions == "learned":
+        return replace(config, max_positions=value("max_position_embeddings"))
+    return config
+
+
+def _tying(found: Mapping[str, Array]) -> tuple[bool, TiedPair]:
+    """Whether all three matrices are one, and if not, which two are. The numbers tell it: what the settings mean has
+    changed between versions of transformers."""
+    source, target, output = (found.get(name) for name in (OF_SOURCE, OF_TARGET, OUTPUT))
+    inputs, outputs = _same(source, target), _same(target, output)
+    if inputs and outputs:
+        return True, "none"
+    return False, "source-target" if inputs else "target-output" if outputs else "none"
+
+
+def _same(one: Array | None, other: Array | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))
+
+
+def _taken(found: dict[str, Array], tensor: TensorMapping, directory: Path) -> Array:
+    """Their tensor, in our shape."""
+    wanted = (1, *tensor.shape) if tensor.is_row else (tensor.shape[0] + tensor.added, *tensor.shape[1:])
+    if tensor.theirs not in found or found[tensor.theirs].shape != wanted:
+        what = f"has shape {found[tensor.theirs].shape}" if tensor.theirs in found else "is missing"
+        raise DataError(
+            f"{directory}: {tensor.theirs} {what}, and config.json says {wanted}; fetch the directory again"
+        )
+    array = found[tensor.theirs].astype(np.float32)
+    return array[0] if tensor.is_row else array[tensor.added :]
+
+
+def _tokenizer(directory: Path, values: Mapping[str, Any]) -> Tokenizer:
+    from dragoman.importing import tokenizers
+
+    if values["model_type"] in ("marian", "pegasus"):
+        return tokenizers.marian_tokenizer(directory, values)
+    settings = directory / "tokenizer_config.json"
+    kind = str(read_json(settings).get("tokenizer_class", "") if settings.is_file() else "")
+    if kind.removesuffix("Fast") == "NllbTokenizer":
+        return tokenizers.nllb_tokenizer(directory, values)
+    if values["model_type"] == "m2m_100" and kind in ("", "M2M100Tokenizer"):
+        return tokenizers.m2m_tokenizer(directory, values)
+    raise DataError(
+        f"{directory}: tokenizer_class = {kind or 'none'} in tokenizer_config.json; MarianTokenizer, M2M100Tokenizer "
+        f"and NllbTokenizer can be imported"
+    )
+
+
+def _search(directory: Path, values: Mapping[str, Any]) -> SearchConfig:
+    """Beam and length penalty; theirs divides by length^alpha, the paper by ((5 + length) / 6)^alpha."""
+    generation = directory / "generation_config.json"
+    settings = {**values, **(read_json(generation) if generation.is_file() else {})}
+    beam, alpha = settings.get("num_beams"), settings.get("length_penalty")
+    try:
+        # Where they name no penalty, transformers has 1 and searches greedily.
+        return SearchConfig(beam=int(beam or 4), alpha=1.0 if alpha is None else float(alpha))
+    except (ConfigError, TypeError, ValueError):
+        return SearchConfig()
+
+
+def _languages(directory: Path) -> tuple[str, str] | None:
+    """The languages that a bilingual model names in tokenizer_config.json; None: it names none, or groups of them."""
+    settings = directory / "tokenizer_config.json"
+    named = read_json(settings) if settings.is_file() else {}
+    codes = named.get("source_lang"), named.get("target_lang")
+    if all(isinstance(code, str) and 2 <= len(code) <= 3 and code.isalpha() for code in codes) and "mul" not in codes:
+        return str(codes[0]), str(codes[1])
+    return None
+
+
+def _their_tensors(directory: Path) -> dict[str, Array]:
+    """All tensors by their names; a tied one under each of its names."""
+    path = directory / "model.safetensors"
+    if path.is_file():
+        try:
+            found: dict[str, Array] = load_file(path)
+        except (SafetensorError, OSError) as error:
+            raise DataError(f"{path}: not a readable safetensors file ({error}); fetch it again") from None
+    elif (directory / "pytorch_model.bin").is_file():
+        found = _unpickled(directory / "pytorch_model.bin")
+    else:
+        raise DataError(f"{directory}: neither model.safetensors nor pytorch_model.bin is there; fetch it again")
+    # The file keeps a tied tensor once, under any of its names.
+    for name, others in (
+        (OF_SOURCE, (SHARED, OF_TARGET, OUTPUT)), (OF_TARGET, (SHARED, OUTPUT, OF_SOURCE)), (OUTPUT, (OF_TARGET,)),
+    ):  # fmt: skip
+        there = next((other for other in (name, *others) if other in found), None)
+        if there is not None:
+            found[name] = found[there]
+    if OF_SOURCE in found:
+        found[SHARED] = found[OF_SOURCE]
+    return found
+
+
+def _unpickled(path: Path) -> dict[str, Array]:
+    """The tensors of a pickle. It could name any function to be called; none is."""
+    require_torch("a model as pytorch_model.bin")
+    import torch
+
+    try:
+        with warnings.catch_warnings(action="ignore"):  # they name torch's own options
+            found = torch.load(path, map_location="cpu", weights_only=True)
+        return {str(name): tensor.float().numpy() for name, tensor in found.items()}
+    except (
+        pickle.UnpicklingError,
+        RuntimeError,
+        EOFError,
+        LookupError,
+        AttributeError,
+        ValueError,
+        TypeError,
+    ) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(
+            f"{path}: holds something else than tensors ({reason}); do not trust it, fetch it again"
+        ) from None

@@ -1,0 +1,23 @@
+"""Tells what kind of public model a path holds, and makes a run of it."""
+
+from pathlib import Path
+
+from dragoman.errors import DataError
+from dragoman.importing.imported_model import ImportedModel, write_run
+
+
+def import_model(source: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Path:
+    """Makes a run from a public model: it can translate, serve, explain and be fine-tuned as any other."""
+    write_run(read_model(Path(source)), Path(out), languages)
+    return Path(out)
+
+
+def read_model(path: Path) -> ImportedModel:
+    """Reads whatever public model is there."""
+    if not path.exists():
+        raise DataError(f"{path}: no such file or directory; give a model's directory or archive")
+    if (path / "config.json").is_file():
+        from dragoman.importing.huggingface import read_huggingface
+
+        return read_huggingface(path)
+    raise DataError(f"{path}: no config.json in it; give a directory that transformers loads a model from")

@@ -1,0 +1,63 @@
+"""Asks a model of several languages for one of them: by a tag before the source, or by tokens that its tokenizer puts
+around it.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from dragoman.config import language_tag
+from dragoman.data.language_names import codes_of, own_code
+from dragoman.data.tokenizer import Tokenizer
+from dragoman.errors import UsageError
+
+MOST_NAMED = 12  # languages that an error lists
+
+
+class AskedLanguages(NamedTuple):
+    """What asks a model for a language: a tokenizer that does, or a tag before every source."""
+
+    tokenizer: Tokenizer
+    tag: str
+
+
+def asked_languages(tokenizer: Tokenizer, source: str | None, target: str | None, run: Path) -> AskedLanguages:
+    """What asks a model for a target language. The target None: the one that it knows; "": the text itself says it with
+    a tag. The source is needed where the model has tokens for that, too."""
+    known = tokenizer.languages
+    if target is None and len(known) > 1:
+        raise UsageError(
+            f"{run} translates into {_listed(known)}; say which: --target-language {next(iter(codes_of(known)))}"
+        )
+    wanted = "".join(known) if target is None else target
+    own = own_code(wanted, known)
+    if target and own is None:
+        able = f"translates into {_listed(known)}" if known else "knows one language to translate into"
+        raise UsageError(f"{run} {able}, not {target}; leave --target-language out, or give one of them")
+    if not tokenizer.has_language_tokens:
+        return AskedLanguages(tokenizer, language_tag(own) if own else "")
+    if not own:
+        raise UsageError(
+            f"{run} reads no tags in the text; say the language: --target-language {next(iter(codes_of(known)))}"
+        )
+    return AskedLanguages(tokenizer.for_languages(_source_of(tokenizer, source, run), own), "")
+
+
+def _source_of(tokenizer: Tokenizer, source: str | None, run: Path) -> str | None:
+    known = tokenizer.source_languages
+    if not known:
+        return None
+    if source is None:
+        raise UsageError(
+            f"{run} translates from {_listed(known)}; say which: --source-language {next(iter(codes_of(known)))}"
+        )
+    own = own_code(source, known)
+    if own is None:
+        raise UsageError(f"{run} translates from {_listed(known)}, not {source}; give --source-language one of them")
+    return own
+
+
+def _listed(languages: list[str]) -> str:
+    """The languages by the codes that they are asked for; of very many the first."""
+    codes = list(codes_of(languages))
+    more = f" and {len(codes) - MOST_NAMED} more" if len(codes) > MOST_NAMED else ""
+    return ", ".join(codes[:MOST_NAMED]) + more

@@ -1,0 +1,155 @@
+"""A directory that transformers wrote becomes a run: it searches as generate() does, and every command takes it."""
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from dragoman.importing.read import import_model
+from dragoman.translation.translator import Translator
+from support.commands import Ran
+from support.public_models import learned, lines, pieces_of
+
+TEXT = lines(24, seed=7)
+SMALL: dict[str, Any] = {
+    "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48,
+    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "scale_embedding": True,
+}  # fmt: skip
+
+
+def save(model: Any, directory: Path, **generation: Any) -> None:
+    """Writes a model with random numbers in every tensor, whose outputs end now and then."""
+    torch.manual_seed(5)
+    for name, parameter in model.named_parameters():
+        if "embed_positions" not in name:
+            nn.init.normal_(parameter, mean=1.0 if "norm" in name and name.endswith("weight") else 0.0, std=0.2)
+    if hasattr(model, "final_logits_bias"):
+        nn.init.normal_(model.final_logits_bias, std=0.3)
+        model.final_logits_bias[0, model.config.eos_token_id] += 2.0
+    model.generation_config.update(**generation)
+    model.save_pretrained(directory)
+
+
+@pytest.fixture
+def marian(tmp_path: Path) -> Path:
+    from transformers import MarianConfig, MarianMTModel
+
+    directory = tmp_path / "opus-mt-en-fr"
+    directory.mkdir()
+    unigram: dict[str, Any] = {"model_type": "unigram", "bos_id": -1, "eos_id": 0, "unk_id": 1}
+    sides = [pieces_of(learned(directory / f"{side}.spm", 300, seed, **unigram))
+             for seed, side in enumerate(("source", "target"))]  # fmt: skip
+    names = [*dict.fromkeys([*sides[0], *sides[1]]), "<pad>"]
+    (directory / "vocab.json").write_text(json.dumps({name: index for index, name in enumerate(names)}))
+    settings = {"tokenizer_class": "MarianTokenizer", "source_lang": "en", "target_lang": "fr"}
+    (directory / "tokenizer_config.json").write_text(json.dumps(settings))
+    pad = len(names) - 1
+    config = MarianConfig(
+        vocab_size=len(names), pad_token_id=pad, eos_token_id=0, bos_token_id=0, decoder_start_token_id=pad,
+        activation_function="swish", forced_eos_token_id=None, **SMALL,
+    )  # fmt: skip
+    save(MarianMTModel(config), directory, bad_words_ids=[[pad]], num_beams=4, length_penalty=0.0)
+    return directory
+
+
+@pytest.fixture
+def m2m100(tmp_path: Path) -> Path:
+    from transformers import M2M100Config, M2M100ForConditionalGeneration
+
+    directory = tmp_path / "m2m100"
+    directory.mkdir()
+    model = learned(directory / "sentencepiece.bpe.model", 400, 3, model_type="bpe")
+    names = ["<s>", "<pad>", "</s>", "<unk>", *(piece for piece in pieces_of(model) if not piece.startswith("<"))]
+    (directory / "vocab.json").write_text(json.dumps({name: index for index, name in enumerate(names)}))
+    (directory / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "M2M100Tokenizer"}))
+    config = M2M100Config(
+        vocab_size=len(names) + 108, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2,
+        activation_function="relu", **SMALL,
+    )  # fmt: skip
+    save(M2M100ForConditionalGeneration(config), directory, num_beams=4, length_penalty=0.0)
+    return directory
+
+
+def generated(directory: Path, beam: int, longest: list[int], **settings: Any) -> list[list[int]]:
+    """What generate() finds of each line alone, without special symbols."""
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    with warnings.catch_warnings(action="ignore"):  # it recommends packages that it does not use here
+        tokenizer = AutoTokenizer.from_pretrained(directory, src_lang="en", tgt_lang="fr")
+    model = AutoModelForSeq2SeqLM.from_pretrained(directory).eval()
+    if "m2m100" in directory.name:
+        settings["forced_bos_token_id"] = tokenizer.get_lang_id("fr")
+    found = []
+    for line, most in zip(TEXT, longest, strict=True):
+        given = tokenizer(line, return_tensors="pt")
+        ids = model.generate(**given, num_beams=beam, max_new_tokens=most, early_stopping=False, **settings)[0].tolist()
+        ids = ids[2 if settings else 1 :]
+        found.append(ids[: ids.index(model.config.eos_token_id)] if model.config.eos_token_id in ids else ids)
+    return found
+
+
+@pytest.mark.parametrize("family", ["marian", "m2m100"])
+def test_the_run_finds_what_generate_finds(family: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    directory: Path = request.getfixturevalue(family)
+    out = import_model(directory, tmp_path / "run", ("en", "fr"))
+    for beam in (1, 4):
+        for engine in ("reference", "ctranslate2"):
+            to = "fr" if family == "m2m100" else None
+            translator = Translator.load(out, engine=engine, beam=beam, alpha=0.0, to=to)
+            sources = translator.tokenizer.encode_batch(TEXT)
+            found = [list(best[0].ids) for best in translator.engine.translate(sources, translator.search)]
+            prefix = len(translator.tokenizer.start_ids) - 1
+            limits = [len(source) + translator.search.max_extra_length + prefix for source in sources]
+            expected = generated(directory, beam, limits)
+            if beam == 1:
+                assert found == expected
+                continue
+            # Random models hardly end, and what is cut at the limit is ranked otherwise: our search counts the end
+            # symbol that it lacks. CTranslate2 moreover stops as soon as `beam` hypotheses have ended.
+            same = sum(ours == theirs for ours, theirs in zip(found, expected, strict=True))
+            assert same >= (len(TEXT) - 2 if engine == "reference" else len(TEXT) // 2)
+
+
+def test_every_command_takes_an_imported_run(marian: Path, tmp_path: Path, cli: Callable[..., Ran]) -> None:
+    out, pairs = tmp_path / "run", tmp_path / "pairs.tsv"
+    ran = cli("import", marian, "--out", out)
+    assert (ran.code, ran.stdout) == (0, f"{out}\n"), ran.stderr
+    assert json.loads((out / "languages.json").read_text()) == {"source": "en", "target": "fr"}
+    pairs.write_text("".join(f"{line.strip()}\t{line.strip()}\n" for line in lines(150, seed=8) if line.strip()))
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_text("river snow\nold harbour\n")
+    target.write_text("rivière neige\nvieux port\n")
+    for command in (
+        ("translate", out, "--input", source, "--out", tmp_path / "translated"),
+        ("score", out, "--pairs", pairs),
+        ("evaluate", out, "--source", source, "--reference", target),
+        ("inspect", out, "river snow"),
+        ("export", out, "--format", "ctranslate2", "--out", tmp_path / "ct2"),
+        ("export", out, "--format", "onnx", "--out", tmp_path / "onnx"),
+        ("bundle", out, "--out", tmp_path / "bundle.zip"),
+        ("translate", tmp_path / "bundle.zip", "--input", source),
+    ):
+        ran = cli(*command)
+        assert ran.code == 0, (command, ran.stderr)
+    back = cli("export", out, "--format", "marian-hf", "--out", tmp_path / "hf")
+    assert back.code == 0, back.stderr
+    again = import_model(tmp_path / "hf", tmp_path / "again")
+    one, other = (Translator.load(run, engine="reference") for run in (out, again))
+    given = list(zip(TEXT[:8], TEXT[8:16], strict=True))
+    for ours, theirs in zip(one.score(given), other.score(given), strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-4)
+
+
+def test_what_is_no_model_is_said_in_a_line(tmp_path: Path, cli: Callable[..., Ran]) -> None:
+    ran = cli("import", tmp_path / "nothing", "--out", tmp_path / "run")
+    assert ran.code == 3
+    assert ran.stderr.count("\n") == 1
+    (tmp_path / "empty").mkdir()
+    ran = cli("import", tmp_path / "empty", "--out", tmp_path / "run")
+    assert (ran.code, ran.stderr.count("\n")) == (3, 1)
+    assert "no config.json" in ran.stderr
