@@ -52,7 +52,7 @@ def write_tokenizer(directory: Path, pairs: Sequence[tuple[str, str]]) -> None:
     (directory / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
-def train(directory: Path, minutes: float, seed: int) -> None:
+def train(directory: Path, minutes: float, seed: int, threads: int) -> None:
     """Trains with transformers alone, until the minutes are over."""
     import torch
     import transformers
@@ -90,7 +90,7 @@ def train(directory: Path, minutes: float, seed: int) -> None:
         train_sampling_strategy="group_by_length",
         save_strategy="no", report_to=[], logging_steps=100, use_cpu=True, seed=seed, adam_beta2=0.98, max_grad_norm=0,
     )  # fmt: skip
-    torch.set_num_threads(2)
+    torch.set_num_threads(threads)
     trainer = transformers.Seq2SeqTrainer(
         model=model, args=settings, train_dataset=examples, callbacks=[UntilTime()],
         data_collator=transformers.DataCollatorForSeq2Seq(tokenizer, model=model),
@@ -139,13 +139,14 @@ def main() -> None:
     training.add_argument("directory", type=Path)
     training.add_argument("--minutes", type=float, default=20)
     training.add_argument("--seed", type=int, default=1)
+    training.add_argument("--threads", type=int, default=2)
     comparing = commands.add_parser("compare")
     comparing.add_argument("directory", type=Path)
     comparing.add_argument("run", type=Path)
     comparing.add_argument("--count", type=int, default=1000)
     given = parser.parse_args()
     if given.command == "train":
-        train(given.directory, given.minutes, given.seed)
+        train(given.directory, given.minutes, given.seed, given.threads)
     else:
         compare(given.directory, given.run, given.count)
 
