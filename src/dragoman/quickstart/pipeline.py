@@ -112,7 +112,7 @@ def plan_training(
     data: QuickstartText, run: RunDirectory, seed: int, changes: Sequence[Any], clock: Clock, say: Say
 ) -> tuple[RunConfig, sizing.Plan]:
     """Plans the training, once: a run that goes on keeps its plan, except for its time."""
-    path = run.path / "quickstart.json"
+    path = run.quickstart_plan_path
     insisted = json.loads(json.dumps([[key, value] for key, value, _ in changes]))
     if path.exists():
         config, plan = _planned_before(path, run, insisted, clock, say)

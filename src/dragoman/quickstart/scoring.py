@@ -121,7 +121,7 @@ def _say_left_out(shares: SentenceCounts, worth: bool, insists: bool, run: RunDi
     if not shares.penalty and not insists:
         left_out.append("length penalty: not searched for, as the time is up")
     if not shares.quantise:
-        text, named = shlex.quote(str(run.path / "text")), shlex.quote(str(run.path))
+        text, named = shlex.quote(str(run.quickstart_text_path)), shlex.quote(str(run.path))
         left_out.append(
             f"quantising: not measured, as the time is up; `dragoman quantize {named} --source {text}/valid.source "
             f"--reference {text}/valid.reference.0` does it"

@@ -66,8 +66,7 @@ def prepare_data(
     paths: Sequence[Path], run: RunDirectory, wanted: WantedLanguages, seed: int, say: Say
 ) -> QuickstartText:
     """Reads, cleans and splits the text. This is done once: a second call finds the files."""
-    directory = run.path / "text"
-    about_path = directory / "about.json"
+    directory, about_path = run.quickstart_text_path, run.about_quickstart_text_path
     asked = {"format": _FORMAT, "paths": [str(path) for path in paths], "wanted": wanted and list(wanted), "seed": seed}
     if about_path.exists():
         about = read_json(about_path)
