@@ -10,7 +10,7 @@ import pytest
 from dragoman.config import TrainConfig
 from dragoman.progress import waiting
 from dragoman.quickstart import sizing
-from dragoman.quickstart.budget import Clock, SentenceCounts, after_training, share_time
+from dragoman.quickstart.budget import SentenceCounts, TimeBudget, after_training, share_time
 from dragoman.quickstart.verdict import ConfidenceThreshold, Measurements, judge, threshold, worth_measuring
 from dragoman.translation.confidence import Judged
 
@@ -82,11 +82,11 @@ def test_the_time_left_is_shared_out() -> None:
 
 
 def test_the_clock_is_the_whole_commands() -> None:
-    clock = Clock(10.0)
+    clock = TimeBudget(10.0)
     assert clock.training_minutes() == pytest.approx(10 - after_training(10.0) / 60, abs=0.01)
     assert not clock.too_short()
-    assert Clock(10.0, before=540).training_minutes() == pytest.approx(0.5)  # there is always some
-    assert Clock(0.1).too_short()
+    assert TimeBudget(10.0, before=540).training_minutes() == pytest.approx(0.5)  # there is always some
+    assert TimeBudget(0.1).too_short()
 
 
 def test_more_time_makes_a_longer_plan() -> None:
