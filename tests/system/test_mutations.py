@@ -167,7 +167,7 @@ MUTATIONS = {
         "parsing/linearise.py",
         'symbols.append(symbol_of("close", node.label))',
         'symbols.append(symbol_of("close", ""))',
-        "parsing/test_parsing.py",
+        "parsing/test_linearise.py",
         "survives_its_sequence",
     ),
     "a beam of 4 for parsing": Mutation("6.3: words", "recipes/parsing.toml", "beam = 21", "beam = 4", RECIPES),
