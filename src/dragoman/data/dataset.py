@@ -29,8 +29,7 @@ from dragoman.files import WriteError, replacing, write_atomically
 from dragoman.processes import map_on_all_cores
 from dragoman.run_directory import CLEANING, DATA, TOKENIZER
 
-ABOUT = "about.json"  # of encoded text: the type of its ids, and the pairs of each corpus
-TEXT = "text.json"  # of validation text: its pairs, to be scored against
+ABOUT, TEXT = "about.json", "text.json"  # what encoded text holds; the pairs of validation text, to be scored against
 FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew
 CHUNK_PAIRS = 10_000  # pairs encoded at a time
 _ID_TYPES = ("uint16", "uint32")
