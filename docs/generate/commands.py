@@ -66,7 +66,7 @@ def _section(name: str, command: Any) -> str:
     about = re.sub(r"(?<!\n)\n(?!\n)", " ", (command.help or "").replace("\b", "")).strip()
     parts = [f"### dragoman {name}\n", about, f"\n```text\n{usage}\n```\n"]
     if rows:
-        parts += ["| argument or option | |", "|---|---|", *rows, ""]
+        parts += ["| argument or option | meaning |", "|---|---|", *rows, ""]
     return "\n".join(parts)
 
 

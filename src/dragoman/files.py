@@ -68,7 +68,7 @@ def replacing(path: Path) -> Iterator[Path]:
     ends, after it has been flushed to the disk; after an error it is removed."""
     if not path.name:  # as an empty string has it
         raise DragomanError(f"{path}: cannot be written, as it names no file or directory of its own; give a name")
-    temporary, outdated = path.with_name(f".{path.name}.partial"), _outdated(path)
+    temporary, outdated = unfinished_path(path), _outdated(path)
     try:
         with directory_made(path.parent):
             _remove(temporary)
@@ -88,6 +88,11 @@ def replacing(path: Path) -> Iterator[Path]:
             _remove(outdated)
     except OSError as error:
         raise WriteError(path, error) from None
+
+
+def unfinished_path(path: Path) -> Path:
+    """The name under which `replacing` has a file or directory written."""
+    return path.with_name(f".{path.name}.partial")
 
 
 @contextlib.contextmanager

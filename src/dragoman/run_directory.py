@@ -13,6 +13,9 @@ ctranslate2/        those weights as CTranslate2 reads them, by number type: mad
 languages.json      {"source": "en", "target": "de"}, where it is known
 engine.json         the number type and vocabulary map to translate with, where `quantize` found them good enough
 confidence.json     the calibration of its probabilities, where `calibrate` learned one
+finetune/           of a fine-tuned run: its text, what it was made from (plan.json) and what came of it (result.json)
+text/               of a quickstart: its text, cleaned and split, and what was found in it (about.json)
+quickstart.json     of a quickstart: the plan of its training
 """
 
 import json
@@ -41,6 +44,7 @@ MODEL_CARD = "model.json"
 LANGUAGES = "languages.json"
 ENGINE = "engine.json"
 CONFIDENCE = "confidence.json"
+BUNDLE_CARD = "card.json"  # of a bundle: what is in it, with the hash of every file
 
 
 class RunDirectory:
@@ -61,6 +65,12 @@ class RunDirectory:
         self.checkpoints_path = self.path / "checkpoints"
         self.skipped_path = self.path / "skipped.jsonl"
         self.languages_path = self.path / LANGUAGES
+        self.finetune_path = self.path / "finetune"
+        self.finetune_plan_path = self.finetune_path / "plan.json"
+        self.finetune_result_path = self.finetune_path / "result.json"
+        self.quickstart_plan_path = self.path / "quickstart.json"
+        self.quickstart_text_path = self.path / "text"
+        self.about_quickstart_text_path = self.quickstart_text_path / "about.json"
 
     @classmethod
     def open(cls, path: str | Path) -> "RunDirectory":
@@ -184,7 +194,7 @@ def unpack(bundle: Path, directory: Path) -> None:
             if size > LARGE and size > MOST_RATIO * bundle.stat().st_size:
                 raise DataError(f"{bundle}: unpacks to {size:,} bytes, far more than any run; do not trust this bundle")
             temporary.mkdir()
-            for name, recorded in json.loads(archive.read("card.json"))["files"].items():
+            for name, recorded in json.loads(archive.read(BUNDLE_CARD))["files"].items():
                 if not re.fullmatch(r"[\w-][\w.-]*", name):  # a name, not a path: nothing is written elsewhere
                     raise DataError(f"{bundle}: {name!r} is no file of a run; do not trust this bundle")
                 with archive.open(f"run/{name}") as packed, (temporary / name).open("wb") as file:

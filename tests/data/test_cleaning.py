@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dragoman.data.cleaning
 from dragoman.config import CorpusConfig, DataConfig
-from dragoman.data.cleaning import CleanedCorpora, _compare_lines, _Hashes, _profile, check_corpora
+from dragoman.data.cleaning import CleanedCorpora, _compare_lines, _LineHashes, _profile, check_corpora
 from dragoman.data.corpus import CleaningReport, Corpus, LineVerdict
 from dragoman.errors import DataError
 
@@ -415,7 +415,7 @@ def test_comparing_lines_in_shares_is_comparing_them_at_once(
 ) -> None:
     sources, targets = ([pair[side] for pair in lines] for side in (0, 1))
     corpus = Corpus(CorpusConfig(pairs="a"), "train", np.zeros(len(lines), np.uint8), 0)
-    packed = _Hashes(*(bytearray(np.array(side, np.uint64).tobytes()) for side in (sources, targets)))
+    packed = _LineHashes(*(bytearray(np.array(side, np.uint64).tobytes()) for side in (sources, targets)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dragoman.data.cleaning, "PART_LINES", part)
         _compare_lines([corpus], packed, drop, hold_out)
@@ -427,7 +427,7 @@ def test_comparing_lines_takes_little_more_than_their_hashes(monkeypatch: pytest
     monkeypatch.setattr(dragoman.data.cleaning, "PART_LINES", 20_000)
     random_hashes = np.random.default_rng(1).integers(0, 2**63, (2, lines), dtype=np.uint64) * np.uint64(2)
     corpus = Corpus(CorpusConfig(pairs="a"), "train", np.zeros(lines, np.uint8), 0)
-    packed = _Hashes(*(bytearray(side.tobytes()) for side in random_hashes))
+    packed = _LineHashes(*(bytearray(side.tobytes()) for side in random_hashes))
     tracemalloc.start()
     _compare_lines([corpus], packed, True, 1000)
     peak = tracemalloc.get_traced_memory()[1]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.config import ModelConfig, Positions
-from dragoman.data.objectives import CHOSEN, EXCHANGED, HIDDEN, chosen_of, ends_of, hide
+from dragoman.data.objectives import ends_of
 from dragoman.errors import ConfigError, DataError, UsageError
 from dragoman.inspection.attention_trace import trace
 from dragoman.model.probe import Intervention, Site
@@ -16,9 +16,17 @@ from dragoman.model.transformer import Transformer, sinusoids
 from dragoman.model.variants import Patches, grid
 
 V, D, HEADS = 37, 16, 4
+
+
 SMALL = ModelConfig(vocab_size=V, encoder_layers=2, decoder_layers=2, d_model=D, d_ff=4 * D, num_heads=HEADS, dropout=0)
+
+
 DECODER = replace(SMALL, encoder_layers=0)
+
+
 ENCODER = replace(SMALL, decoder_layers=0)
+
+
 NONE = torch.empty(1, 0, dtype=torch.long)
 
 
@@ -34,9 +42,6 @@ def randomised(module: Any) -> Any:
         if name.endswith("weight") and parameter.dim() == 1:
             parameter.data += 1
     return module.double().eval()
-
-
-# Other people's halves.
 
 
 @pytest.fixture(scope="module")
@@ -150,9 +155,6 @@ def test_logits_equal_berts(classes: tuple[str, ...]) -> None:
     assert ends.tolist() == [8, 12, 24, 27]
 
 
-# Our own halves.
-
-
 @torch.no_grad()
 def test_the_decoder_alone_never_looks_ahead_nor_at_a_source() -> None:
     model = Transformer(DECODER).eval()
@@ -208,43 +210,6 @@ def test_a_trace_has_the_sites_of_its_half() -> None:
         trace(model, [], [2])
     with pytest.raises(UsageError, match="intervention on cross layer 0; the model has decoder 0 to 1"):
         trace(model, [], ids, {Site("cross", 0): Intervention()})
-
-
-# What is hidden.
-
-
-class Symbols:
-    vocab_size, pad_id, unk_id = 1000, 0, 1
-
-
-def test_of_hidden_tokens_the_shares_are_berts() -> None:
-    lengths = torch.full((400,), 40)
-    source = torch.randint(4, 1000, (400, 41))
-    hidden, real = hide(source, lengths, Symbols())
-    flat, before, rows = hidden.flatten(), source.flatten(), len(lengths)
-    assert len(real) == rows * round(CHOSEN * 40)
-    untouched = torch.ones(flat.shape, dtype=torch.bool)
-    untouched[real] = False
-    assert flat[untouched].equal(before[untouched])
-    masked = flat[real] == Symbols.unk_id
-    same = flat[real] == before[real]
-    for share, expected in ((masked, HIDDEN), (same, 1 - HIDDEN - EXCHANGED), (~masked & ~same, EXCHANGED)):
-        assert share.double().mean().item() == pytest.approx(expected, abs=0.03)  # 2,400 draws: 4 deviations are 0.033
-    assert (real % 41 != 40).all()  # never the end symbol
-    again, _ = hide(source, lengths, Symbols())
-    assert not hidden.equal(again)
-
-
-def test_a_short_sentence_hides_one_token_and_never_padding() -> None:
-    lengths = torch.tensor([1, 2, 3, 7, 10])
-    source = torch.randint(4, 1000, (5, 11))
-    _, real = hide(source, lengths, Symbols())
-    rows, places = real // 11, real % 11
-    assert torch.bincount(rows).tolist() == chosen_of(lengths.numpy()).tolist() == [1, 1, 1, 1, 2]
-    assert (places < lengths[rows]).all()
-
-
-# Pictures.
 
 
 def test_patches_are_a_convolution_with_steps_of_its_own_size() -> None:

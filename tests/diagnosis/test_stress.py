@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.diagnosis.stress import EMOJI, LEAST, Report, Row, stress
+from dragoman.diagnosis.stress import EMOJI, LEAST, Report, StressRow, stress
 from support.lexicon import LEXICON
 
 WORDS = {**LEXICON, "not": "ne", "Tom": "Tom"}
@@ -46,7 +46,7 @@ def behaves(lines: Sequence[str]) -> list[str]:
     return ["" if not re.search(r"\w", line) else word_by_word(line) for line in lines]
 
 
-def rows(translate: Callable[[Sequence[str]], list[str]]) -> dict[str, Row]:
+def rows(translate: Callable[[Sequence[str]], list[str]]) -> dict[str, StressRow]:
     return {row.name: row for row in stress(PAIRS, translate, ("en", "eo")).rows}
 
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_tested_is_not_failed() -> None:
 
 
 def test_the_table_names_what_failed() -> None:
-    row = Row("typos", 10, 0.5, 0.75, "measured so", ("in", "out"))
+    row = StressRow("typos", 10, 0.5, 0.75, "measured so", ("in", "out"))
     report = Report(30.0, 50.0, 10, (row,))
     assert not report.passed
     assert report.lines()[-2:] == ["typos                10    0.50   0.75  FAIL  measured so", "    in\n      out"]

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,11 @@ from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.errors import UsageError
 from dragoman.inspection.explain import Explainer
-from dragoman.inspection.head_statistics import diagonal_of, head_statistics
-from dragoman.inspection.heatmaps import Heatmap, as_text, heatmap_of
+from dragoman.inspection.heatmaps import heatmap_of
 from dragoman.inspection.inspector import Inspector
 from dragoman.inspection.interventions import Change
-from dragoman.inspection.uint16_codec import pack
 from dragoman.model.probe import Probe, Site
 from dragoman.model.transformer import Transformer, sinusoids
-from support.uint16 import unpack
 
 SENTENCE = "the old dog sees the red house"
 
@@ -93,29 +89,6 @@ def test_a_translation_is_given_as_text_or_tokens_or_found(trained: Inspector) -
     assert (other.translation, other.log_probability < seen.log_probability) == ("la kato", True)
     with pytest.raises(UsageError, match="a translation of 400 tokens; at most 306"):
         trained.inspect(SENTENCE, ["a"] * 400)
-
-
-def test_statistics_are_what_their_names_say() -> None:
-    size = 5
-    identity = torch.eye(size)
-    back = torch.diag(torch.ones(size - 1), -1)
-    back[0, 0] = 1.0
-    last = torch.zeros(size, size)
-    last[:, -1] = 1.0
-    equal = torch.full((size, size), 1 / size)
-    own, previous, end, even = head_statistics(torch.stack((identity, back, last, equal)), "encoder")
-    assert (own.diagonal, own.previous, own.entropy, own.distance) == (1.0, 0.0, 0.0, 0.0)
-    assert (previous.previous, previous.diagonal, previous.distance) == (1.0, 0.2, 0.8)
-    assert (end.end, end.entropy, end.distance, end.start) == (1.0, 0.0, 2.0, None)
-    assert even.entropy == pytest.approx(math.log(size))
-    assert even.end == pytest.approx(0.2)
-    (first,) = head_statistics(torch.eye(3)[:, :1].expand(3, 3)[None] * torch.tensor([1.0, 0, 0]), "decoder")
-    assert first.end is None
-    wide = torch.zeros(1, 3, 5)
-    wide[0, [0, 1, 2], [0, 2, 4]] = 1.0
-    assert diagonal_of(3, 5, "cross").tolist() == [0, 2, 4]
-    (across,) = head_statistics(wide, "cross")
-    assert (across.diagonal, across.previous, across.distance) == (1.0, None, 0.0)
 
 
 @pytest.mark.parametrize("text", ["cross.0.2:off", "encoder.1.0:pin@2", "cross.0.1:pin@1/1", "decoder.1.2:pin@0"])
@@ -205,17 +178,6 @@ def test_positions_are_the_papers(deep: Inspector) -> None:
     torch.testing.assert_close(deep.positions(20), sinusoids(20, 12))
 
 
-def test_numbers_in_two_bytes_come_back() -> None:
-    weights = torch.rand(2, 3, 50).softmax(-1)
-    header, values = unpack(pack(weights, 0.0, 1.0, kind="cross"))
-    assert (header["shape"], header["kind"]) == ([2, 3, 50], "cross")
-    assert numpy.abs(values - weights.numpy()).max() <= 0.5 / 65535 + 1e-9
-    assert numpy.abs(values.sum(-1) - 1).max() < 50 * 0.5 / 65535
-    _, scores = unpack(pack(torch.tensor([[-7.25, 0.0], [3.5, 12.0]])))
-    assert scores == pytest.approx(numpy.array([[-7.25, 0.0], [3.5, 12.0]]), abs=3e-4)
-    assert unpack(pack(torch.zeros(2, 2)))[1].tolist() == [[0, 0], [0, 0]]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -235,9 +197,6 @@ def test_a_change_of_nothing_is_refused_in_a_line(deep: Inspector, text: str, me
         deep.effects(SENTENCE, kind="encoder", layer=5)
 
 
-# The command and its files.
-
-
 def test_a_heat_map_in_the_terminal(cli: Callable[..., Any], tiny_run: Path, trained: Inspector) -> None:
     ran = cli("inspect", tiny_run, SENTENCE, "--layer", "0", "--head", "1", "--effects")
     assert (ran.code, ran.stderr) == (0, "")
@@ -253,13 +212,6 @@ def test_a_heat_map_in_the_terminal(cli: Callable[..., Any], tiny_run: Path, tra
     changed = cli("inspect", tiny_run, SENTENCE, "--change", "cross.0.*:off").stdout
     assert f"the changed model says: {trained.intervene(SENTENCE, ['cross.0.*:off']).translation}" in changed
     assert "the heads that align best" in changed
-
-
-def test_columns_that_do_not_fit_follow_below() -> None:
-    heatmap = Heatmap("title", ("a", "b"), tuple("cdefgh"), torch.tensor([[0.0, 0.3, 0.5, 0.7, 1.0, 0.1]] * 2))
-    assert as_text(heatmap, 8).splitlines() == [
-        "title", "", "  c d e", "a   ░░▒▒", "b   ░░▒▒", "", "  f g h", "a ▓▓██", "b ▓▓██",
-    ]  # fmt: skip
 
 
 def test_json_holds_what_python_has(cli: Callable[..., Any], tiny_run: Path, trained: Inspector) -> None:

@@ -68,6 +68,8 @@ def test_the_demo(data: DemoData, tmp_path: Path, cli: Callable[..., Any]) -> No
     for sentence in SENTENCES:
         assert shown[shown.index(f"  {sentence}") + 1].startswith("    ")
     assert f"  dragoman translate '{out}' --n-best 4" in shown
+    page = next(line for line in shown if line.startswith(f"  dragoman serve --pair en-fr='{out}'"))
+    assert page.endswith("# the page, at http://localhost:5000")
     assert "CC BY 2.0 FR" in shown[-2]
     assert str(data.attribution) in shown[-2]
     assert shown[-1] == f"Verified, as `dragoman verify '{out}'` does: files, chain, weights, replay."

@@ -1,16 +1,9 @@
 """The verdict on a model, the time shared out, and a sign of life while one waits."""
 
-import io
-import sys
-import time
 from dataclasses import replace
 
 import pytest
 
-from dragoman.config import TrainConfig
-from dragoman.progress import waiting
-from dragoman.quickstart import sizing
-from dragoman.quickstart.budget import Clock, SentenceCounts, after_training, share_time
 from dragoman.quickstart.verdict import ConfidenceThreshold, Measurements, judge, threshold, worth_measuring
 from dragoman.translation.confidence import Judged
 
@@ -66,49 +59,3 @@ def test_a_threshold_keeps_what_is_good_and_enough_of_it() -> None:
 )
 def test_what_is_not_worth_measuring_is_not_measured(bleu: float, copied: float, worth: bool) -> None:
     assert worth_measuring(bleu, copied) == worth
-
-
-def test_the_time_left_is_shared_out() -> None:
-    assert share_time(600, 0.01, 1000, 1000, worth=True) == SentenceCounts(1000, 500, 300, 1000)
-    assert share_time(600, 0.01, 1000, 1000, worth=False) == SentenceCounts(1000, 500)
-    assert share_time(-5, 0.01, 1000, 1000, worth=True) == SentenceCounts(100, 100)
-    assert share_time(30, 0.05, 1000, 1000, worth=True) == SentenceCounts(470, 100)
-    few = share_time(600, 0.01, 20, 20, worth=True)
-    assert few == SentenceCounts(20, 20, 20, 20)
-    for seconds in (5, 20, 60, 200):
-        found = share_time(seconds, 0.02, 1000, 1000, worth=True)
-        taken = 0.02 * (found.test + 1.3 * found.calibrate + 3 * found.penalty + 14 * found.quantise)
-        assert taken <= max(seconds, 0.02 * 230) + 1e-6
-
-
-def test_the_clock_is_the_whole_commands() -> None:
-    clock = Clock(10.0)
-    assert clock.training_minutes() == pytest.approx(10 - after_training(10.0) / 60, abs=0.01)
-    assert not clock.too_short()
-    assert Clock(10.0, before=540).training_minutes() == pytest.approx(0.5)  # there is always some
-    assert Clock(0.1).too_short()
-
-
-def test_more_time_makes_a_longer_plan() -> None:
-    plan = sizing.Plan("tiny", 5000.0, 10.0, 3000, 5.0, {})
-    longer = sizing.longer(TrainConfig(steps=100_000), plan, 30.0)
-    assert (longer.steps, longer.minutes, longer.epochs) == (9000, 30.0, 15.0)
-    assert sizing.longer(TrainConfig(steps=4000), plan, 30.0).steps == 4000
-    assert sizing.longer(TrainConfig(steps=3000), plan, 30.0).steps == 3000
-
-
-def test_who_waits_sees_it_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", stream)
-    deadline = time.monotonic() + 10
-    with waiting("counting", first=0.02):
-        while "so far" not in stream.getvalue() and time.monotonic() < deadline:
-            time.sleep(0.01)
-    assert stream.getvalue().startswith("counting\n  counting: 0:00 so far\n")
-    stream.isatty = lambda: True  # type: ignore[method-assign]
-    stream.truncate(0)
-    with waiting("moving", first=0.02):
-        while "\r" not in stream.getvalue() and time.monotonic() < deadline:
-            time.sleep(0.01)
-    assert "\r  moving 0:00" in stream.getvalue()
-    assert stream.getvalue().endswith("\r\x1b[K")

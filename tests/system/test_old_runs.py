@@ -17,6 +17,9 @@ SETTINGS = [
     "train.warmup_steps=20", "train.threads=1", "train.processes=1", "train.valid_steps=800", "train.optimizer=muon",
 ]  # fmt: skip
 LEARNED = PAIRS[:40]  # translated without a mistake when the run was made
+# Of validation after 20 more steps, by the version that made the run. On one machine the weights are the same bits,
+# too; another processor adds in another order.
+NLL_AT_820 = 0.48075073
 
 
 @pytest.fixture
@@ -37,12 +40,14 @@ def test_it_translates_as_it_did(cli: Callable[..., Ran], old_run: Path, search:
 
 
 def test_its_training_goes_on(cli: Callable[..., Ran], old_run: Path) -> None:
-    """From its weights and its optimiser's state: the loss is where it was, not where a training begins."""
+    """From its weights and its optimiser's state, over the same batches: to the loss that it had when its own version
+    went on with it."""
     data = ["--pairs", "train.tsv", "--valid-pairs", "valid.tsv"]
     settings = [part for setting in SETTINGS for part in ("--set", setting)]
     ran = cli("train", *data, "--out", old_run, "--steps", "820", *settings)
     assert ran.code == 0, ran.stderr
     events = [json.loads(line) for line in (old_run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     before, after = [event["nll"] for event in events if event["event"] == "valid"]
-    assert after == pytest.approx(before, abs=0.01)
+    assert abs(after - before) > 1e-4  # so that the next line shows where it went, not only where it began
+    assert after == pytest.approx(NLL_AT_820, abs=5e-5)
     assert events[-1]["step"] == 820

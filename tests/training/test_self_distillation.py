@@ -109,7 +109,7 @@ def test_a_stopped_translation_goes_on(
         raise StoppedError
 
     with monkeypatch.context() as patched:
-        patched.setattr(self_distillation, "_kept", stop)  # all is translated then
+        patched.setattr(self_distillation, "sound_pairs", stop)  # all is translated then
         with pytest.raises(StoppedError):
             dragoman.finetune(imported, new_pairs, tmp_path / "out", general=general, overrides=STEPS)
     said: list[str] = []
@@ -122,7 +122,7 @@ def test_a_stopped_translation_goes_on(
 def test_defects_are_left_out_and_counted(tmp_path: Path) -> None:
     raw = tmp_path / "raw.tsv"
     raw.write_text("a b\tc d\t\nsame\tsame\t\ne f\t\tempty\ng h\tx x x\tloop copy\n", encoding="utf-8")
-    pairs, dropped = self_distillation._kept(raw)
+    pairs, dropped = self_distillation.sound_pairs(raw)
     assert pairs == [("a b", "c d")]
     assert dropped == {"copy": 1, "empty": 1, "loop": 1}
 

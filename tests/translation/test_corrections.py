@@ -11,13 +11,14 @@ import pytest
 
 from dragoman.errors import DataError, UsageError
 from dragoman.run import Run
-from dragoman.training.promotion import BEFORE, judge, promote
+from dragoman.training.promotion import BEFORE, promote
 from dragoman.translation.translation_memory import TranslationMemory, similarity
 from dragoman.translation.translator import Translator
 from support.lexicon import LEXICON, lexicon_pairs
 from support.serving import Running, running, service_of
 
 SENTENCE = "the old dog sees the red house"
+
 
 LANGUAGES = ["--source-language", "en", "--target-language", "eo"]
 
@@ -70,9 +71,6 @@ def test_two_processes_share_the_file_and_another_file_is_refused(memory: Transl
         TranslationMemory(tmp_path / "nowhere", must_exist=True)
 
 
-# In the service.
-
-
 @pytest.fixture(scope="module")
 def correcting(served_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     path = tmp_path_factory.mktemp("corrections") / "corrections.db"
@@ -112,33 +110,6 @@ def test_no_corrections_are_kept_where_nobody_asked_for_it(served: Running, corr
     assert refused.status == 404
     assert "--corrections FILE" in refused.json["error"]
     assert correcting.post("/api/v1/corrections", ASKED | {"target": "xx", "translation": "x"}).status == 404
-
-
-# To a better model.
-
-
-def metric(label: str, a: float, b: float, significant: bool) -> dict[str, Any]:
-    return {"label": label, "a": a, "b": b, "p_value": 0.01 if significant else 0.5, "significant": significant}
-
-
-def compared(change: float, significant: bool) -> dict[str, Any]:
-    return {name: metric(name, 40.0, 40.0 + change, significant) for name in ("bleu", "chrf")}
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "promoted"),
-    [
-        (compared(5, True), compared(0, False), True),
-        (compared(5, True), compared(-1, False), True),
-        (compared(5, True), compared(-1, True), False),
-        (compared(5, True), compared(1, True), True),
-        (compared(5, False), compared(0, False), False),
-        (compared(-5, True), compared(0, False), False),
-        (compared(5, True), None, False),
-    ],
-)
-def test_a_model_is_promoted_only_if_it_is_better_and_not_worse(new: Any, old: Any, promoted: bool) -> None:
-    assert judge(new, old).promoted is promoted
 
 
 def test_corrections_teach_a_run_and_the_better_one_takes_its_place(

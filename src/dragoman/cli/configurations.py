@@ -1,7 +1,6 @@
 """`dragoman config show`."""
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,13 +25,14 @@ def show_config(
     as_json: AsJson = False,
 ) -> None:
     """Show every value and where it came from."""
-    if (Path(recipe) / "config.json").is_file():
+    from dragoman.run_directory import RunDirectory
+
+    run = RunDirectory(recipe)
+    if run.config_path.is_file():
         if set_:
             raise UsageError("config show: --set goes with a recipe; a run is what it is, so leave it out")
-        from dragoman.run_directory import RunDirectory
-
-        found: RunConfig = RunDirectory(recipe).read_config()
-        origins = {key: str(Path(recipe) / "config.json") for key, _ in configuration.flatten(found)}
+        found: RunConfig = run.read_config()
+        origins = {key: str(run.config_path) for key, _ in configuration.flatten(found)}
     else:
         layered = configuration.load(recipe, changed(set_))
         found, origins = layered.config, dict(layered.origins)

@@ -58,7 +58,9 @@ def doctor(
 
 def _examine(paths: Sequence[Path], test: Path | None, out: Path | None) -> "list[Cause]":
     """What is found in a run, or in files of pairs."""
-    if len(paths) == 1 and (paths[0] / "config.json").is_file():
+    from dragoman.run_directory import CONFIG
+
+    if len(paths) == 1 and (paths[0] / CONFIG).is_file():
         if test is not None:
             raise UsageError("doctor: --test goes with a file; a run has its own validation text")
         if out is not None:

@@ -180,7 +180,7 @@ class SamplingOptions:
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-EngineChoice = Annotated[
+EngineOption = Annotated[
     EngineName,
     typer.Option(
         "--engine",
@@ -199,7 +199,7 @@ Numbers = Annotated[
 class EngineOptions:
     """What computes the translations."""
 
-    engine: EngineChoice = "auto"
+    engine: EngineOption = "auto"
     compute_type: Numbers = None
 
 

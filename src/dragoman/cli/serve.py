@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import EngineChoice, Numbers, in_range
+from dragoman.cli.options import EngineOption, Numbers, in_range
 
 
 def serve(
@@ -71,7 +71,7 @@ def serve(
     corrections: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep corrections made on the page here, and use them.")
     ] = None,
-    engine: EngineChoice = "auto",
+    engine: EngineOption = "auto",
     compute_type: Numbers = None,
 ) -> None:
     """Serve runs over HTTP: a page to translate and to parse on, and an API.

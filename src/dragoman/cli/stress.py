@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import AsJson, EngineChoice, Run, SourceLanguage, TargetLanguage, language_asked_for, whole
+from dragoman.cli.options import AsJson, EngineOption, Run, SourceLanguage, TargetLanguage, language_asked_for, whole
 from dragoman.cli.terminal import say, show
 from dragoman.config_ranges import MOST_SEED
 from dragoman.errors import CheckError, DataError, UsageError
@@ -25,7 +25,7 @@ def stress(
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Seed of the typos and numbers.")] = 1,
-    engine: EngineChoice = "auto",
+    engine: EngineOption = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Test a run with capitals, typos, single words, long text, numbers, negation, emoji and empty lines.

@@ -86,7 +86,7 @@ def check_corpora(config: DataConfig, seed: int, processes: int | None = None) -
     def compared_with(own: _Profile) -> _Profile:
         return own if own.tagged or config.target_languages else largest
 
-    hashes = _Hashes(bytearray(), bytearray())
+    hashes = _LineHashes(bytearray(), bytearray())
     train = [
         _scan(corpus, "train", config, compared_with(profile), seed, hashes, processes)
         for corpus, profile in zip(config.train, profiles, strict=True)
@@ -124,7 +124,7 @@ def require_pairs(corpora: Sequence[Corpus]) -> None:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _JudgedChunk:
     """The result of the rules for single lines on a chunk. In bytes, which are quickly sent between processes."""
 
     verdicts: bytes
@@ -136,7 +136,7 @@ class _Judged:
 
 
 @dataclass(frozen=True)
-class _Hashes:
+class _LineHashes:
     """A hash of each side of every training line, by which lines are compared."""
 
     sources: bytearray
@@ -149,7 +149,7 @@ def _scan(
     config: DataConfig,
     profile: "_Profile",
     seed: int,
-    hashes: _Hashes | None,
+    hashes: _LineHashes | None,
     processes: int | None,
 ) -> Corpus:
     """Applies the rules for single lines to a corpus. Appends the hashes of its lines to `hashes`, if given."""
@@ -189,7 +189,9 @@ def _chunks(pairs: Iterator[RawPair]) -> Iterator[list[RawPair]]:
         yield chunk
 
 
-def _judge_chunk(chunk: Sequence[RawPair], role: Role, config: DataConfig, profile: "_Profile", salt: bytes) -> _Judged:
+def _judge_chunk(
+    chunk: Sequence[RawPair], role: Role, config: DataConfig, profile: "_Profile", salt: bytes
+) -> _JudgedChunk:
     """Applies the rules for single lines to a chunk, and hashes each side of its lines."""
     verdicts, source_hashes, target_hashes = bytearray(), bytearray(), bytearray()
     characters = straight = swapped = 0
@@ -205,7 +207,7 @@ def _judge_chunk(chunk: Sequence[RawPair], role: Role, config: DataConfig, profi
         verdicts.append(verdict)
         source_hashes += hashlib.blake2b(source.encode(), digest_size=8, salt=salt).digest()
         target_hashes += hashlib.blake2b(target.encode(), digest_size=8, salt=salt).digest()
-    return _Judged(bytes(verdicts), bytes(source_hashes), bytes(target_hashes), characters, straight, swapped)
+    return _JudgedChunk(bytes(verdicts), bytes(source_hashes), bytes(target_hashes), characters, straight, swapped)
 
 
 def _judge(raw: RawPair, role: Role, config: DataConfig) -> tuple[LineVerdict, str, str]:
@@ -304,7 +306,7 @@ def _profile(corpus: CorpusConfig, config: DataConfig) -> _Profile:
     return _Profile(corpus_name(corpus), lines, 2 * tagged > lines, odds)
 
 
-def _compare_lines(corpora: Sequence[Corpus], hashes: _Hashes, drop_duplicates: bool, hold_out: int) -> None:
+def _compare_lines(corpora: Sequence[Corpus], hashes: _LineHashes, drop_duplicates: bool, hold_out: int) -> None:
     """Applies the rules that look at all lines of all corpora together: duplicates, and the pairs held out.
 
     Held out are the pairs whose source sentences have the smallest seeded hashes, one pair for each sentence, at most

@@ -29,6 +29,7 @@ from dragoman.files import WriteError, replacing, write_atomically
 from dragoman.processes import map_on_all_cores
 from dragoman.run_directory import CLEANING, DATA, TOKENIZER
 
+ABOUT, TEXT = "about.json", "text.json"  # what encoded text holds; the pairs of validation text, to be scored against
 FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew
 CHUNK_PAIRS = 10_000  # pairs encoded at a time
 _ID_TYPES = ("uint16", "uint32")
@@ -62,11 +63,11 @@ class Dataset:
     def open(cls, directory: Path, weights: Sequence[float]) -> Self:
         """Opens what `encode_corpora` wrote."""
         try:
-            about = json.loads((directory / "about.json").read_text(encoding="utf-8"))
+            about = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
             dtype, counts = about["dtype"], about["counts"]
             known = dtype in _ID_TYPES and len(counts) in (0, len(weights))  # none: there is no validation text
             if not known or any(type(count) is not int or count < 0 for count in counts):
-                raise ValueError("about.json does not describe it")
+                raise ValueError(f"{ABOUT} does not describe it")
             pairs = sum(counts)
             arrays: dict[str, Any] = {}
             for side in ("source", "target"):
@@ -216,8 +217,8 @@ def encode_corpora(
                 counts[-1] += len(sources)
             corpus.drop(dropped)
     if keep_text:
-        (directory / "text.json").write_bytes(_to_json(text))
-    (directory / "about.json").write_bytes(_to_json({"dtype": dtype.name, "counts": counts}))
+        (directory / TEXT).write_bytes(_to_json(text))
+    (directory / ABOUT).write_bytes(_to_json({"dtype": dtype.name, "counts": counts}))
 
 
 def encode_view(
@@ -242,7 +243,7 @@ def encode_view(
             source_side.add(ids[::2])
             target_side.add(ids[1::2])
     about = {"dtype": dtype.name, "counts": [len(corpus) for corpus in corpora]}
-    (directory / "about.json").write_bytes(_to_json(about))
+    (directory / ABOUT).write_bytes(_to_json(about))
 
 
 def _pairs(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
@@ -308,14 +309,14 @@ def _open(directory: Path, tokenizer: Tokenizer, config: DataConfig, report: Cle
 
 def prepared_directory(run_directory: Path) -> Path | None:
     """The directory with train/ and valid/ in which `prepare` left the data of a run; None if it is not there."""
-    descriptions = run_directory.glob(f"{DATA}/*/train/about.json")
+    descriptions = run_directory.glob(f"{DATA}/*/train/{ABOUT}")
     found = [path.parents[1] for path in descriptions if path.parents[1].suffix == ""]
     return found[0] if len(found) == 1 else None
 
 
 def read_text(directory: Path) -> list[tuple[str, str]]:
     """Reads the validation pairs of prepared data as text, in the order of their ids."""
-    text_path = directory / "valid" / "text.json"
+    text_path = directory / "valid" / TEXT
     try:
         return [(source, target) for source, target in json.loads(text_path.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError, RecursionError) as error:

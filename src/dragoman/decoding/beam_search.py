@@ -26,7 +26,7 @@ from dragoman.decoding.beam_rows import BeamRows, StateT
 from dragoman.decoding.constrained_beam import Requirement
 from dragoman.decoding.constraints import Constrain
 from dragoman.decoding.hypothesis import Hypothesis, LengthPenalty
-from dragoman.decoding.search_record import BeamStep, Candidate, Fate, Recorder
+from dragoman.decoding.search_record import BeamStep, Fate, RecordedCandidate, Recorder
 from dragoman.decoding.topk import Candidates, Floats, Ints, best_first
 from dragoman.errors import UsageError
 
@@ -210,7 +210,9 @@ def _record(
             kept_as = row_kept.index(rank) if rank in row_kept and tokens[rank] != rows.eos_id else None
             fate: Fate = "finished" if row_ends[rank] else "pruned" if kept_as is None else "kept"
             candidates.append(
-                Candidate(origins[rank], tokens[rank], log_probs[rank], totals[rank], row_scores[rank], fate, kept_as)
+                RecordedCandidate(
+                    origins[rank], tokens[rank], log_probs[rank], totals[rank], row_scores[rank], fate, kept_as
+                )
             )
         recorder(BeamStep(sentence, rows.position, tuple(candidates)))
 

@@ -8,7 +8,7 @@ Fate = Literal["kept", "finished", "pruned"]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RecordedCandidate:
     """One way to continue one row. Scores are normalised as if the candidate were the whole hypothesis."""
 
     parent: int  # the row it continues, at the previous position
@@ -30,7 +30,7 @@ class BeamStep:
 
     sentence: int
     position: int  # tokens before the candidates, 0 at the first step
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[RecordedCandidate, ...]
 
 
 Recorder = Callable[[BeamStep], None]

@@ -1,7 +1,7 @@
 """Finds what is wrong with a corpus. Each check looks at pairs in their order and returns one cause or None.
 
 The limits were set so that Multi30k and the demo's Tatoeba pairs pass, and the damaged corpora of
-tests/diagnosis/test_doctor.py do not.
+tests/diagnosis/test_corpus_checks.py do not.
 """
 
 import re

@@ -90,10 +90,10 @@ def train_command(config: RunConfig) -> str:
 
 def quickstart_command(run: RunDirectory) -> str | None:
     """Returns the command that goes on with a run, without its minutes, if quickstart made it; otherwise None."""
-    about = run.path / "text" / "about.json"
-    if not (run.path / "quickstart.json").is_file() or not about.is_file():
+    about_path = run.about_quickstart_text_path
+    if not run.quickstart_plan_path.is_file() or not about_path.is_file():
         return None
-    asked = read_json(about)["asked"]
+    asked = read_json(about_path)["asked"]
     words = ["dragoman", "quickstart", *asked["paths"], "--out", str(run.path)]
     if asked["wanted"]:
         words += ["--source-language", asked["wanted"][0], "--target-language", asked["wanted"][1]]

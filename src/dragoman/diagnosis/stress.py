@@ -55,7 +55,7 @@ LEAST: Mapping[str, float] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class StressRow:
     """The result of one test."""
 
     name: str
@@ -77,7 +77,7 @@ class Report:
     bleu: float
     chrf: float
     sentences: int
-    rows: tuple[Row, ...]
+    rows: tuple[StressRow, ...]
 
     @property
     def passed(self) -> bool:
@@ -115,7 +115,7 @@ def stress(
     base = _chrf(plain, references)
     rows = [
         # The next rows are relative to this one, which must be good enough: rubbish is easily kept.
-        Row("plain", len(pairs), base / 100, least["plain"], "chrF of the plain sentences", tests.translated[0]),
+        StressRow("plain", len(pairs), base / 100, least["plain"], "chrF of the plain sentences", tests.translated[0]),
         tests.quality("all capitals", [source.upper() for source in sources], references, base),
         tests.quality("no capitals", [source.lower() for source in sources], references, base),
         tests.quality("typos", [with_typos(source, draw) for source in sources], references, base),
@@ -143,27 +143,27 @@ class _Tests:
     def quality(
         self, name: str, changed: Sequence[str], references: Sequence[str], plain_chrf: float,
         measure: str = "chrF over that of the plain sentences",
-    ) -> Row:  # fmt: skip
+    ) -> StressRow:  # fmt: skip
         """Measures how much of the plain sentences' chrF the changed sentences keep."""
         outputs = self._outputs(changed)
         worst = min(range(len(outputs)), key=lambda i: _chrf([outputs[i]], [references[i]]), default=None)
         example = None if worst is None else (changed[worst], outputs[worst])
         value = _chrf(outputs, references) / plain_chrf if plain_chrf and outputs else 0.0
-        return Row(name, len(changed), value, self.least[name], measure, example)
+        return StressRow(name, len(changed), value, self.least[name], measure, example)
 
-    def share(self, name: str, sources: Sequence[str], holds: Callable[[int, str], bool], measure: str) -> Row:
+    def share(self, name: str, sources: Sequence[str], holds: Callable[[int, str], bool], measure: str) -> StressRow:
         """Measures the share of outputs for which `holds(number of the source, output)` is true."""
         outputs = self._outputs(sources)
         wrong = [i for i, output in enumerate(outputs) if not holds(i, output)]
         example = (sources[wrong[0]], outputs[wrong[0]]) if wrong else None
-        return Row(name, len(sources), 1 - len(wrong) / max(1, len(sources)), self.least[name], measure, example)
+        return StressRow(name, len(sources), 1 - len(wrong) / max(1, len(sources)), self.least[name], measure, example)
 
-    def no_loops(self) -> Row:
+    def no_loops(self) -> StressRow:
         """Looks for loops in everything that was translated so far."""
         looping = [(source, output) for source, output in self.translated if loops(output, source)]
         value = 1 - len(looping) / max(1, len(self.translated))
         example = looping[0] if looping else None
-        return Row("no loops", len(self.translated), value, self.least["no loops"], "of all the above", example)
+        return StressRow("no loops", len(self.translated), value, self.least["no loops"], "of all the above", example)
 
     def _outputs(self, sources: Sequence[str]) -> list[str]:
         outputs = self.translate(sources)
@@ -171,14 +171,14 @@ class _Tests:
         return outputs
 
 
-def _no_full_stop(tests: _Tests, sources: Sequence[str], references: Sequence[str], plain: Sequence[str]) -> Row:
+def _no_full_stop(tests: _Tests, sources: Sequence[str], references: Sequence[str], plain: Sequence[str]) -> StressRow:
     stopped = [i for i, source in enumerate(sources) if source.endswith((".", "!"))]
     ending = [references[i] for i in stopped]
     plain_chrf = _chrf([plain[i] for i in stopped], ending)
     return tests.quality("no full stop", [sources[i].rstrip(".! ") for i in stopped], ending, plain_chrf)
 
 
-def _three_as_one(tests: _Tests, sources: Sequence[str], references: Sequence[str], plain: Sequence[str]) -> Row:
+def _three_as_one(tests: _Tests, sources: Sequence[str], references: Sequence[str], plain: Sequence[str]) -> StressRow:
     threes = [range(i, i + 3) for i in range(0, len(sources) - 2, 3)]
 
     def joined(sentences: Sequence[str]) -> list[str]:
@@ -189,7 +189,7 @@ def _three_as_one(tests: _Tests, sources: Sequence[str], references: Sequence[st
     return tests.quality("long", joined(sources), joined(references), by_itself, measure)
 
 
-def _numbers(tests: _Tests, sources: Sequence[str], draw: random.Random) -> Row:
+def _numbers(tests: _Tests, sources: Sequence[str], draw: random.Random) -> StressRow:
     numbered = [_renumbered(source, draw) for source in sources if _NUMBER.search(source)]
     if len(numbered) < _FEW:  # as in a numbered list
         numbered += [f"{draw.randrange(10, 2000)}. {source}" for source in sources[:_FEW]]
@@ -198,7 +198,7 @@ def _numbers(tests: _Tests, sources: Sequence[str], draw: random.Random) -> Row:
     )
 
 
-def _negation(tests: _Tests, pairs: Sequence[SentencePair], languages: tuple[str, str] | None) -> Row:
+def _negation(tests: _Tests, pairs: Sequence[SentencePair], languages: tuple[str, str] | None) -> StressRow:
     """Tests negated sentences whose references are negated with a known word."""
     if languages is None or any(code not in NEGATIONS for code in languages):
         measure = f"not tested: needs two languages of {', '.join(NEGATIONS)}"
@@ -208,14 +208,14 @@ def _negation(tests: _Tests, pairs: Sequence[SentencePair], languages: tuple[str
     return tests.share("negation", negated, lambda _, output: _has(output, NEGATIONS[languages[1]]), "negated still")
 
 
-def _emoji(tests: _Tests, sources: Sequence[str], draw: random.Random) -> Row:
+def _emoji(tests: _Tests, sources: Sequence[str], draw: random.Random) -> StressRow:
     lively = [f"{source} {draw.choice(EMOJI)}" for source in sources]
     return tests.share(
         "emoji", lively, lambda i, output: lively[i].split(" ")[-1] in output, "the emoji is still there"
     )
 
 
-def _empty(tests: _Tests) -> Row:
+def _empty(tests: _Tests) -> StressRow:
     nothing = ["", " ", "   ", "...", "?!", "-"]
     return tests.share(
         "empty", nothing, lambda i, output: len(output) <= 2 * len(nothing[i].strip()), "nothing from nothing"

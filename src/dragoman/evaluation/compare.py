@@ -19,7 +19,7 @@ AT_A_TIME = 50  # sentences translated between two reports of progress
 
 
 @dataclass(frozen=True)
-class Difference:
+class SettingDifference:
     """A setting in which two runs differ; None: it is not set, or the run is of a version without it."""
 
     key: str
@@ -57,7 +57,7 @@ class RunComparison:
     a: str
     b: str
     test_set: str
-    configuration: tuple[Difference, ...]
+    configuration: tuple[SettingDifference, ...]
     scores: metrics.Comparison
     sentences: tuple[ComparedSentence, ...]
 
@@ -82,11 +82,11 @@ def shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def differences(a: RunConfig, b: RunConfig) -> tuple[Difference, ...]:
+def differences(a: RunConfig, b: RunConfig) -> tuple[SettingDifference, ...]:
     """The settings in which two configurations differ."""
     left, right = (dict(_settings(config)) for config in (a, b))
     return tuple(
-        Difference(key, left.get(key), right.get(key))
+        SettingDifference(key, left.get(key), right.get(key))
         for key in dict.fromkeys([*left, *right])
         if left.get(key) != right.get(key)
     )

@@ -23,6 +23,7 @@ from dragoman.decoding.engines.ct2_cache import processor
 from dragoman.errors import DataError, UsageError
 from dragoman.files import read_json, read_manifest, replacing, sha256
 from dragoman.run_directory import (
+    BUNDLE_CARD,
     CLEANING,
     CONFIDENCE,
     CONFIG,
@@ -66,7 +67,7 @@ def bundle(run: str | Path, out: str | Path, about: About | None = None, with_te
     card = make_card(directory, about)
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.md", "\n".join(card_lines(card)) + "\n")
-        archive.writestr("card.json", json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+        archive.writestr(BUNDLE_CARD, json.dumps(card, indent=2, ensure_ascii=False) + "\n")
         for name in card["files"]:
             archive.write(directory.path / name, f"run/{name}")
         for digest, file in text_files(directory.read_config()) if with_text else ():
@@ -146,8 +147,8 @@ def _validation(run: RunDirectory) -> dict[str, Any] | None:
 
 def _began_with(run: RunDirectory) -> str | None:
     """The hash of the weights that a fine-tuned run started from."""
-    plan = run.path / "finetune" / "plan.json"
-    return str(read_json(plan)["made_from"]["weights"]) if plan.is_file() else None
+    plan_path = run.finetune_plan_path
+    return str(read_json(plan_path)["made_from"]["weights"]) if plan_path.is_file() else None
 
 
 def _version() -> str:

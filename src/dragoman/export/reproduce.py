@@ -15,7 +15,7 @@ from dragoman.decoding.engines.ct2_cache import processor
 from dragoman.errors import DataError, UsageError
 from dragoman.evaluation import metrics
 from dragoman.files import replacing, sha256
-from dragoman.run_directory import CLEANING, TOKENIZER, RunDirectory, unpack
+from dragoman.run_directory import BUNDLE_CARD, CLEANING, TOKENIZER, RunDirectory, unpack
 from dragoman.training.loop import train
 from dragoman.translation.translator import Translator
 
@@ -79,7 +79,7 @@ def reproduce(
     if not original.config_path.is_file():
         unpack(path, original.path)
     with zipfile.ZipFile(path) as archive:
-        card: dict[str, Any] = json.loads(archive.read("card.json"))
+        card: dict[str, Any] = json.loads(archive.read(BUNDLE_CARD))
     if card["began_with"]:
         raise UsageError(
             f"reproduce: {path} was fine-tuned from the weights {card['began_with'][:16]}; "

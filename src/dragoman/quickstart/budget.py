@@ -18,7 +18,7 @@ _MOST_CALIBRATED, _MOST_PENALTY, _MOST_QUANTISED = 500, 300, 1000
 _LEAST_PENALTY, _LEAST_QUANTISED = 100, 200
 
 
-class Clock:
+class TimeBudget:
     """Measures how much of the command's time is used up. `before`: seconds of training by an earlier command."""
 
     def __init__(self, minutes: float, before: float = 0.0) -> None:

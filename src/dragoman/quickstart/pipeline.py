@@ -7,7 +7,7 @@ with more minutes, it trains longer; after the end, it has nothing to do.
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,15 @@ from dragoman.data.tokenizer import load_tokenizer
 from dragoman.decoding.engines.ct2_cache import digest_of
 from dragoman.errors import DataError
 from dragoman.files import read_json, write_atomically
-from dragoman.progress import waiting
+from dragoman.progress import Say, waiting
 from dragoman.quickstart import report, sizing
-from dragoman.quickstart.budget import PROBING, Clock, after_training
+from dragoman.quickstart.budget import PROBING, TimeBudget, after_training
 from dragoman.quickstart.probe import measure
 from dragoman.quickstart.scoring import finish
 from dragoman.quickstart.text import QuickstartText, prepare_data
 from dragoman.run_directory import RunDirectory
 
 _FEW_EPOCHS = 3  # with fewer, a model has hardly begun to learn
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def quickstart(
     asked = {key: value for key, value, _ in changes}
     require_room(asked.get("train.processes", 0), asked.get("train.threads", 0))
     run = RunDirectory(out)
-    clock = Clock(minutes, _trained_before(run))
+    clock = TimeBudget(minutes, _trained_before(run))
     data = prepare_data(paths, run, wanted, seed, say)
     config, plan = plan_training(data, run, seed, changes, clock, say)
     from dragoman.training.loop import train  # torch is not needed before
@@ -109,10 +107,10 @@ def _result_before(run: RunDirectory) -> QuickstartResult | None:
 
 
 def plan_training(
-    data: QuickstartText, run: RunDirectory, seed: int, changes: Sequence[Any], clock: Clock, say: Say
+    data: QuickstartText, run: RunDirectory, seed: int, changes: Sequence[Any], clock: TimeBudget, say: Say
 ) -> tuple[RunConfig, sizing.Plan]:
     """Plans the training, once: a run that goes on keeps its plan, except for its time."""
-    path = run.path / "quickstart.json"
+    path = run.quickstart_plan_path
     insisted = json.loads(json.dumps([[key, value] for key, value, _ in changes]))
     if path.exists():
         config, plan = _planned_before(path, run, insisted, clock, say)
@@ -129,7 +127,7 @@ def plan_training(
 
 
 def _planned_before(
-    path: Path, run: RunDirectory, insisted: list[list[Any]], clock: Clock, say: Say
+    path: Path, run: RunDirectory, insisted: list[list[Any]], clock: TimeBudget, say: Say
 ) -> tuple[RunConfig, sizing.Plan]:
     values = read_json(path)
     before = values.get("minutes", clock.minutes)
@@ -160,7 +158,7 @@ def _planned_before(
 
 
 def _plan_anew(
-    data: QuickstartText, run: RunDirectory, seed: int, changes: Sequence[Any], clock: Clock, say: Say
+    data: QuickstartText, run: RunDirectory, seed: int, changes: Sequence[Any], clock: TimeBudget, say: Say
 ) -> tuple[RunConfig, sizing.Plan]:
     minutes = clock.minutes
     first = [

@@ -2,7 +2,6 @@
 
 import shlex
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from dragoman.errors import DataError
 from dragoman.evaluation.calibration import calibrate_run
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU, Scores, bleu, evaluate, sentence_chrf
 from dragoman.evaluation.quantize import QuantizationResult, quantize
-from dragoman.progress import waiting
+from dragoman.progress import Say, waiting
 from dragoman.quickstart import sizing
-from dragoman.quickstart.budget import Clock, SentenceCounts, share_time
+from dragoman.quickstart.budget import SentenceCounts, TimeBudget, share_time
 from dragoman.quickstart.text import QuickstartText
 from dragoman.quickstart.verdict import Measurements, UsabilityVerdict, judge, threshold, worth_measuring
 from dragoman.run_directory import RunDirectory
@@ -24,8 +23,6 @@ from dragoman.translation.translator import Translator
 
 ALPHAS = (0.6, 1.0, 1.4)  # the paper's length penalty, and larger ones, which suit briefly trained models better
 _TIMED = 20  # sentences translated to estimate the time for the others
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ class Outcome:
 
 
 def finish(
-    run: RunDirectory, data: QuickstartText, plan: sizing.Plan, insists: bool, clock: Clock, say: Say
+    run: RunDirectory, data: QuickstartText, plan: sizing.Plan, insists: bool, clock: TimeBudget, say: Say
 ) -> Outcome:
     """Measures a trained run. Only validation sentences decide anything; the test sentences only measure.
 
@@ -121,7 +118,7 @@ def _say_left_out(shares: SentenceCounts, worth: bool, insists: bool, run: RunDi
     if not shares.penalty and not insists:
         left_out.append("length penalty: not searched for, as the time is up")
     if not shares.quantise:
-        text, named = shlex.quote(str(run.path / "text")), shlex.quote(str(run.path))
+        text, named = shlex.quote(str(run.quickstart_text_path)), shlex.quote(str(run.path))
         left_out.append(
             f"quantising: not measured, as the time is up; `dragoman quantize {named} --source {text}/valid.source "
             f"--reference {text}/valid.reference.0` does it"
@@ -179,7 +176,7 @@ def _test(
     return scores, chrfs, [(sources[i], outputs[i], references[i][0], sure[i]) for i in chosen][:8]
 
 
-def _actual(run: RunDirectory, clock: Clock) -> dict[str, float]:
+def _actual(run: RunDirectory, clock: TimeBudget) -> dict[str, float]:
     events = run.events()
     trained = [event for event in events if event["event"] == "train"]
     end = next(event for event in reversed(events) if event["event"] == "end")

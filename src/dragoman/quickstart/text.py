@@ -1,7 +1,7 @@
 """Reads, cleans, splits and checks the text of a quickstart. This is done once: a second call finds the files."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +18,12 @@ from dragoman.diagnosis.corpus_checks import examine_text
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import read_references
 from dragoman.files import directory_made, read_json, write_atomically
-from dragoman.progress import waiting
+from dragoman.progress import Say, waiting
 from dragoman.quickstart import sizing
 from dragoman.run_directory import RunDirectory
 
 LEAST_PAIRS = 200
 _FORMAT = 1  # of about.json
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,7 @@ def prepare_data(
     paths: Sequence[Path], run: RunDirectory, wanted: WantedLanguages, seed: int, say: Say
 ) -> QuickstartText:
     """Reads, cleans and splits the text. This is done once: a second call finds the files."""
-    directory = run.path / "text"
-    about_path = directory / "about.json"
+    directory, about_path = run.quickstart_text_path, run.about_quickstart_text_path
     asked = {"format": _FORMAT, "paths": [str(path) for path in paths], "wanted": wanted and list(wanted), "seed": seed}
     if about_path.exists():
         about = read_json(about_path)

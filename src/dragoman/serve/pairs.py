@@ -10,7 +10,7 @@ from dragoman.data.language_names import codes_of
 from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.errors import UsageError
 from dragoman.parsing.vocabulary import is_of_trees
-from dragoman.run_directory import RunDirectory
+from dragoman.run_directory import CONFIG, RunDirectory
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def pairs_to_serve(
 
 
 def _how_to_get_one(directory: Path) -> str:
-    found = sorted(path.parent for path in directory.glob("*/config.json"))
+    found = sorted(path.parent for path in directory.glob(f"*/{CONFIG}"))
     if found:
         return f"serve: which run? dragoman serve {found[0]}" + (
             f" (there are also {', '.join(map(str, found[1:4]))})" if found[1:] else ""

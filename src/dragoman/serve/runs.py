@@ -12,7 +12,7 @@ from dragoman.evaluation.compare import RunComparison, TestSet, compare_runs, sh
 from dragoman.run_directory import WEIGHTS, RunDirectory, step_of
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import ServedPair
-from dragoman.training.log_reader import History, LogFollower, State, Update, kept_steps, read_history, state_of
+from dragoman.training.log_reader import History, LogFollower, TrainingState, Update, kept_steps, read_history, state_of
 from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class WatchedRun:
 class RunProgress:
     """A run's state and kept checkpoints, which its log does not hold."""
 
-    state: State
+    state: TrainingState
     checkpoints: tuple[int, ...]
 
 

@@ -21,7 +21,7 @@ from dragoman.serve.pairs import PivotPair, ServedPair, Way, parsing_pair, targe
 from dragoman.serve.runs import WatchedRuns
 from dragoman.serve.security import RefusedError
 from dragoman.serve.settings import Settings
-from dragoman.serve.texts import BatchKey, TranslatedText, TranslationOptions
+from dragoman.serve.texts import BatchKey, RequestOptions, TranslatedText
 from dragoman.translation.line import cut_line, translation_of_line
 from dragoman.translation.pivot import is_pivotal, through_pivot
 from dragoman.translation.result import Candidate, SourceSentence, Translation
@@ -143,22 +143,22 @@ class Service:
             )
 
     async def translate(
-        self, way: Way, texts: Sequence[str], n_best: int = 1, options: TranslationOptions | None = None
+        self, way: Way, texts: Sequence[str], n_best: int = 1, options: RequestOptions | None = None
     ) -> list[TranslatedText]:
         parts = await self.segments(way, texts)
         sentences = [part.text for of_text in parts for part in of_text]
-        translations = iter(await self.on_the_way(way, sentences, n_best, options or TranslationOptions()))
+        translations = iter(await self.on_the_way(way, sentences, n_best, options or RequestOptions()))
         return [
             TranslatedText(text, tuple(of_text), tuple(islice(translations, len(of_text))))
             for text, of_text in zip(texts, parts, strict=True)
         ]
 
     async def stream(
-        self, way: Way, parts: Sequence[Segment], n_best: int = 1, options: TranslationOptions | None = None
+        self, way: Way, parts: Sequence[Segment], n_best: int = 1, options: RequestOptions | None = None
     ) -> AsyncIterator[tuple[Segment, Translation]]:
         """Translates a text's sentences one by one, in their order. Many are under way at once, but a quarter of the
         queue at most."""
-        options = options or TranslationOptions()
+        options = options or RequestOptions()
         tasks: deque[asyncio.Task[list[Translation]]] = deque()
         ahead = iter(parts)
         try:
@@ -173,7 +173,7 @@ class Service:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def on_the_way(
-        self, way: Way, texts: Sequence[str], n_best: int, options: TranslationOptions
+        self, way: Way, texts: Sequence[str], n_best: int, options: RequestOptions
     ) -> list[Translation]:
         """Translates sentences with a run, or with two through a pivot."""
         if isinstance(way, ServedPair):
@@ -222,13 +222,13 @@ class Service:
         for sentence in sentences:
             groups.setdefault(sentence.kept, []).append(sentence.text)
         found = await asyncio.gather(
-            *(self.on_the_way(way, texts, 1, TranslationOptions(kept=kept)) for kept, texts in groups.items())
+            *(self.on_the_way(way, texts, 1, RequestOptions(kept=kept)) for kept, texts in groups.items())
         )
         answers = {kept: iter(translations) for kept, translations in zip(groups, found, strict=True)}
         return [next(answers[sentence.kept]) for sentence in sentences]
 
     async def _corrected(
-        self, pair: str, tokenizer: Tokenizer, options: TranslationOptions, texts: Sequence[str]
+        self, pair: str, tokenizer: Tokenizer, options: RequestOptions, texts: Sequence[str]
     ) -> dict[str, Translation]:
         """The sentences that people corrected. None where the request has terms of its own: a correction may not hold
         them."""

@@ -9,7 +9,7 @@ from dragoman.errors import UsageError
 from dragoman.translation.result import Translation
 
 
-class TranslationOptions(NamedTuple):
+class RequestOptions(NamedTuple):
     """How a request wants its text translated; the defaults are the run's own ways."""
 
     beam: int | None = None
@@ -19,7 +19,7 @@ class TranslationOptions(NamedTuple):
     rate: bool = False  # with confidences, where the run is calibrated
     kept: tuple[str, ...] = ()  # stretches that a document wants copied
 
-    def after_pivot(self) -> "TranslationOptions":
+    def after_pivot(self) -> "RequestOptions":
         """The same for a text in the pivot's language, which has the terms already as they are wanted."""
         forms = (form for source, target in self.terms for form in (target.split("|") if target.strip() else [source]))
         return self._replace(terms=tuple((form.strip(), "") for form in dict.fromkeys(forms) if form.strip()))
@@ -30,7 +30,7 @@ class BatchKey(NamedTuple):
 
     pair: str
     n_best: int
-    options: TranslationOptions
+    options: RequestOptions
 
 
 @dataclass(frozen=True)

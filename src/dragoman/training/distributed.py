@@ -199,7 +199,7 @@ class Ranks:
         return missing or [max(range(self.size), key=lambda rank: float(arrived[rank][1]))]
 
 
-class Clock:
+class TrainingClock:
     """Measures the seconds of a training so far, by the first rank's clock. Rates and the end of a budget in minutes
     depend on it: with clocks of their own, ranks would train at different rates and stop at different steps."""
 

@@ -138,7 +138,7 @@ def finetune(
     begin_with(weights_of(load_model(before)), before, after, config, tokenizer)
     train(config, after, again)
     result = _measure(before, after, text, language, say)
-    write_atomically(after.path / "finetune" / "result.json", as_json(result.to_dict()))
+    write_atomically(after.finetune_result_path, as_json(result.to_dict()))
     return result
 
 

@@ -41,7 +41,7 @@ def fine_tuning_config(
     seen = text.train_tokens * (1 + share * known / text.train_pairs)  # if old pairs are about as long as new ones
     epochs = EPOCHS if has_history(before) else EPOCHS_WITHOUT_HISTORY
     steps = min(MOST_STEPS, max(FEWEST_STEPS, round(epochs * seen / settings.batch_tokens)))
-    valid = corpus_at(after.path / "finetune", "valid")
+    valid = corpus_at(after.finetune_path, "valid")
     config = replace(
         before,
         data=replace(

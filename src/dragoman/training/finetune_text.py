@@ -21,7 +21,7 @@ from dragoman.data.corpus import Corpus, SentencePair, file_digest
 from dragoman.data.dataset import Dataset, prepared_directory, read_text
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError
-from dragoman.files import read_json, replacing, sha256
+from dragoman.files import read_json, replacing, sha256, unfinished_path
 from dragoman.run_directory import RunDirectory
 from dragoman.training.self_distillation import GENERAL, own_translations
 
@@ -96,8 +96,7 @@ def planned_text(
     say: Callable[[str], None],
 ) -> FineTuningText:
     """Writes the text of a fine-tuning into finetune/, once: a run that goes on finds it there."""
-    directory = after.path / "finetune"
-    plan_path = directory / "plan.json"
+    directory, plan_path = after.finetune_path, after.finetune_plan_path
 
     def digests(corpus: CorpusConfig | None) -> list[str]:
         files = () if corpus is None else (corpus.pairs, corpus.source, corpus.target)
@@ -123,14 +122,14 @@ def planned_text(
                 raise DataError(f"{after.path}: was begun with other {name.replace('_', ' ')}; give a new --out")
         return _text_from(plan["text"])
     # Files of a fine-tuning that was killed here do not count; `replacing` removes them.
-    unfinished = {".lock", f".{directory.name}.partial", GENERAL}
+    unfinished = {".lock", unfinished_path(directory).name, GENERAL}
     if after.path.exists() and any(path.name not in unfinished for path in after.path.iterdir()):
         raise DataError(f"{after.path}: has files, and none of a fine-tuning; give a new --out")
     with after.lock(), replacing(directory) as temporary:  # locked, as another process may still be at work
         temporary.mkdir()
         text = _write_text(before, asked, tokenizer, (temporary, directory), say)
         plan = {"format": FORMAT, "made_from": made_from, "text": dataclasses.asdict(text)}
-        (temporary / "plan.json").write_bytes(as_json(plan))
+        (temporary / plan_path.name).write_bytes(as_json(plan))
     return text
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from dragoman.run_directory import RunDirectory, events_in, step_of
 
 Point = dict[str, Any]
-State = Literal["waiting", "training", "stopped", "finished"]
+TrainingState = Literal["waiting", "training", "stopped", "finished"]
 AlertKind = Literal["skipped", "setback", "memory", "divergence", "overfitting", "plateau"]
 
 # Thresholds of the alerts. Each needs several measurements in a row, as a single one may be noise.
@@ -124,7 +124,7 @@ def read_history(run: RunDirectory) -> History:
     return follower.history
 
 
-def state_of(run: RunDirectory, history: History) -> State:
+def state_of(run: RunDirectory, history: History) -> TrainingState:
     """Tells whether a run is training, finished, stopped, or has not begun."""
     if run.is_training():
         return "training"

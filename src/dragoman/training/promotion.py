@@ -100,12 +100,11 @@ def promote(
     `test`: sources and references to compare the two runs on, instead of the old run's validation text.
     """
     before, after = RunDirectory.open(run), RunDirectory.open(new)
-    result_path, plan_path = (after.path / "finetune" / name for name in ("result.json", "plan.json"))
-    if not result_path.is_file():
+    if not after.finetune_result_path.is_file():
         raise DataError(f"{new}: no finished training on corrections; run `dragoman corrections train` first")
-    if read_json(plan_path)["made_from"]["weights"] != sha256(before.model_path):
+    if read_json(after.finetune_plan_path)["made_from"]["weights"] != sha256(before.model_path):
         raise DataError(f"{new}: was not made from the weights that {run} has now; train on the corrections again")
-    result = read_json(result_path)
+    result = read_json(after.finetune_result_path)
     old_text = result["old"]
     if test is not None:
         outputs = [Translator.load(tested.path).translate(list(test[0])) for tested in (before, after)]

@@ -52,7 +52,7 @@ def own_translations(
         say(f"{run.path} translates {lines.count(chr(10)):,} sentences of {general} for the old domain")
         translate_file(translator, chosen, raw, _line, identity=identity, scores=False, say=say)
         write_atomically(made_by_path, json.dumps(made_by).encode())
-    pairs, dropped = _kept(raw)
+    pairs, dropped = sound_pairs(raw)
     for reason, count in dropped.most_common():
         say(f"  left out {count:,}: {reason}")
     if len(pairs) < FEWEST:
@@ -82,7 +82,7 @@ def _line(translation: Translation) -> str:
     return f"{translation.source.strip()}\t{text}\t{' '.join(translation.defects)}\n"
 
 
-def _kept(raw: Path) -> tuple[list[SentencePair], Counter[str]]:
+def sound_pairs(raw: Path) -> tuple[list[SentencePair], Counter[str]]:
     """Returns the pairs that may be translations, and how many are not, by reason."""
     pairs, dropped = [], Counter[str]()
     for line in read_lines(raw):

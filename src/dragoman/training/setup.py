@@ -25,7 +25,7 @@ from dragoman.model.sequence_model import SequenceModel, make_model
 from dragoman.model.transformer import count_parameters
 from dragoman.progress import clock, to_stderr
 from dragoman.run_directory import RunDirectory
-from dragoman.training.distributed import Clock, Ranks, in_words, leads, threads_for
+from dragoman.training.distributed import Ranks, TrainingClock, in_words, leads, threads_for
 from dragoman.training.gradients import Gradients, ShardedGradients, divide
 from dragoman.training.log import NoLog, RunLog
 from dragoman.training.optimizer import make_optimizer
@@ -46,7 +46,7 @@ class Training:
     optimizer: torch.optim.Optimizer
     gradients: Gradients | ShardedGradients
     progress: TrainingProgress
-    clock: Clock
+    clock: TrainingClock
     log: NoLog
 
 
@@ -71,7 +71,7 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
     else:
         gradients = Gradients(list(learned.parameters.values()))
     log = RunLog(run, progress.log_bytes) if ranks.leads else NoLog()
-    time = Clock(ranks, progress.seconds, now)
+    time = TrainingClock(ranks, progress.seconds, now)
     training = Training(config, run, ranks, prepared, model, learned, optimizer, gradients, progress, time, log)
     for message in messages:
         log.say(message)

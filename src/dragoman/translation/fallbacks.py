@@ -37,7 +37,7 @@ _NO_LOSSES = Losses((), ())
 
 
 _Found = dict[SourceSentence, Translation]
-_Way = Callable[[_Found, PlainTranslator], _Found]
+_Fallback = Callable[[_Found, PlainTranslator], _Found]
 
 
 def translate_protected(
@@ -203,7 +203,7 @@ def _in_pieces(spoiled: _Found, plain: PlainTranslator) -> _Found:
     return better
 
 
-_WAYS: dict[How, _Way] = {
+_WAYS: dict[How, _Fallback] = {
     "other": _next_best,
     "stand-in": _stand_ins,
     "required": _with_required,

@@ -1,11 +1,13 @@
 """A line cut into the sentences that are translated one by one, and put together from their translations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple, get_args
 
 from dragoman.data.segmentation import Segment, cut_to_fit, join, segments
 from dragoman.translation.confidence import WordConfidence
-from dragoman.translation.result import Candidate, How, Translation
+from dragoman.translation.result import Candidate, How, SourceSentence, Translation
 
 
 class CutLine(NamedTuple):
@@ -22,6 +24,25 @@ def cut_line(line: str, fits: Callable[[str], bool], language: str | None, whole
         return CutLine(parts, len(parts) > 1)
     parts = segments(line, fits, language)
     return CutLine(parts, len(parts) > len(segments(line, lambda _: True, language)))
+
+
+def translate_lines(
+    lines: Sequence[str],
+    first_line: int,
+    cut: Callable[[str, int], list[Segment]],
+    translate: Callable[[list[SourceSentence]], list[Translation]],
+    warn: Callable[[str], None],
+) -> Iterator[Translation]:
+    """Translates lines, the sentences of all of them together. first_line: the number of the first. `cut` gives the
+    sentences of a line, which it is told the number of; `warn` is told of lines that were left in part as they were."""
+    stripped = [line.strip() for line in lines]
+    cut_lines = [cut(line, number) for number, line in enumerate(stripped, start=first_line)]
+    found = iter(translate([SourceSentence(part.text) for own in cut_lines for part in own]))
+    for number, (line, parts) in enumerate(zip(stripped, cut_lines, strict=True), start=first_line):
+        translation = translation_of_line(line, parts, list(islice(found, len(parts))))
+        if translation.how == "source":
+            warn(f"line {number}: left in part as it was: {'; '.join(translation.notes)}")
+        yield replace(translation, source=lines[number - first_line])
 
 
 def translation_of_line(line: str, parts: Sequence[Segment], found: Sequence[Translation]) -> Translation:

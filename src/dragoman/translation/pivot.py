@@ -5,7 +5,8 @@ sentence stays as it was.
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TypedDict, Unpack, get_args
 
@@ -14,7 +15,7 @@ from dragoman.data.glossary import Required, Requirements
 from dragoman.errors import UsageError
 from dragoman.progress import Say, discard
 from dragoman.translation.confidence import WordConfidence
-from dragoman.translation.line import cut_line, translation_of_line
+from dragoman.translation.line import cut_line, translate_lines, translation_of_line
 from dragoman.translation.result import Candidate, How, SourceSentence, Translation
 from dragoman.translation.translator import WINDOW, Translator
 
@@ -115,27 +116,19 @@ class PivotTranslator:
             raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
         lines = iter(lines)
         while chunk := list(islice(lines, window)):
-            stripped = [line.strip() for line in chunk]
-            cut = [self.first.cut(line, number, warn, whole) for number, line in enumerate(stripped, first_line)]
-            sentences = [SourceSentence(segment.text) for segments in cut for segment in segments]
-            found = iter(
-                self.translate_sentences(
-                    sentences,
-                    n_best,
-                    required=required,
-                    seed=seed + first_line,
-                    scores=scores,
-                    repair=repair,
-                    rate=rate,
-                    protect=protect,
-                    tell=tell,
-                )
+            translate = partial(
+                self.translate_sentences,
+                n_best=n_best,
+                required=required,
+                seed=seed + first_line,
+                scores=scores,
+                repair=repair,
+                rate=rate,
+                protect=protect,
+                tell=tell,
             )
-            for number, (line, segments) in enumerate(zip(stripped, cut, strict=True), first_line):
-                translation = translation_of_line(line, segments, list(islice(found, len(segments))))
-                if translation.how == "source":
-                    warn(f"line {number}: left in part as it was: {'; '.join(translation.notes)}")
-                yield replace(translation, source=chunk[number - first_line])
+            cut = partial(self.first.cut, warn=warn, whole=whole)
+            yield from translate_lines(chunk, first_line, cut, translate, warn)
             first_line += len(chunk)
 
     def translate_sentences(

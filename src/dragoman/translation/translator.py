@@ -23,7 +23,7 @@ from dragoman.progress import Say, discard
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.translation.confidence import Calibration, Evidence
 from dragoman.translation.fallbacks import translate_protected
-from dragoman.translation.line import cut_line, translation_of_line
+from dragoman.translation.line import cut_line, translate_lines
 from dragoman.translation.repair import DecodedSentence
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 from dragoman.translation.search_settings import with_changes
@@ -215,7 +215,14 @@ class Translator:
         lines = iter(lines)
         while chunk := list(islice(lines, window)):
             tell(f"{len(chunk):,} lines to cut")
-            yield from self._translate_window(chunk, first_line, options, warn, whole)
+            here = replace(options, seed=seed + first_line)
+            yield from translate_lines(
+                chunk,
+                first_line,
+                functools.partial(self.cut, warn=warn, whole=whole),
+                functools.partial(self._translate_sentences, options=here),
+                warn,
+            )
             first_line += len(chunk)
 
     def translate_sentences(
@@ -261,26 +268,6 @@ class Translator:
         ]
         evidence = dict(zip(sentences, evidence_of(decoded, self._decoder), strict=True))
         return [evidence.get(index) for index in range(len(lines))]
-
-    def _translate_window(
-        self,
-        lines: Sequence[str],
-        first_line: int,
-        options: TranslationOptions,
-        warn: Callable[[str], None],
-        whole: bool,
-    ) -> Iterator[Translation]:
-        """The translations of lines whose sentences are translated together."""
-        stripped = [line.strip() for line in lines]
-        cut = [self.cut(line, number, warn, whole) for number, line in enumerate(stripped, start=first_line)]
-        sentences = [SourceSentence(segment.text) for segments in cut for segment in segments]
-        options = replace(options, seed=options.seed + first_line)
-        translations = iter(self._translate_sentences(sentences, options))
-        for number, (line, segments) in enumerate(zip(stripped, cut, strict=True), start=first_line):
-            translation = translation_of_line(line, segments, list(islice(translations, len(segments))))
-            if translation.how == "source":
-                warn(f"line {number}: left in part as it was: {'; '.join(translation.notes)}")
-            yield replace(translation, source=lines[number - first_line])
 
     def cut(self, line: str, number: int, warn: Callable[[str], None], whole: bool = False) -> list[Segment]:
         """A line's sentences; those that are too long are cut into parts, with a warning that names the line by its

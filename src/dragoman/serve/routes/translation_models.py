@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dragoman.data.glossary import CopiedKind, Glossary
 from dragoman.serve.settings import Settings
-from dragoman.serve.texts import TranslationOptions, check_text
+from dragoman.serve.texts import RequestOptions, check_text
 from dragoman.translation.defects import Defect
 from dragoman.translation.result import How
 
@@ -57,10 +57,10 @@ class TranslateQuestion(Question):
         float, Field(ge=0, le=1, description="Leave the source in place of what is less sure than this")
     ] = 0.0
 
-    def options(self) -> TranslationOptions:
+    def options(self) -> RequestOptions:
         terms = tuple((term.source, term.target) for term in self.glossary)
         Glossary.of(terms)  # refused here, and not in the middle of others' work
-        return TranslationOptions(self.beam, self.alpha, terms, tuple(self.keep), rate=True)
+        return RequestOptions(self.beam, self.alpha, terms, tuple(self.keep), rate=True)
 
 
 class SearchQuestion(Question):

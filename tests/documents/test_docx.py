@@ -1,4 +1,4 @@
-"""DOCX and ODT: what a style or a font says is code stays, and what is read out in place of a picture is translated."""
+"""DOCX: code stays as it is, by its style, its font or its look; what is read out in place of a picture is text."""
 
 import io
 import re
@@ -12,13 +12,7 @@ from docx.document import Document
 from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml.ns import qn
 from docx.text.run import Run
-from odf import draw, svg, teletype
-from odf import text as odf_text
-from odf.opendocument import OpenDocumentText
-from odf.opendocument import load as load_odt
-from odf.style import FontFace, ParagraphProperties, Style, TextProperties
 
-from dragoman.documents.office_styles import is_code_style, is_fixed_width
 from dragoman.documents.pipeline import translate_bytes
 from dragoman.documents.report import DocumentReport
 from dragoman.documents.settings import DEFAULTS, FormatSettings
@@ -157,30 +151,6 @@ def test_a_style_or_a_font_is_protected_by_name_in_docx() -> None:
     assert texts(read) == ["THE big dog", "the legal text", "A small cat"]
 
 
-@pytest.mark.parametrize(
-    ("name", "is_one"),
-    [
-        *((name, True) for name in ("Code", "Source Code", "source_code", "HTML Code", "Preformatted Text")),
-        *((name, True) for name in ("Preformatted_20_Text", "Code Char", "Code Zchn", "CodeBlock 2", "Verbatim Char")),
-        *((name, False) for name in ("Heading 1", "Normal", "Postal Code", "Code of Conduct", "Body Text", "Quote")),
-    ],
-)
-def test_styles_of_code_are_known_by_name(name: str, is_one: bool) -> None:
-    assert is_code_style(name) == is_one
-
-
-@pytest.mark.parametrize(
-    ("font", "is_one"),
-    [
-        *((font, True) for font in ("Courier", "Courier New", "CourierNewPSMT", "Consolas", "Menlo", "SF Mono")),
-        *((font, True) for font in ("LiberationMono", "DejaVu Sans Mono", "monospace", "Source Code Pro", "Monaco")),
-        *((font, False) for font in ("Arial", "Monotype Corsiva", "Kimono", "Calibri", "Hacker", "Times New Roman")),
-    ],
-)
-def test_fonts_of_fixed_width_are_known_by_name(font: str, is_one: bool) -> None:
-    assert is_fixed_width(font) == is_one
-
-
 def test_styles_based_on_each_other_come_to_an_end() -> None:
     document = docx.Document()
     one, two = (document.styles.add_style(name, WD_STYLE_TYPE.PARAGRAPH) for name in ("One", "Two"))
@@ -211,83 +181,3 @@ def test_what_is_read_out_in_place_of_a_picture_is_translated_in_docx() -> None:
     assert report.sentences == 5
     _, report = translate_bytes(made.getvalue(), "docx", "document", Scripted(lambda _: "{x}"))
     assert report.how["source"] == report.listed == 5
-
-
-# ODT
-
-
-def through_odt(document: OpenDocumentText, settings: FormatSettings = DEFAULTS) -> OpenDocumentText:
-    stream = io.BytesIO()
-    document.write(stream)
-    content, _ = translate_bytes(stream.getvalue(), "odt", "document", Scripted(careful), settings)
-    return load_odt(io.BytesIO(content))
-
-
-def odt_texts(document: OpenDocumentText) -> list[str]:
-    return [teletype.extractText(one) for one in document.getElementsByType(odf_text.P)]
-
-
-def odt_with_styles() -> OpenDocumentText:
-    document = OpenDocumentText()
-    document.fontfacedecls.addElement(FontFace(name="F1", fontfamily="'Liberation Mono'"))
-    named = Style(name="Preformatted_20_Text", displayname="Preformatted Text", family="paragraph")
-    fixed = Style(name="Fixed", family="paragraph")
-    fixed.addElement(TextProperties(attributes={"fontname": "F1"}))
-    automatic = Style(name="P1", family="paragraph", parentstylename="Preformatted_20_Text")
-    automatic.addElement(ParagraphProperties(margintop="1cm"))
-    inherited = Style(name="P2", family="paragraph", parentstylename="Fixed")
-    run = Style(name="T1", family="text")
-    run.addElement(TextProperties(fontfamily="Consolas"))
-    other = Style(name="T2", family="text")
-    other.addElement(TextProperties(fontfamily="Arial"))
-    for style in (named, fixed):
-        document.styles.addElement(style)
-    for style in (automatic, inherited, run, other):
-        document.automaticstyles.addElement(style)
-    return document
-
-
-def test_code_stays_in_odt() -> None:
-    document = odt_with_styles()
-    for name in ("Preformatted_20_Text", "P1", "Fixed", "P2", "Standard"):
-        document.text.addElement(odf_text.P(stylename=name, text="the dog"))
-    mixed = odf_text.P(text="call ")
-    mixed.addElement(odf_text.Span(stylename="T1", text="print(dog) "))
-    mixed.addText("now")
-    document.text.addElement(mixed)
-    reversed_ = odf_text.P(stylename="P2", text="code ")
-    reversed_.addElement(odf_text.Span(stylename="T2", text="some words"))
-    document.text.addElement(reversed_)
-    assert odt_texts(through_odt(document)) == [
-        *["the dog"] * 4,
-        "THE DOG",
-        "CALL print(dog) NOW",
-        "code SOME WORDS",
-    ]
-
-
-def test_a_style_or_a_font_is_protected_by_name_in_odt() -> None:
-    document = odt_with_styles()
-    document.styles.addElement(Style(name="Legal_20_Text", displayname="Legal Text", family="paragraph"))
-    document.text.addElement(odf_text.P(stylename="Legal_20_Text", text="the dog"))
-    mixed = odf_text.P(text="the ")
-    mixed.addElement(odf_text.Span(stylename="T2", text="big cat"))
-    document.text.addElement(mixed)
-    assert odt_texts(through_odt(document)) == ["THE DOG", "THE BIG CAT"]
-    protected = through_odt(document, FormatSettings(protect=("legal text", "arial")))
-    assert odt_texts(protected) == ["the dog", "THE big cat"]
-
-
-def test_what_is_read_out_in_place_of_a_picture_is_translated_in_odt() -> None:
-    document = OpenDocumentText()
-    frame = draw.Frame(width="1cm", height="1cm")
-    frame.addElement(svg.Title(text="the title"))
-    frame.addElement(svg.Desc(text="a dog & a cat"))
-    paragraph = odf_text.P(text="before")
-    paragraph.addElement(frame)
-    document.text.addElement(paragraph)
-    read = through_odt(document)
-    assert [teletype.extractText(one) for kind in (svg.Title, svg.Desc) for one in read.getElementsByType(kind)] == [
-        "THE TITLE",
-        "A DOG & A CAT",
-    ]

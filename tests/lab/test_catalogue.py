@@ -1,8 +1,7 @@
-"""The lab: rules as pure functions, a queue that goes on, every experiment at its smallest, the report."""
+"""Every experiment runs at its smallest, and its verdict is its rule's."""
 
 import json
 import math
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,112 +15,11 @@ from dragoman.config import flatten
 from dragoman.evaluation.charts import draw
 from dragoman.lab import rules
 from dragoman.lab.catalogue import NAMES, chosen, describe, load, path_of
-from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, OutOfBudget, Queue
-from dragoman.lab.report import write_report
-from dragoman.lab.result import ExperimentResult, Finding
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Queue
+from dragoman.lab.result import ExperimentResult
+from support.lab import kept_result
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "lab"
-
-# Rules
-
-
-def test_higher_needs_more_than_chance() -> None:
-    assert rules.higher([3.0, 3.2, 2.8], [1.0, 1.2, 0.8]) == "holds"
-    assert rules.higher([1.0, 1.2, 0.8], [3.0, 3.2, 2.8]) == "does not hold here"
-    assert rules.higher([1.0, 3.0], [0.9, 2.9]) == "undecided"
-    assert rules.higher([2.0], [1.0], noise=0.1) == "holds"
-    assert rules.higher([2.0], [1.0], noise=0.4) == "undecided"  # two standard errors of the difference are 1.13
-    assert rules.higher([2.0], [1.9], least=0.5) == "undecided"
-
-
-def test_noise_is_pooled_within_groups() -> None:
-    assert rules.pooled_spread([[1.0], [2.0]]) is None
-    assert rules.pooled_spread([[1.0, 3.0], [100.0, 102.0], [7.0]]) == pytest.approx(math.sqrt(2))
-
-
-def test_alike_asks_for_precision_too() -> None:
-    assert rules.alike([1.0, 1.01], [1.0, 1.01], 0.05) == "holds"
-    assert rules.alike([1.0, 1.0], [2.0, 2.0], 0.05) == "does not hold here"
-    assert rules.alike([0.0, 2.0], [0.0, 2.0], 0.05) == "undecided"
-
-
-def test_a_claim_holds_if_all_its_parts_do() -> None:
-    parts = {verdict: Finding("", verdict, "") for verdict in ("holds", "does not hold here", "undecided")}
-    assert rules.combined([parts["holds"]]) == "holds"
-    assert rules.combined([parts["holds"], parts["undecided"]]) == "undecided"
-    assert rules.combined(list(parts.values())) == "does not hold here"
-    assert rules.combined([]) == "undecided"
-
-
-def test_slopes_and_ranks() -> None:
-    assert rules.slope([1, 2, 4, 8], [3 * x**1.5 for x in (1, 2, 4, 8)]) == pytest.approx(1.5)
-    assert rules.rank_correlation([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)
-    assert rules.rank_correlation([1, 1, 2], [5, 5, 7]) == pytest.approx(1.0)
-    assert rules.rank_correlation([1, 1], [1, 2]) == 0.0
-
-
-# The queue
-
-
-def arm(number: int) -> Arm:
-    return Arm("counting", f"number {number}", {"number": number})
-
-
-def test_what_was_measured_is_never_measured_again(tmp_path: Path) -> None:
-    calls: list[int] = []
-
-    def measure(one: Arm) -> dict[str, Any]:
-        calls.append(one.configuration["number"])
-        return {"square": one.configuration["number"] ** 2}
-
-    first = Queue(tmp_path, say=lambda _: None).measure_all([arm(1), arm(2), arm(1)], measure)
-    again = Queue(tmp_path, say=lambda _: None).measure_all([arm(2), arm(3)], measure)
-    assert calls == [1, 2, 3]
-    assert [measured.measurements["square"] for measured in (*first, *again)] == [1, 4, 1, 4, 9]
-    lines = (tmp_path / "arms" / "counting.jsonl").read_text().splitlines()
-    assert [json.loads(line)["configuration"]["number"] for line in lines] == [1, 2, 3]
-
-
-def test_two_queues_at_work_keep_each_others_arms(tmp_path: Path) -> None:
-    one, other = (Queue(tmp_path, say=lambda _: None) for _ in range(2))
-    assert one.find(arm(1)) is other.find(arm(1)) is None
-    one.measure_all([arm(1)], lambda _: {})
-    other.measure_all([arm(2)], lambda _: {})
-    assert all(Queue(tmp_path).find(arm(number)) is not None for number in (1, 2))
-
-
-def test_a_stop_in_the_middle_keeps_what_is_there(tmp_path: Path) -> None:
-    def measure(one: Arm) -> dict[str, Any]:
-        if one.configuration["number"] == 2:
-            raise KeyboardInterrupt
-        return {}
-
-    with pytest.raises(KeyboardInterrupt):
-        Queue(tmp_path, say=lambda _: None).measure_all([arm(1), arm(2)], measure)
-    assert Queue(tmp_path).find(arm(1)) is not None
-    assert Queue(tmp_path).find(arm(2)) is None
-
-
-def test_the_budget_ends_before_the_arm_that_would_not_fit(tmp_path: Path) -> None:
-    path = tmp_path / "arms" / "counting.jsonl"
-    path.parent.mkdir()
-    record = {"key": arm(1).key, "seconds": 100.0, "cost": 1.0, "measured": {}}
-    path.write_text(json.dumps(record) + "\n")
-    messages: list[str] = []
-    queue = Queue(tmp_path, budget=140.0, say=messages.append)
-    long = Arm("counting", "long", {"number": 9}, cost=3.0)
-    unknown = Arm("other", "unknown", {})
-    queue.plan([arm(1), arm(2), long, unknown])
-    assert queue.expected(long) == 300
-    assert queue.left() == "3 arms left, about 6:40 for 2 of them, and 1 of kinds not timed yet"
-    queue.measure_all([arm(2)], lambda _: {})
-    with pytest.raises(OutOfBudget, match="long would not fit"):
-        queue.measure_all([long], lambda _: {})
-
-
-def test_an_arm_is_known_by_its_configuration_not_by_its_name() -> None:
-    assert Arm("a", "x", {"p": 1, "q": 2}).key == Arm("a", "y", {"q": 2, "p": 1}, cost=7.0).key
-    assert len({Arm("a", "x", {"p": 1}).key, Arm("b", "x", {"p": 1}).key, Arm("a", "x", {"p": 2}).key}) == 3
 
 
 @pytest.mark.parametrize(
@@ -131,31 +29,12 @@ def test_durations(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-# Experiments
-
-
 def test_every_experiment_has_its_file_and_states_claim_method_and_rule() -> None:
     files = {path.stem.replace("_", "-") for path in path_of("scaling").parent.glob("*.py")} - {"--init--"}
     assert files == set(NAMES)
     for name in NAMES:
         told = describe(name)
         assert min(len(told.title), len(told.claim), len(told.method), len(told.rule)) > 10
-
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory: pytest.TempPathFactory) -> LabSettings:
-    """One queue for all of them: they share arms, as in a real run."""
-    out = tmp_path_factory.mktemp("lab")
-    return LabSettings(Queue(out, say=lambda _: None), out / "models", None, "smoke")
-
-
-def kept_result(name: str, out: Path, settings: LabSettings) -> tuple[ExperimentResult, Path]:
-    """Run it, and keep its result as `lab run` does."""
-    result = load(name).run(settings)
-    path = out / "results" / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(result.to_json(), encoding="utf-8")
-    return result, path
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -238,30 +117,6 @@ def test_the_restricted_attention_is_attention_with_a_band() -> None:
     near = (torch.arange(32)[:, None] - torch.arange(32)).abs() <= 4
     expected = torch.nn.functional.scaled_dot_product_attention(x, x, x, near)
     torch.testing.assert_close(restricted(x, 8), expected)
-
-
-# The report
-
-
-def test_the_report_is_one_offline_page_and_the_same_in_markdown(smoke: LabSettings, tmp_path: Path) -> None:
-    out = tmp_path
-    (out / "arms").symlink_to(smoke.queue.directory / "arms")
-    ran = ["beam", "warmup"]
-    for name in ran:
-        kept_result(name, out, smoke)
-    page, markdown = (path.read_text(encoding="utf-8") for path in write_report(out))
-    assert not re.search(r"""(src|href)=["']?(http|//|/)""", page)
-    for name in ran:
-        assert f'<a href="#{name}">{name}</a>' in page
-        assert f"| [{name}](#{name}) | **smoke run** |" in markdown
-    assert not re.search("✓|✗", page)
-    assert "embeddings</td><td" in page
-    assert "| embeddings | not run" in markdown
-    for picture in re.findall(r"\]\((figures/[^)]+)\)", markdown):
-        assert (out / picture).is_file()
-
-
-# The commands
 
 
 def test_the_commands(cli: Callable[..., Any], tmp_path: Path) -> None:
