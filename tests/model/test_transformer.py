@@ -7,6 +7,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,6 +100,16 @@ def millions(row: str, vocab_size: int) -> float:
 def test_one_vocabulary_gives_every_printed_size_but_bigs(vocab_size: int) -> None:
     """From 41,004 to 41,208 pieces all rows round to the printed million: counts are linear in the vocabulary."""
     assert {row: round(millions(row, vocab_size)) for row in PRINTED} == PRINTED
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tour.md"])
+def test_the_base_model_has_as_many_as_the_pages_say(page: str, repository: Path) -> None:
+    with torch.device("meta"):
+        counted = count_parameters(Transformer(ModelConfig.base()))
+    assert f"{counted:,} parameters: with 41,000 pieces they are the paper's 65 million" in (
+        repository / page
+    ).read_text(encoding="utf-8")
+    assert round(millions("base", 41_000)) == PRINTED["base"]
 
 
 def test_no_other_vocabulary_does() -> None:

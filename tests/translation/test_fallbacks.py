@@ -54,6 +54,8 @@ def protected(model: Model, text: str, kept: tuple[str, ...] = ()) -> Translatio
         ("It rose by 4.5", "Il monte de 2.", ["4.5"], []),
         ("It is -4.5 degrees", "Il fait 4,5 degrés", ["-4.5"], []),
         ("It costs $1,234.56.", "Il coûte 30055.", ["$1,234.56"], []),
+        ("Add ½ cup", "Ajoute une tasse", ["½"], []),
+        ("Add 1½ cups", "Ajoute 1 tasse", ["1½"], []),
         ("Good 😀", "Bon", ["😀"], []),
         ("Hello 🇫🇷", "Salut 🇫🇮", ["🇫🇷"], ["🇫🇮"]),
         ("two {a} and {a}", "deux {a}", ["{a}"], []),
@@ -73,6 +75,7 @@ def test_tokens_are_compared_whole_and_by_their_number(
     [
         ("It costs $1,234.56.", "Ça coûte 1 234,56 $."),
         ("at 9:05", "à 9 h 05"),
+        ("½ of 1½ cups", "1/2 de 1 1/2 tasse"),
         ("on 07/04", "le 7/4"),
         ("It is -4.5 degrees", "Il fait −4,5 degrés"),
         ("up +3 to 20", "de 3 à 20"),

@@ -23,7 +23,8 @@ _EXACT: tuple[tuple[SpanKind, re.Pattern[str]], ...] = (
 )
 _SIGN = "[$¢£¤¥֏؋৲৳฿៛\u20a0-\u20cf]"  # of a currency
 _SIGNS = re.compile(_SIGN)
-_NUMBER = re.compile(r"\d+(?:[.,'’\u00a0\u202f]\d+| \d{3}(?!\d))*+")
+_FRACTION = "[¼-¾⅐-⅞]"
+_NUMBER = re.compile(rf"(?:\d+(?:[.,'’\u00a0\u202f]\d+| \d{{3}}(?!\d))*+{_FRACTION}?|{_FRACTION})")
 # A minus or plus of the number, not a hyphen of the word before it or a dash between two numbers.
 _PLUS_OR_MINUS = r"(?<![^\s(\[\"“„«=<>≈~])[-−+]"
 # One span each: a price with its sign, which languages write on either side; a date, a time, a telephone number.
@@ -55,7 +56,7 @@ class ProtectedSpan:
         """What has to be equal in the translation. Of numbers only the values: 9:05 may become 9 h 05, but -5 not 5."""
         if self.kind != "number":
             return [(self.kind, self.text)]
-        first, *others = (number_value(number) for number in _NUMBER.findall(self.text))
+        first, *others = (number_value(number) for number in _NUMBER.findall(_spelled_out(self.text)))
         minus = "-" if self.text[0] in "-−" else ""
         return [(self.kind, minus + first), *((self.kind, value) for value in others)]
 
@@ -128,6 +129,11 @@ def difference(source: str, target: str, also: Sequence[str] = ()) -> Difference
         numbers_added=[span.text for span in extra if span.kind == "number"],
         signs_lost=list((_signs(expected) - _signs(found)).elements()),
     )
+
+
+def _spelled_out(text: str) -> str:
+    """Writes the fractions that are one character as two numbers: 1½ as 1 1⁄2."""
+    return re.sub(_FRACTION, lambda found: " " + unicodedata.normalize("NFKD", found[0]), text)
 
 
 def number_value(number: str) -> str:
