@@ -126,6 +126,27 @@ def tiny_run(tiny_text: Path, tiny_settings: list[str], tmp_path_factory: pytest
 
 
 @pytest.fixture(scope="session")
+def cased_run(tiny_settings: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 60 steps with inline case and single digits, trained on sentences in every casing. Do not change it."""
+    directory = tmp_path_factory.mktemp("cased")
+    draw = random.Random(1)
+
+    def cased(pair: tuple[str, str]) -> tuple[str, str]:
+        way = draw.choice([str, str.capitalize, str.capitalize, str.title, str.upper])
+        return way(pair[0]) + " 12.", way(pair[1]) + " 12."
+
+    pairs = [cased(pair) for pair in lexicon_pairs(220, seed=1)]
+    for name, part in (("train", pairs[:200]), ("valid", pairs[200:])):
+        (directory / f"{name}.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in part), encoding="utf-8")
+    data: list[str | Path] = ["--pairs", directory / "train.tsv", "--valid-pairs", directory / "valid.tsv"]
+    changes = ["data.casing=inline", "data.split_digits=true", "train.valid_steps=60"]
+    flags = [part for change in changes for part in ("--set", change)]
+    ran = run_in_process(["train", *data, "--out", directory / "run", "--steps", "60", *flags, *tiny_settings])
+    assert ran.code == 0, ran.stderr
+    return directory / "run"
+
+
+@pytest.fixture(scope="session")
 def tiny_parser(tiny_settings: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A parser of 60 steps: left free it writes hardly any tree. Do not change it."""
     directory = tmp_path_factory.mktemp("trees")

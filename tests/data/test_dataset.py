@@ -313,8 +313,8 @@ def test_a_large_vocabulary_is_stored_in_four_bytes(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Tokenizer, "encode_batch", lambda _, texts: [[70_000 + len(text)] for text in texts])
     original = Tokenizer.learn.__func__  # type: ignore[attr-defined]
 
-    def large(cls: type[Tokenizer], *arguments: Any) -> Tokenizer:
-        tokenizer: Tokenizer = original(cls, *arguments)
+    def large(cls: type[Tokenizer], *arguments: Any, **settings: Any) -> Tokenizer:
+        tokenizer: Tokenizer = original(cls, *arguments, **settings)
         tokenizer.vocab_size = 80_000
         return tokenizer
 
@@ -338,9 +338,9 @@ def test_the_vocabulary_is_learned_from_a_bounded_sample(
     seen: list[str] = []
     original = Tokenizer.learn.__func__  # type: ignore[attr-defined]
 
-    def watched(cls: type[Tokenizer], sentences: Any, vocab_size: int, tags: Any = ()) -> Tokenizer:
+    def watched(cls: type[Tokenizer], sentences: Any, *arguments: Any, **settings: Any) -> Tokenizer:
         seen.extend(sentences)
-        tokenizer: Tokenizer = original(cls, seen, vocab_size, tags)
+        tokenizer: Tokenizer = original(cls, seen, *arguments, **settings)
         return tokenizer
 
     monkeypatch.setattr(Tokenizer, "learn", classmethod(watched))

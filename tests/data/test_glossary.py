@@ -204,6 +204,16 @@ def test_a_hundred_lines_obey_terms_they_were_never_trained_on(tiny_run: Path, s
     assert [said[number] for number in free] == translator.translate([lines[number] for number in free])
 
 
+def test_terms_are_obeyed_in_any_casing(cased_run: Path) -> None:
+    translator = Translator.load(cased_run, engine="reference", beam=2, max_extra_length=12)
+    terms = [("dog", "katido|leporo"), ("red house", "RuĝDomo"), ("Zorblatt", ""), ("under", "NUN")]
+    lines = ["Dog under the tree", "the red house {count} sees", "Zorblatt DOG", "DOG'S UNDER (DOG)"]
+    required = all_required(Glossary.of(terms).required, kept_as_is())
+    stream = translator.translate_stream(lines, required=required, repair=False, protect=False)
+    said = [translation.text for translation in stream]
+    assert [text for line, text in zip(lines, said, strict=True) if unmet(text, required(line))] == []
+
+
 def test_required_words_and_sampling_do_not_go_together(tiny_run: Path) -> None:
     translator = Translator.load(tiny_run, sampling=True)
     with pytest.raises(UsageError, match="a draw obeys nobody"):

@@ -23,6 +23,7 @@ from dragoman.importing.read import import_model
 from dragoman.model.checkpoint import save_weights, weights_of
 from dragoman.model.transformer import Transformer
 from dragoman.run_directory import RunDirectory
+from dragoman.translation.result import SourceSentence
 from dragoman.translation.translator import Translator
 from support.commands import Ran
 from support.lexicon import lexicon_pairs
@@ -92,6 +93,34 @@ def test_ctranslate2_translates_the_exported_directory(tiny_run: Path, tmp_path:
     assert [pieces.decode(found) for found in theirs] == [
         load_tokenizer(tiny_run).decode(ids) for ids in greedy(tiny_run)
     ]
+
+
+def test_inline_case_is_named_or_refused(cased_run: Path, tmp_path: Path, cli: Callable[..., Ran]) -> None:
+    import ctranslate2
+
+    run = tmp_path / "run"
+    shutil.copytree(cased_run, run)
+    for form in ("argos", "marian-hf"):
+        languages = ("--source-language", "en", "--target-language", "eo") if form == "argos" else ()
+        ran = cli("export", run, "--format", form, "--out", tmp_path / form, *languages)
+        assert (ran.code, ran.stderr.count("\n")) == (3, 1)
+        assert "was trained with data.casing = inline" in ran.stderr.replace("run: trained", "run: was trained")
+        assert "--set data.casing=plain" in ran.stderr
+        assert not (tmp_path / form).exists()
+    for form in ("ctranslate2", "onnx"):
+        assert cli("export", run, "--format", form, "--out", tmp_path / form).code == 0
+        assert "dragoman.Tokenizer.load" in (tmp_path / form / "README.md").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "onnx" / "dragoman.json").read_text(encoding="utf-8"))["casing"] == "inline"
+    # What the README says is what gives our translation.
+    tokenizer = load_tokenizer(tmp_path / "ctranslate2")
+    tokens = [tokenizer.piece(token) for token in tokenizer.encode("The dog 12.")]
+    translator = ctranslate2.Translator(str(tmp_path / "ctranslate2"))
+    [found] = translator.translate_batch([tokens], beam_size=1, max_decoding_length=60)[0].hypotheses
+    ids = {tokenizer.piece(token): token for token in range(tokenizer.vocab_size)}
+    [ours] = Translator.load(run, engine="reference", beam=1).translate_sentences(
+        [SourceSentence("The dog 12.")], repair=False, protect=False
+    )
+    assert tokenizer.decode(ids[piece] for piece in found) == ours.text
 
 
 # Hugging Face

@@ -119,6 +119,23 @@ def test_a_chosen_beginning_is_kept_and_the_rest_follows(explainer: Explainer) -
     assert other.probability == pytest.approx(product, abs=1e-4)
 
 
+def test_a_mark_is_offered_with_the_words_that_it_capitalises(cased_run: Path) -> None:
+    explainer = Explainer.load(cased_run)
+    marks = [*explainer.tokenizer.case_marks]
+    choices = explainer.alternatives("The dog sees the cat 12.", (), 6)
+    assert len(choices) > 2
+    capitals = [choice for choice in choices if choice.text[0].isupper()]
+    assert len(capitals) > 1  # one mark, several words
+    for choice in capitals:
+        assert choice.tokens[0] in marks
+        assert explainer.tokenizer.decode(explainer.token_ids(choice.tokens)) == choice.text
+        again = explainer.explain("The dog sees the cat 12.", prefix=choice.tokens)
+        assert again.target_words[0].text == choice.text
+        assert again.tokens[: len(choice.tokens)] == choice.tokens
+    assert [c.probability for c in choices] == sorted((c.probability for c in choices), reverse=True)
+    assert all(word.text.strip() for word in explainer.explain("THE DOG", alternatives=2).source_words)
+
+
 def test_the_recorded_beam_is_the_search(explainer: Explainer) -> None:
     assert isinstance(explainer.engine, ReferenceEngine)
     record = explainer.beam(SENTENCE, beam=3, alpha=0.8)

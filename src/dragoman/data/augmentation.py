@@ -35,8 +35,8 @@ def known_tags(tokenizer: Tokenizer, config: DataConfig) -> frozenset[str]:
     """Collects the tags that the corpora are given, and those of the vocabulary: the text of a fine-tuned run may have
     them in it.
 
-    Our vocabularies have each tag as a piece with a score of zero. Of the learned pieces only the first one has that
-    score, and it is two characters long.
+    Our vocabularies have each tag as a piece with a score of zero. So have the marks of inline case, and of the learned
+    pieces only the first; these are at most two characters long.
     """
     ranks = {} if tokenizer.is_imported else tokenizer.merge_ranks()
     vocabulary_tags = (
@@ -99,13 +99,14 @@ class BpeDropout:
 
     This is algorithm 1 of Provilkov et al. 2020. sentencepiece can sample too, but its draws differ from process to
     process, whatever the seed. Each word has up to _VARIANTS variants, which are drawn when first needed and then kept.
-    Tags stay whole: merging cannot give a piece that was not learned.
+    Tags and the marks of inline case stay whole: merging cannot give a piece that was not learned.
     """
 
     def __init__(self, tokenizer: Tokenizer, tags: Collection[str], probability: float, key: str) -> None:
         self._tokenizer, self._probability, self._key = tokenizer, probability, key
         self._ranks = tokenizer.merge_ranks()
         self._whole = {tokenizer.normalised_batch([tag])[0]: tokenizer.encode(tag) for tag in tags}
+        self._whole |= {mark: [token] for mark, token in tokenizer.case_marks.items()}
         self._variants: dict[tuple[str, int], list[int]] = {}
 
     def encode(self, words: Sequence[str], draw: random.Random) -> list[int]:

@@ -120,6 +120,11 @@ def prepare(
     inputs = _inputs(config, seed)
     record = _read_record(record_path) if record_path.exists() else None
     tokenizer = load_tokenizer(run_directory) if tokenizer_path.exists() else None
+    if tokenizer is not None and record is None and (config.casing != "plain" or config.split_digits):
+        raise DataError(
+            f"{tokenizer_path}: was there before this run, and keeps its own casing and digits; leave data.casing and "
+            f"data.split_digits out, or give a new --out"
+        )
     if tokenizer is not None and record is not None:
         _require_same_inputs(record["inputs"], inputs, run_directory)
         directory = _data_directory(run_directory, inputs, tokenizer)
@@ -135,7 +140,9 @@ def prepare(
         else:
             size = vocab_size or choose_vocab_size(sum(corpus.characters for corpus in checked.train))
             say(f"learning a vocabulary of {size:,} pieces")
-            tokenizer = Tokenizer.learn(_sample(checked.train), size, config.tags)
+            tokenizer = Tokenizer.learn(
+                _sample(checked.train), size, config.tags, casing=config.casing, split_digits=config.split_digits
+            )
 
     def write_record(report: CleaningReport) -> None:
         record = {"tokenizer": tokenizer.digest, "inputs": inputs, "report": report.to_dict()}
@@ -346,6 +353,9 @@ def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
         "data.hold_out": 0 if config.valid else config.hold_out,
         "train.seed": None if config.valid else seed,  # it chooses what is held out
     }
+    for name in ("casing", "split_digits"):  # only where asked for, so that data prepared before stays valid
+        if (value := getattr(config, name)) != getattr(DataConfig, name):
+            settings[f"data.{name}"] = value
     if config.tags:  # only where there are any, so that data prepared before there were tags stays valid
         settings["data.tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.train]
         settings["data.valid tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.valid]

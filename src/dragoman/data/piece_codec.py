@@ -2,7 +2,8 @@
 
 `PlainCodec` is for our own vocabularies: the ids are sentencepiece's, and nothing of a text is lost. sentencepiece
 writes a space as U+2581 (▁), so a ▁ in the text itself would come back as a space: it is escaped, before the model sees
-it. Text without ▁ or ␛ has the ids that the plain sentencepiece library gives it.
+it. Text without ▁ or ␛ has the ids that the plain sentencepiece library gives it, unless the vocabulary has the marks
+of casing.py: then capitals are written with these.
 
 `MappedCodec` is for imported models, whose ids stand in a vocabulary beside the sentencepiece model. It encodes and
 decodes as transformers does, with one exception: a special symbol that is written in a text, such as the tag </s> of a
@@ -15,10 +16,11 @@ from typing import Protocol
 
 import sentencepiece
 
+from dragoman.data.casing import LOWER, MARK_PIECES, TITLE, UPPER, InlineCase
 from dragoman.errors import DataError
 
 _FEW = 256  # texts; with more of them, starting threads is worth it
-_ESCAPES = {"▁": "␛_", "␛": "␛␛"}
+_ESCAPES = {"▁": "␛_", "␛": "␛␛", TITLE: "␛^", UPPER: "␛=", LOWER: "␛."}
 _UNESCAPES = {escaped: character for character, escaped in _ESCAPES.items()}
 
 
@@ -53,16 +55,30 @@ class PlainCodec:
     def __init__(self, model: sentencepiece.SentencePieceProcessor) -> None:
         self._model = model
         self.pieces: list[str] = model.id_to_piece(list(range(model.vocab_size())))
+        # The ids of the marks of inline case, if this vocabulary has been learned with it. A learned piece has another
+        # score than given ones, which have zero (but for the first that is learned, and that is one piece).
+        given = {piece: token for token, piece in enumerate(self.pieces) if model.get_score(token) == 0}
+        self.case_marks: Mapping[str, int] = (
+            {piece: given[piece] for piece in MARK_PIECES} if set(MARK_PIECES) <= given.keys() else {}
+        )
+        tags = [piece[1:] for piece in given if piece.startswith("▁") and piece not in self.case_marks]
+        self._casing = InlineCase(tags) if self.case_marks else None
+
+    def prepared(self, text: str) -> str:
+        """The text as sentencepiece gets it."""
+        return prepared(text, self._casing)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        escaped = [escape(text) for text in texts]
-        ids: list[list[int]] = self._model.encode(escaped) if _many(escaped) else list(map(self._model.encode, escaped))
+        ready = list(map(self.prepared, texts))
+        ids: list[list[int]] = self._model.encode(ready) if _many(ready) else list(map(self._model.encode, ready))
         return ids
 
     def decode_batch(self, batch: Sequence[Sequence[int]]) -> list[str]:
         """Decodes ids to texts; bytes that are not UTF-8 become U+FFFD."""
         texts = self._model.decode(batch) if _many(batch) else map(self._model.decode, batch)
-        return [_unescape(text) for text in texts]
+        if self._casing is None:
+            return [_unescape(text) for text in texts]
+        return [_unescape(self._casing.restore(text), with_marks=True) for text in texts]
 
 
 class MappedCodec:
@@ -118,17 +134,22 @@ def require_unicode(text: str) -> None:
         ) from None
 
 
-def escape(text: str) -> str:
-    """Escapes ▁ and ␛. A text with a lone surrogate is an error."""
+def prepared(text: str, casing: InlineCase | None) -> str:
+    """A text as sentencepiece gets it: with ▁ and ␛ escaped, and with inline case, capitals as marks. A text with a
+    lone surrogate is an error."""
     require_unicode(text)
+    if casing is not None:
+        return casing.fold(re.sub("[▁␛⇧⇪⇩]", lambda match: _ESCAPES[match[0]], text))
     if "▁" in text or "␛" in text:
         return re.sub("[▁␛]", lambda match: _ESCAPES[match[0]], text)
     return text
 
 
-def _unescape(text: str) -> str:
+def _unescape(text: str, with_marks: bool = False) -> str:
     # A model may write a ␛ that escapes nothing: it stays as it is.
-    return re.sub("␛[_␛]", lambda match: _UNESCAPES[match[0]], text) if "␛" in text else text
+    if "␛" not in text:
+        return text
+    return re.sub("␛[_␛^=.]" if with_marks else "␛[_␛]", lambda match: _UNESCAPES[match[0]], text)
 
 
 def _many(batch: Sequence[object]) -> bool:

@@ -1,7 +1,8 @@
 """The tokenizer: one subword vocabulary for both languages, lossless on any Unicode text.
 
 It is sentencepiece's BPE without normalisation: all whitespace is kept, and characters without a piece are spelt in
-bytes. The tokenizer of an imported model is its own: it may have two vocabularies, and normalise text.
+bytes. With inline case, capitals are marks of their own (casing.py). The tokenizer of an imported model is its own: it
+may have two vocabularies, and normalise text.
 """
 
 import copy
@@ -15,10 +16,12 @@ from typing import Any, Self
 
 import sentencepiece
 
+from dragoman.config import Casing
 from dragoman.data import imported_tokenizer
+from dragoman.data.casing import MARK_PIECES, InlineCase
 from dragoman.data.corpus import CHARACTERS_PER_TOKEN
 from dragoman.data.language_codes import languages_of, same_language
-from dragoman.data.piece_codec import PieceCodec, PlainCodec, escape, load_sentencepiece
+from dragoman.data.piece_codec import PieceCodec, PlainCodec, load_sentencepiece, prepared
 from dragoman.errors import DataError, UsageError
 from dragoman.files import write_atomically
 from dragoman.run_directory import CLEANING, TOKENIZER, RunDirectory
@@ -48,6 +51,7 @@ class Tokenizer:
         self.digest = hashlib.sha256(model).hexdigest()
         self.suppressed: tuple[int, ...] = ()  # ids that a search must never choose
         self.files: Mapping[str, bytes] = {}  # of an imported model's tokenizer, by their own names
+        self.case_marks: Mapping[str, int] = {}  # piece and id of each mark of inline case; none: plain casing
         self._language_ids: Mapping[str, int] = {}
         self._source_prefix: tuple[int, ...] = ()
         if model.startswith(imported_tokenizer.MAGIC):
@@ -60,8 +64,10 @@ class Tokenizer:
 
     def _take_own(self, model: sentencepiece.SentencePieceProcessor, origin: str) -> None:
         self._own: sentencepiece.SentencePieceProcessor | None = model
-        self._source: PieceCodec = PlainCodec(model)
-        self._target: PieceCodec = self._source
+        self._plain = PlainCodec(model)
+        self._source: PieceCodec = self._plain
+        self._target: PieceCodec = self._plain
+        self.case_marks = self._plain.case_marks
         self.unk_id: int = model.unk_id()
         self.eos_id: int = model.eos_id()
         if self.eos_id < 0:
@@ -81,26 +87,36 @@ class Tokenizer:
         self.suppressed, self._language_ids = about.suppressed, about.languages
 
     @classmethod
-    def learn(cls, sentences: Iterable[str], vocab_size: int, tags: Sequence[str] = ()) -> Self:
+    def learn(
+        cls,
+        sentences: Iterable[str],
+        vocab_size: int,
+        tags: Sequence[str] = (),
+        casing: Casing = "plain",
+        split_digits: bool = False,
+    ) -> Self:
         """Learns a vocabulary of `vocab_size` pieces: fewer if the text has not so many, more if its alphabet needs
-        them; 0 chooses the size from the amount of text. Each of the `tags` becomes a piece.
+        them; 0 chooses the size from the amount of text. Each of the `tags` becomes a piece. casing: inline gives
+        capitals marks of their own. split_digits: no piece has a digit and anything else.
 
         The text is held in memory: the caller limits it.
         """
-        escaped = [escape(sentence) for sentence in sentences]
-        wanted = vocab_size or choose_vocab_size(sum(map(len, escaped)))
+        inline = InlineCase(tags) if casing == "inline" else None
+        lines = [prepared(sentence, inline) for sentence in sentences]
+        symbols = [*(f"▁{tag}" for tag in tags), *(MARK_PIECES if inline else ())]
+        wanted = vocab_size or choose_vocab_size(sum(map(len, lines)))
         for coverage in _COVERAGES:
             try:
-                return cls(_learn(iter(escaped), wanted, coverage, tags))
+                return cls(_learn(iter(lines), wanted, coverage, symbols, split_digits))
             except RuntimeError as error:
                 too_small = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
                 if too_small is None:
                     raise DataError(
-                        f"no vocabulary can be learned from {len(escaped):,} lines ({str(error).strip()}); "
+                        f"no vocabulary can be learned from {len(lines):,} lines ({str(error).strip()}); "
                         f"give more text, in lines of at most 4,192 bytes"
                     ) from None
                 smallest = int(too_small[1])
-        return cls(_learn(iter(escaped), smallest, _COVERAGES[-1], tags))
+        return cls(_learn(iter(lines), smallest, _COVERAGES[-1], symbols, split_digits))
 
     @classmethod
     def load(cls, model: str | Path | bytes) -> Self:
@@ -147,7 +163,7 @@ class Tokenizer:
 
     def normalised_batch(self, texts: Sequence[str]) -> list[str]:
         """Gives the texts as sentencepiece normalises them before it looks for pieces; a space becomes ▁."""
-        normalised: list[str] = self._own_model.normalize([escape(text) for text in texts])
+        normalised: list[str] = self._own_model.normalize([self._plain.prepared(text) for text in texts])
         return normalised
 
     def merge_ranks(self) -> dict[str, tuple[float, int]]:
@@ -168,7 +184,7 @@ class Tokenizer:
 
     def is_alphabet(self) -> bool:
         """Tells whether all pieces are single characters: the smallest vocabulary that a text allows."""
-        return not self.is_imported and all(len(piece) == 1 for piece in self.merge_ranks())
+        return not self.is_imported and all(len(piece) == 1 or piece in self.case_marks for piece in self.merge_ranks())
 
     def spelt(self, character: str) -> list[int]:
         """The ids for a character without a piece: its bytes, or the unknown symbol if the vocabulary has no bytes."""
@@ -271,7 +287,9 @@ def train_model(lines: Iterable[str], vocab_size: int, character_coverage: float
     return model.getvalue()
 
 
-def _learn(sentences: Iterator[str], vocab_size: int, coverage: float, tags: Sequence[str]) -> bytes:
+def _learn(
+    sentences: Iterator[str], vocab_size: int, coverage: float, symbols: Sequence[str], split_digits: bool
+) -> bytes:
     return train_model(
         sentences,
         vocab_size,
@@ -279,7 +297,8 @@ def _learn(sentences: Iterator[str], vocab_size: int, coverage: float, tags: Seq
         model_type="bpe",
         byte_fallback=True,
         max_sentencepiece_length=CHARACTERS_PER_TOKEN,
-        user_defined_symbols=[f"▁{tag}" for tag in tags],
+        user_defined_symbols=symbols,
+        **({"split_digits": True} if split_digits else {}),  # a model says all that it was trained with
     )
 
 

@@ -23,7 +23,8 @@ class Word:
 def words_of(
     ids: Sequence[int], tokenizer: Tokenizer, side: Literal["source", "target"] = "target"
 ) -> tuple[Word, ...]:
-    """Groups tokens into words, which are separated by spaces and punctuation. A language token is no word."""
+    """Groups tokens into words, which are separated by spaces and punctuation. A language token is no word; a mark of
+    inline case belongs to the word that it capitalises."""
     if not ids:
         return ()
     of_source = side == "source"
@@ -33,11 +34,12 @@ def words_of(
     prefixes = decode_batch([ids[:count] for count in range(1, len(ids) + 1)])
     # A token that is part of a character ends where that character begins.
     ends = [_common_prefix(part, whole) for part in prefixes]
-    firsts = [
-        index
+    begins = [
+        index == 0 or _begins_a_word(piece_of(token), whole[start:end], whole[:start])
         for index, (token, start, end) in enumerate(zip(ids, [0, *ends], ends, strict=False))
-        if index == 0 or _begins_a_word(piece_of(token), whole[start:end], whole[:start])
     ]
+    marks = set(tokenizer.case_marks.values())
+    firsts = _first_tokens(begins, [token in marks for token in ids])
     words = []
     for first, following in zip(firsts, [*firsts[1:], len(ids)], strict=True):
         start, end = 0 if first == 0 else ends[first - 1], ends[following - 1]
@@ -47,6 +49,21 @@ def words_of(
     if tokenizer.has_language_tokens and of_source and not words[0].text:
         words.pop(0)
     return tuple(words)
+
+
+def _first_tokens(begins: Sequence[bool], is_mark: Sequence[bool]) -> list[int]:
+    """The first token of each word: with the marks before it, and marks that nothing follows are no word."""
+    firsts: list[int] = []
+    marked: int | None = None  # the first of the marks just before
+    for index, mark in enumerate(is_mark):
+        first = index if marked is None else marked
+        if mark:
+            marked = first
+            continue
+        if any(begins[first : index + 1]):
+            firsts.append(first)
+        marked = None
+    return firsts or [0]
 
 
 def split_words(text: str) -> list[str]:
@@ -66,7 +83,8 @@ def split_words(text: str) -> list[str]:
 def _begins_a_word(piece: str, text: str, before: str) -> bool:
     if piece.startswith("▁"):
         return True
-    if not text or not before or before[-1].isspace():  # part of a character, or of a word begun by its space
+    # Part of a character, or of a word begun by its space: of which nothing is read while only a mark comes before it.
+    if not text or not before or before[-1].isspace() or text[0] == " ":
         return False
     return _stands_alone(text[0]) or _stands_alone(before[-1])
 

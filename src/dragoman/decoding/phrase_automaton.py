@@ -3,6 +3,9 @@
 A form can be spelt in tokens in more than one way: with the space before it, or without one after a bracket or an
 apostrophe. After its last token the word must be over, or it was another word: "Haus" is not in "Hausboot". Which
 occurrence counts for which requirement need not be decided early: a state is the set of all readings of the prefix.
+
+With inline case (data/casing.py) a mark belongs to what follows it, so that no spelling begins after one; and what
+comes after ⇪ in the same word is in capitals, so that a form without a capital is not written there.
 """
 
 import re
@@ -10,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dragoman.data.casing import MARKS, UPPER, reaches_over
 from dragoman.data.glossary import Required, capitalised, is_spaceless, is_word_character
 from dragoman.data.tokenizer import Tokenizer
 
@@ -38,6 +42,7 @@ class PhraseState(NamedTuple):
 
     last: int | None  # token
     readings: frozenset[Reading]
+    capitals: bool = False  # ⇪ holds for a letter that comes next
 
 
 @dataclass(frozen=True)
@@ -48,17 +53,51 @@ class Borders:
     open_after: tuple[bool, ...]  # a word without a space may begin after this piece
     sentence_after: tuple[bool, ...]  # a sentence may begin after this piece
     space_after: tuple[bool, ...]  # a word after this piece should have a space before it, though it counts without
+    case: "CaseBorders | None"  # None: plain casing
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Borders":
         pieces = [tokenizer.piece(index) for index in range(tokenizer.vocab_size)]
-        plain = [_text_of(piece) for piece in pieces]
+        marks = set(tokenizer.case_marks.values())
+        # A mark is as part of a letter, but for the space before it.
+        plain = [_text_of(piece.rstrip(MARKS) if index in marks else piece) for index, piece in enumerate(pieces)]
         return cls(
             tuple(bool(piece) and not is_word_character(piece[0]) for piece in plain),
             tuple(bool(piece) and not is_word_character(piece[-1]) for piece in plain),
             tuple(bool(piece) and piece[-1] in _SENTENCE_ENDS for piece in plain),
             tuple(bool(piece) and piece[-1] in _CLOSING for piece in plain),
+            CaseBorders.of(tokenizer, pieces) if marks else None,
         )
+
+
+@dataclass(frozen=True)
+class CaseBorders:
+    """What each piece does with the marks of inline case."""
+
+    marks: frozenset[int]
+    upper: frozenset[int]  # the marks after which letters are capitals, up to the end of the word
+    spaced: frozenset[int]  # the pieces that begin with a space
+    within: frozenset[int]  # the pieces that do not end the capitals, but for a space at their beginning
+    space: tuple[int, ...]  # the space alone, if it is a piece: after it a word may begin that may not after a mark
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, pieces: Sequence[str]) -> "CaseBorders":
+        marks = tokenizer.case_marks
+        texts = [_text_of(piece).removeprefix("▁") for piece in pieces]
+        return cls(
+            frozenset(marks.values()),
+            frozenset(token for mark, token in marks.items() if mark.endswith(UPPER)),
+            frozenset(token for token, piece in enumerate(pieces) if piece.startswith("▁")),
+            frozenset(token for token, text in enumerate(texts) if not text or reaches_over(text)),
+            tuple(token for token, piece in enumerate(pieces) if piece == "▁"),
+        )
+
+    def capitals_after(self, before: bool, last: int | None, token: int) -> bool:
+        """Whether ⇪ holds for a letter after this token. `before`: whether it did so before it."""
+        if token in self.marks:
+            return token in self.upper
+        in_the_word = token not in self.spaced or last in self.marks
+        return before and in_the_word and token in self.within
 
 
 class Phrases:
@@ -81,19 +120,19 @@ class Phrases:
         self._advanced: dict[tuple[PhraseState, int], PhraseState] = {}
         self._missing: dict[PhraseState, int] = {}
         self._wanted: dict[PhraseState, frozenset[int]] = {}
-        self._missing_after: dict[tuple[PhraseState, bool], int] = {}
+        self._missing_after: dict[tuple[PhraseState, bool, bool], int] = {}
 
     def missing(self, state: PhraseState) -> int:
         """The least number of tokens that are still needed; at 0 the output may end."""
         if state not in self._missing:
-            self._missing[state] = min(map(self._needed, state.readings))
+            self._missing[state] = min(self._needed(reading, state.last) for reading in state.readings)
         return self._missing[state]
 
     def missing_after(self, state: PhraseState, token: int) -> int:
         if token in self.wanted(state):
             return self.missing(self.advance(state, token))
-        # Of all other tokens it only matters whether a word is over before them.
-        key = (state, self._borders.over_before[token])
+        # Of all other tokens it only matters whether a word is over before them, and one may begin after them.
+        key = (state, self._borders.over_before[token], self._is_mark(token))
         if key not in self._missing_after:
             self._missing_after[key] = self.missing(self.advance(state, token))
         return self._missing_after[key]
@@ -103,6 +142,9 @@ class Phrases:
         if state not in self._wanted:
             self._wanted[state] = frozenset(self._further_tokens(state))
         return self._wanted[state]
+
+    def _is_mark(self, token: int | None) -> bool:
+        return self._borders.case is not None and token in self._borders.case.marks
 
     def _further_tokens(self, state: PhraseState) -> set[int]:
         found: set[int] = set()
@@ -114,12 +156,15 @@ class Phrases:
                     found.add(ids[depth])
                     continue
                 left = _one_less(left, term)
+            if any(left) and (case := self._borders.case) is not None and state.last in case.marks:
+                found.update(case.space)
             found |= {
                 spelling.ids[0]
                 for term, count in enumerate(left)
                 if count
                 for spelling in self._spellings[term]
-                if self._may_begin(spelling, state.last) and not self._runs_on(term, spelling, state.last)
+                if self._may_begin(spelling, state.last, state.capitals)
+                and not self._runs_on(term, spelling, state.last)
             }
         return found
 
@@ -134,11 +179,13 @@ class Phrases:
         """The state after one more token."""
         key = (state, token)
         if key not in self._advanced:
-            readings = {new for reading in state.readings for new in self._read(reading, state.last, token)}
-            self._advanced[key] = PhraseState(token, frozenset(_best(readings)))
+            readings = {new for reading in state.readings for new in self._read(reading, state, token)}
+            case = self._borders.case
+            capitals = case is not None and case.capitals_after(state.capitals, state.last, token)
+            self._advanced[key] = PhraseState(token, frozenset(_best(readings)), capitals)
         return self._advanced[key]
 
-    def _read(self, reading: Reading, last: int | None, token: int) -> Iterable[Reading]:
+    def _read(self, reading: Reading, state: PhraseState, token: int) -> Iterable[Reading]:
         """All readings of the prefix with one more token that continue this reading."""
         left, under_way = reading
         if under_way is not None:
@@ -155,7 +202,7 @@ class Phrases:
         for term, count in enumerate(left):
             if count:
                 for number, spelling in enumerate(self._spellings[term]):
-                    if spelling.ids[0] == token and self._may_begin(spelling, last):
+                    if spelling.ids[0] == token and self._may_begin(spelling, state.last, state.capitals):
                         yield self._further(left, term, number, 1)
 
     def _further(self, left: tuple[int, ...], term: int, number: int, depth: int) -> Reading:
@@ -165,16 +212,18 @@ class Phrases:
             return Reading(_one_less(left, term), None)
         return Reading(left, (term, number, depth))
 
-    def _may_begin(self, spelling: Spelling, last: int | None) -> bool:
+    def _may_begin(self, spelling: Spelling, last: int | None, capitals: bool) -> bool:
+        if self._is_mark(last) or (capitals and not spelling.after_any and not self._is_mark(spelling.ids[0])):
+            return False
         if spelling.sentence_start:
             return last is None or self._borders.sentence_after[last]
         return spelling.after_any or last is None or self._borders.open_after[last]
 
-    def _needed(self, reading: Reading) -> int:
+    def _needed(self, reading: Reading, last: int | None) -> int:
         left, under_way = reading
         needed = sum(count * length for count, length in zip(left, self._shortest, strict=True))
         if under_way is None:
-            return needed
+            return needed + (needed > 0 and self._is_mark(last))
         term, number, depth = under_way
         return needed - self._shortest[term] + len(self._spellings[term][number].ids) - depth
 

@@ -24,6 +24,11 @@ def package_languages(run: RunDirectory, tokenizer: Tokenizer, languages: tuple[
             f"export: {run.path} has the tokenizer of an imported model; an Argos package has one sentencepiece model: "
             f"use --format ctranslate2"
         )
+    if tokenizer.case_marks:
+        raise DataError(
+            f"export: {run.path} was trained with data.casing = inline; Argos Translate reads text with sentencepiece "
+            f"alone and would show the marks: train with --set data.casing=plain, or use --format ctranslate2"
+        )
     if len(tokenizer.languages) > 1:
         known = ", ".join(tokenizer.languages)
         raise UsageError(f"export: {run.path} translates into {known}; an Argos package has one direction")

@@ -16,6 +16,20 @@ from dragoman.run_directory import TOKENIZER, RunDirectory, require_task
 
 ExportFormat = Literal["ctranslate2", "argos", "marian-hf", "onnx"]
 
+README = """\
+# How text is read here
+
+This model was trained with inline case: its tokens are lower-case words and the marks ⇧, ⇪ and ⇩, which sentencepiece
+alone does not know. Text goes in and out through Dragoman's tokenizer:
+
+    tokenizer = dragoman.Tokenizer.load("tokenizer.model")
+    ids = tokenizer.encode("Two dogs.")
+    text = tokenizer.decode(ids)
+    tokens = [tokenizer.piece(token) for token in ids]  # for programs that take tokens by name
+
+A model that sentencepiece alone can serve is trained with `--set data.casing=plain`.
+"""
+
 POSITIONS = 1024  # the longest sequence that the exported model takes
 
 
@@ -52,6 +66,7 @@ def export(
             with _directory(directory, to, out) as (temporary, path):
                 copytree(_converted(directory, tokenizer, compute_type), temporary)
                 copy(directory.tokenizer_path, temporary / TOKENIZER)
+                _write_readme(tokenizer, temporary)
         case "marian-hf":
             from dragoman.export.marian import write_marian
 
@@ -64,9 +79,16 @@ def export(
             with _directory(directory, to, out) as (temporary, path):
                 temporary.mkdir()
                 write_onnx(directory, tokenizer, temporary)
+                _write_readme(tokenizer, temporary)
         case _:
             raise UsageError(f"export: format {to!r}; allowed: ctranslate2, argos, marian-hf, onnx")
     return path
+
+
+def _write_readme(tokenizer: Tokenizer, directory: Path) -> None:
+    """Says how text is read, where sentencepiece alone cannot read it."""
+    if tokenizer.case_marks:
+        (directory / "README.md").write_text(README, encoding="utf-8")
 
 
 @contextmanager

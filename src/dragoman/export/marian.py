@@ -48,6 +48,11 @@ def write_marian(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> st
         raise DataError(f"{run.path}: Hugging Face's Marian cannot be this model: {reason}")
     if tokenizer.has_language_tokens:
         raise DataError(f"{run.path}: Hugging Face's Marian cannot be this model: its languages are tags in the text")
+    if tokenizer.case_marks:
+        raise DataError(
+            f"{run.path}: trained with data.casing = inline; Hugging Face's Marian reads text with sentencepiece alone "
+            f"and would show the marks: train with --set data.casing=plain, or use --format ctranslate2 or onnx"
+        )
     weights = Weights(run.model_path, model)
     order = sines_first(model.d_model)
     found = {}

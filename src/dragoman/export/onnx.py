@@ -62,7 +62,7 @@ def write_onnx(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> None
         "d_v": config.model.value_size,
         "positions": _positions(config.model),
         "max_extra_length": config.search.max_extra_length,
-    }
+    } | ({"casing": "inline"} if tokenizer.case_marks else {})
     (directory / "dragoman.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 

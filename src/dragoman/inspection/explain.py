@@ -183,8 +183,7 @@ class Explainer:
     def alternatives(self, text: str, prefix: Sequence[str], count: int = 6) -> tuple[WordChoice, ...]:
         """Words that may follow the prefix: each of the most probable tokens, completed to the end of its word."""
         source, before = self.source_ids(text), self.token_ids(prefix)
-        first = [self._ids[choice.token] for choice in self._top(source, before, count)[-1]]
-        starts = [[*before, token] for token in first if token != self.tokenizer.eos_id]
+        starts = [[*before, *start] for start in self._starts(source, before, count)]
         limit = len(source) + self.search.max_extra_length
         if not starts or len(before) >= limit:
             return ()
@@ -201,6 +200,20 @@ class Explainer:
             if word.text and (word.text not in choices or choices[word.text].probability < probability):
                 choices[word.text] = WordChoice(word.text, tokens, probability)
         return tuple(sorted(choices.values(), key=lambda choice: -choice.probability))
+
+    def _starts(self, source: list[int], before: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
+        """The most probable tokens after these, without the end symbol. A mark of inline case says nothing by itself:
+        it comes with each of the most probable tokens after it."""
+        marks, end = set(self.tokenizer.case_marks.values()), self.tokenizer.eos_id
+        found: dict[tuple[int, ...], float] = {}
+        for choice in self._top(source, before, count)[-1]:
+            token = self._ids[choice.token]
+            if token not in marks:
+                found[(token,)] = choice.probability
+                continue
+            for after in self._top(source, (*before, token), count)[-1]:
+                found[token, self._ids[after.token]] = choice.probability * after.probability
+        return [start for start in sorted(found, key=lambda start: -found[start])[:count] if end not in start]
 
     def beam(self, text: str, prefix: Sequence[str] = (), **search: float) -> BeamRecord:
         """The beam search that `explain` does, with every candidate that it considered."""

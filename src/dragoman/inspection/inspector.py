@@ -182,7 +182,8 @@ class Inspector:
             if side == "source"
             else (tokenizer.encode_target, tokenizer.piece)
         )
-        ids = encode(word.strip())
+        marks = set(tokenizer.case_marks.values())
+        ids = [token for token in encode(word.strip()) if token not in marks]
         if not ids:
             raise UsageError("neighbours of nothing; give a word")
         embedding = self.model.source_embedding if side == "source" else self.model.target_embedding
@@ -190,7 +191,7 @@ class Inspector:
             raise UsageError("this run reads pictures; only words have neighbours")
         vectors = embedding.tokens.weight.detach().float()  # (V, D)
         similarities = F.normalize(vectors, dim=-1) @ F.normalize(vectors[ids].mean(dim=0), dim=0)
-        similarities[[*ids, *_not_in_words(map(piece, range(len(vectors))))]] = -torch.inf
+        similarities[[*ids, *marks, *_not_in_words(map(piece, range(len(vectors))))]] = -torch.inf
         best = similarities.topk(min(count, len(similarities)))
         return tuple(
             Neighbour(piece(token), value)

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 class TokenizedText(NamedTuple):
-    """A text and its token ids."""
+    """A text and its token ids, those of case marks left out: they repeat where no word does."""
 
     ids: Sequence[int]
     text: str

@@ -1,6 +1,6 @@
 """Decodes again what has defects: without repeats, and where it copied the source, without the source's own words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, product
 
@@ -25,14 +25,21 @@ class DecodedSentence:
 
     @classmethod
     def examine(
-        cls, sentence: EncodedSentence, hypotheses: list[Hypothesis], text_of: Callable[[Hypothesis], str]
+        cls,
+        sentence: EncodedSentence,
+        hypotheses: list[Hypothesis],
+        text_of: Callable[[Hypothesis], str],
+        case_marks: Collection[int] = (),
     ) -> "DecodedSentence":
-        """Looks for defects. `text_of` gives the text of a hypothesis."""
+        """Looks for defects. `text_of` gives the text of a hypothesis; `case_marks`: the ids of those."""
         if not hypotheses:
             return cls(sentence, hypotheses, ("empty",))
         best = hypotheses[0]
-        target = TokenizedText(best.ids, text_of(best))
-        return cls(sentence, hypotheses, defects_of(TokenizedText(sentence.ids, sentence.text), target, best.finished))
+        source, target = (
+            TokenizedText([token for token in ids if token not in case_marks] if case_marks else ids, text)
+            for ids, text in ((sentence.ids, sentence.text), (best.ids, text_of(best)))
+        )
+        return cls(sentence, hypotheses, defects_of(source, target, best.finished))
 
 
 def repair(
@@ -59,8 +66,12 @@ def _better(
     best: DecodedSentence, first: DecodedSentence, hypotheses: list[Hypothesis], decoder: SentenceDecoder
 ) -> DecodedSentence:
     """The new hypotheses if they have fewer defects, with those of the first attempt after them; else the best."""
+    tokenizer = decoder.tokenizer
     found = DecodedSentence.examine(
-        first.sentence, hypotheses, lambda hypothesis: decoder.tokenizer.decode(hypothesis.ids)
+        first.sentence,
+        hypotheses,
+        lambda hypothesis: tokenizer.decode(hypothesis.ids),
+        tokenizer.case_marks.values(),
     )
     if not hypotheses or len(found.defects) >= len(best.defects):
         return best

@@ -52,7 +52,7 @@ class SentenceSearch:
         found = decoder.decode(sentences, n_best, options.seed, options.scores or n_best > 1, options.tell)
         text_of = _TextOf(decoder.tokenizer, [hypotheses[0] for hypotheses in found if hypotheses])
         decoded = [
-            DecodedSentence.examine(sentence, hypotheses, text_of)
+            DecodedSentence.examine(sentence, hypotheses, text_of, decoder.tokenizer.case_marks.values())
             for sentence, hypotheses in zip(sentences, found, strict=True)
         ]
         if options.repair and not decoder.search.sampling:

@@ -93,6 +93,14 @@ def test_the_file_is_as_ctranslate2_reads_it(tmp_path: Path) -> None:
     assert len(lines) == 2 + len(names) - len(tabs)
 
 
+def test_the_marks_of_inline_case_are_likely_everywhere(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.learn(["a b c d e f g"] * 5, 300, casing="inline")
+    write(tmp_path / "vmap.txt", VocabularyMap((7, 20), ((5,),) * tokenizer.vocab_size), tokenizer)
+    common = (tmp_path / "vmap.txt").read_text(encoding="utf-8").split("\n")[0].split()
+    assert set(tokenizer.case_marks) <= set(common)
+    assert len(common) == len(set(common))
+
+
 def test_a_run_without_its_text_says_so(tiny_run: Path, tmp_path: Path) -> None:
     assert len(training_pairs(RunDirectory(tiny_run))) == 200
     shutil.copytree(tiny_run, tmp_path / "run", ignore=shutil.ignore_patterns("data"))

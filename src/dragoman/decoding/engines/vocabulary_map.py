@@ -97,10 +97,11 @@ def _links(dataset: Dataset, vocab_size: int, most: int) -> tuple[Ints, Ints, In
 
 def write(path: Path, found: VocabularyMap, tokenizer: Tokenizer) -> None:
     """Writes the map as CTranslate2 reads it: source piece, tab, target pieces; the line of the common pieces has no
-    source piece."""
+    source piece. The marks of inline case are likely everywhere: any word may be written with a capital."""
     names = [tokenizer.piece(piece) for piece in range(tokenizer.vocab_size)]
     # The few pieces that hold one of the format's own signs cannot be named in it.
     sayable = [not set(name) & set(" \t\r\n") for name in names]
-    lines = [("", found.common), *((name, found.likely[piece]) for piece, name in enumerate(names) if sayable[piece])]
+    common = tuple(dict.fromkeys((*found.common, *tokenizer.case_marks.values())))
+    lines = [("", common), *((name, found.likely[piece]) for piece, name in enumerate(names) if sayable[piece])]
     text = "".join(f"{name}\t{' '.join(names[p] for p in pieces if sayable[p])}\n" for name, pieces in lines)
     write_atomically(path, text.encode())

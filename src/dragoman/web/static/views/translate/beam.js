@@ -112,10 +112,12 @@ function Step({ record, step, setStep, alpha, forced }) {
     </table></div>`;
 }
 
-// The hypothesis without its newest token, which is shown in its own way.
+// The hypothesis without its newest token, which is shown in its own way. After a mark of inline case (⇧, ⇪) the text has
+// capitals where the token has none.
 function before({ text, token }) {
   const piece = token.replaceAll("▁", " ").trimStart();
-  const rest = token !== "</s>" && piece && text.endsWith(piece) ? text.slice(0, text.length - piece.length) : text;
+  const ends = piece && text.slice(-piece.length).toLowerCase() === piece.toLowerCase();
+  const rest = token !== "</s>" && ends ? text.slice(0, text.length - piece.length) : text;
   return token.startsWith("▁") || token === "</s>" ? `${rest.trimEnd()} ` : rest;
 }
 
