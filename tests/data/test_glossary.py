@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from support.serving import Running
 
 
+# What matches in the source.
+
+
 def found(terms: Sequence[tuple[str, str]], text: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(text[match.start : match.end], match.required.forms) for match in Glossary.of(terms).matches(text)]
 
@@ -107,6 +110,9 @@ def test_what_is_not_there_is_named() -> None:
     assert unmet("Die Hunde", [hund, hund]) == [hund]
 
 
+# The search, over a model drawn at random.
+
+
 class Word:
     """A requirement that is easy to see through: these ids, one after the other, somewhere."""
 
@@ -188,6 +194,9 @@ def test_a_wide_beam_finds_the_best_output_that_holds_it() -> None:
     assert hypothesis.ids == best
     assert hypothesis.score == pytest.approx(scores[best])
     assert math.isfinite(hypothesis.score)
+
+
+# Translations.
 
 
 @pytest.mark.parametrize("engine", ["reference", "ctranslate2"])

@@ -44,6 +44,9 @@ def randomised(module: Any) -> Any:
     return module.double().eval()
 
 
+# Other people's halves.
+
+
 @pytest.fixture(scope="module")
 def openai_gpt() -> Any:
     from transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
@@ -155,6 +158,9 @@ def test_logits_equal_berts(classes: tuple[str, ...]) -> None:
     assert ends.tolist() == [8, 12, 24, 27]
 
 
+# Our own halves.
+
+
 @torch.no_grad()
 def test_the_decoder_alone_never_looks_ahead_nor_at_a_source() -> None:
     model = Transformer(DECODER).eval()
@@ -210,6 +216,9 @@ def test_a_trace_has_the_sites_of_its_half() -> None:
         trace(model, [], [2])
     with pytest.raises(UsageError, match="intervention on cross layer 0; the model has decoder 0 to 1"):
         trace(model, [], ids, {Site("cross", 0): Intervention()})
+
+
+# Pictures.
 
 
 def test_patches_are_a_convolution_with_steps_of_its_own_size() -> None:

@@ -197,6 +197,9 @@ def test_a_change_of_nothing_is_refused_in_a_line(deep: Inspector, text: str, me
         deep.effects(SENTENCE, kind="encoder", layer=5)
 
 
+# The command and its files.
+
+
 def test_a_heat_map_in_the_terminal(cli: Callable[..., Any], tiny_run: Path, trained: Inspector) -> None:
     ran = cli("inspect", tiny_run, SENTENCE, "--layer", "0", "--head", "1", "--effects")
     assert (ran.code, ran.stderr) == (0, "")

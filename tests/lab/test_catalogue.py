@@ -29,6 +29,9 @@ def test_durations(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
+# Experiments
+
+
 def test_every_experiment_has_its_file_and_states_claim_method_and_rule() -> None:
     files = {path.stem.replace("_", "-") for path in path_of("scaling").parent.glob("*.py")} - {"--init--"}
     assert files == set(NAMES)
@@ -117,6 +120,9 @@ def test_the_restricted_attention_is_attention_with_a_band() -> None:
     near = (torch.arange(32)[:, None] - torch.arange(32)).abs() <= 4
     expected = torch.nn.functional.scaled_dot_product_attention(x, x, x, near)
     torch.testing.assert_close(restricted(x, 8), expected)
+
+
+# The commands
 
 
 def test_the_commands(cli: Callable[..., Any], tmp_path: Path) -> None:

@@ -71,6 +71,9 @@ def test_two_processes_share_the_file_and_another_file_is_refused(memory: Transl
         TranslationMemory(tmp_path / "nowhere", must_exist=True)
 
 
+# In the service.
+
+
 @pytest.fixture(scope="module")
 def correcting(served_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     path = tmp_path_factory.mktemp("corrections") / "corrections.db"
