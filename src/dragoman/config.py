@@ -64,6 +64,7 @@ class ModelConfig:
     activation: Activation = "relu"  # inside the feed-forward layers
     attention_bias: bool = False  # add a bias after each projection of attention
     output_bias: bool = False  # add a bias to the logits
+    alignment_layer: int = 0  # the decoder layer whose first head was trained to show the alignment; 0: none was
     classes: tuple[str, ...] = ()  # of an encoder alone: the labels it predicts, in place of tokens
     patch: int = 0  # the source is a square picture, cut into patches with sides of so many pixels; 0: it is text
     architecture: Architecture = "transformer"  # lstm: the baseline of model/lstm.py, which has no heads or norms
@@ -78,6 +79,8 @@ class ModelConfig:
         for name in ("classes", "patch"):
             encoder_alone = self.decoder_layers == 0 or not getattr(self, name)
             _require(encoder_alone, "model", "decoder_layers", self.decoder_layers, f"0 where {name} is given")
+        aligned = self.alignment_layer
+        _require(aligned <= self.decoder_layers, "model", "alignment_layer", aligned, "a decoder layer's number, or 0")
         if self.tied_pair != "none":
             _require(not self.tie_embeddings, "model", "tied_pair", self.tied_pair, "none with tie_embeddings = true")
         if self.source_vocab_size:

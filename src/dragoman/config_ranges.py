@@ -49,6 +49,7 @@ MODEL = {
     "d_v": _WIDTH,
     "dropout": _SHARE,
     "max_positions": Range(1, 10**6),
+    "alignment_layer": Range(0, 1000, remark=" (0: no head was trained to align)"),
     "patch": Range(0, 4096, remark=" (0: the source is text)"),
 }
 

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file, save_file
 from torch import Tensor, nn
 
 from dragoman.config import RunConfig
@@ -96,6 +98,16 @@ def test_logits_are_those_of_transformers(shape: str, tmp_path: Path) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
     if family == "Marian":
         assert (model.config.attention_bias, model.config.output_bias) == (True, True)
+
+
+def test_a_tied_projection_that_was_left_random_is_the_embedding(tmp_path: Path) -> None:
+    """As in the directories of opus-mt-tc-big-*, which transformers' conversion of the time made."""
+    reference = theirs("Marian", MARIAN)
+    reference.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    tensors["lm_head.weight"] = np.full_like(tensors["model.shared.weight"], 0.5)
+    save_file(tensors, tmp_path / "model.safetensors")
+    assert ours(tmp_path).config.tie_embeddings
 
 
 # The configurations of the models on the hub, at their true size.

@@ -150,7 +150,7 @@ def test_base_leaves_nothing_of_the_papers_to_a_default() -> None:
     # No limit of the paper's sinusoids, and what only half a model or an LSTM has, or embeddings that are not tied; the
     # rest of the model is stated.
     of_others = {"model.classes", "model.patch", "model.embedding_norm", "model.recurrent_attention"}
-    of_others |= {"model.tied_pair", "model.source_vocab_size"}
+    of_others |= {"model.tied_pair", "model.source_vocab_size", "model.alignment_layer"}
     assert {key for key in by_default if key.startswith("model.")} == {"model.max_positions", *of_others}
 
 

@@ -54,7 +54,7 @@ def import_(
     target_language: IntoLanguage = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a run from a public model: OPUS-MT and its kin, as transformers loads them.
+    """Make a run from a public model: OPUS-MT and its kin, as transformers or Marian load them.
 
     The run translates, serves, explains and can be fine-tuned as any other.
     """

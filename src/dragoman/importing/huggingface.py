@@ -59,8 +59,18 @@ def read_huggingface(directory: Path) -> ImportedModel:
 
 def read_weights(directory: Path, values: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, Array]]:
     """The model and its weights in our terms. `values`: what config.json holds."""
-    family = _family(values, directory)
-    found = _their_tensors(directory)
+    family, found = _family(values, directory), _their_tensors(directory)
+    if values["model_type"] == "marian" and values.get("tie_word_embeddings", True) and OF_TARGET in found:
+        # transformers' own conversion of Marian's models wrote random numbers there until its version 4.41, and until 5
+        # it did not look at them.
+        found[OUTPUT] = found[OF_TARGET]
+    return in_our_terms(family, values, found, directory)
+
+
+def in_our_terms(
+    family: Family, values: Mapping[str, Any], found: Mapping[str, Array], directory: Path
+) -> tuple[ModelConfig, dict[str, Array]]:
+    """The model and its weights in our terms. `found`: all tensors by transformers' names."""
     config = model_config(family, values, found, directory)
     order = alternating(config.d_model) if config.positions == "sinusoidal" else np.arange(config.d_model)
     return config, {
@@ -141,7 +151,7 @@ def _same(one: Array | None, other: Array | None) -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
 
-def _taken(found: dict[str, Array], tensor: TensorMapping, directory: Path) -> Array:
+def _taken(found: Mapping[str, Array], tensor: TensorMapping, directory: Path) -> Array:
     """Their tensor, in our shape."""
     wanted = (1, *tensor.shape) if tensor.is_row else (tensor.shape[0] + tensor.added, *tensor.shape[1:])
     if tensor.theirs not in found or found[tensor.theirs].shape != wanted:

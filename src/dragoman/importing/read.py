@@ -4,6 +4,7 @@ from pathlib import Path
 
 from dragoman.errors import DataError
 from dragoman.importing.imported_model import ImportedModel, write_run
+from dragoman.importing.marian_files import is_marian
 
 
 def import_model(source: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Path:
@@ -20,4 +21,11 @@ def read_model(path: Path) -> ImportedModel:
         from dragoman.importing.huggingface import read_huggingface
 
         return read_huggingface(path)
-    raise DataError(f"{path}: no config.json in it; give a directory that transformers loads a model from")
+    if is_marian(path):
+        from dragoman.importing.marian import read_marian
+
+        return read_marian(path)
+    raise DataError(
+        f"{path}: no config.json in it; give a directory that transformers loads a "
+        f"model from, or a model of Marian's: its archive, directory or .npz file"
+    )

@@ -52,7 +52,7 @@ def marian_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
     unk = _token(settings, "unk_token", "<unk>")
     for name, most in ((VOCABULARY, size), (TARGET_VOCABULARY, target_size)):
         if name in files:
-            _require_vocabulary(directory / name, files[name], most, unk)
+            require_vocabulary(directory / name, files[name], most, unk)
     eos_id, pad_id = (_number(config, name, directory) for name in ("eos_token_id", "pad_token_id"))
     start = config.get("decoder_start_token_id")
     about = AboutTokenizer(
@@ -66,7 +66,7 @@ def marian_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
         suppressed=_suppressed(directory, config),
     )
     own = _own_tokenizer(files, about, directory)
-    return _packed(about, files, directory) if own is None else own
+    return packed(about, files, directory) if own is None else own
 
 
 def m2m_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
@@ -81,9 +81,9 @@ def m2m_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
             f"{' or '.join(M2M_LANGUAGES)} can be imported"
         )
     size = _number(config, "vocab_size", directory)
-    count = _require_vocabulary(directory / VOCABULARY, files[VOCABULARY], size, unk)
+    count = require_vocabulary(directory / VOCABULARY, files[VOCABULARY], size, unk)
     languages = {code: count + index for index, code in enumerate(M2M_LANGUAGES[which].split())}
-    return _packed(_with_languages("m2m100", config, languages, None, unk, directory), files, directory)
+    return packed(_with_languages("m2m100", config, languages, None, unk, directory), files, directory)
 
 
 def nllb_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
@@ -107,7 +107,7 @@ def nllb_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
             f"{directory}: neither {FAST} nor {SETTINGS} names the languages; fetch one of them from where it came"
         )
     about = _with_languages("nllb", config, languages, added.get("<mask>"), "<unk>", directory)
-    return _packed(about, files, directory)
+    return packed(about, files, directory)
 
 
 def _with_languages(
@@ -163,7 +163,8 @@ def _own_tokenizer(files: Mapping[str, bytes], about: AboutTokenizer, directory:
     return tokenizer if same and tokenizer.bos_id == about.bos_id else None
 
 
-def _packed(about: AboutTokenizer, files: Mapping[str, bytes], directory: Path) -> Tokenizer:
+def packed(about: AboutTokenizer, files: Mapping[str, bytes], directory: Path) -> Tokenizer:
+    """The tokenizer that these files make."""
     try:
         about.checked()
     except ValueError as error:
@@ -198,7 +199,7 @@ def _number(config: Mapping[str, Any], name: str, directory: Path) -> int:
     return value
 
 
-def _require_vocabulary(path: Path, content: bytes, most: int, unk: str) -> int:
+def require_vocabulary(path: Path | str, content: bytes, most: int, unk: str) -> int:
     """The number of pieces of a vocabulary, each with an id of its own that the model has."""
     try:
         ids = read_vocabulary(content)

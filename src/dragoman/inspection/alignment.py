@@ -35,7 +35,7 @@ class AlignmentHeads:
 
     heads: tuple[tuple[int, int], ...]  # (layer, head)
     shift: int  # 0: the row that predicts a token; 1: the next row, which is fed it
-    agreement: float | None  # None: not measured, for want of validation sentences
+    agreement: float | None  # None: not measured
 
 
 def find_alignment_heads(
@@ -45,8 +45,10 @@ def find_alignment_heads(
 
     Hiding each source token in turn says, without any gold alignment, which one a target token came from. A head is as
     good as the share of target tokens for which it looks most at that one. The best heads are averaged, as many as
-    agree best together: they err in different places.
+    agree best together: they err in different places. A head that was trained to align is taken unmeasured.
     """
+    if model.config.alignment_layer:
+        return AlignmentHeads(((model.config.alignment_layer - 1, 0),), 0, None)
     layers, heads = len(model.decoder), model.config.num_heads
     seen: list[tuple[Tensor, Tensor]] = []  # (shift, heads of all layers, tokens, S) and the tokens' origins
     for source, target in calibration:
