@@ -23,7 +23,8 @@ from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.transformer import Transformer
 
 PAD, BOS, EOS = 0, 2, 3
-SYMBOLS: Any = SimpleNamespace(pad_id=PAD, bos_id=BOS, eos_id=EOS)  # all that a batch needs of a tokenizer
+# All that a batch needs of a tokenizer.
+SYMBOLS: Any = SimpleNamespace(pad_id=PAD, bos_id=BOS, eos_id=EOS, ends_source=True)
 Lengths = Sequence[tuple[int, int]]
 Plan = Sequence[list[np.ndarray]]
 
@@ -252,6 +253,13 @@ def test_a_batch_by_hand() -> None:
     assert batch.real.tolist() == [0, 1, 4, 5, 6, 7]
     assert batch.tokens == 6
     assert {t.dtype for t in (batch.source, batch.target, batch.labels, batch.real)} == {torch.int64}
+
+
+def test_a_source_has_an_end_symbol_unless_the_model_reads_none() -> None:
+    data = dataset_of([([5, 6], [7]), ([8, 9, 10], [7])])
+    without = SimpleNamespace(**{**vars(SYMBOLS), "ends_source": False})
+    sources = [make_batch(data, np.arange(2), tokenizer).source.tolist() for tokenizer in (SYMBOLS, without)]  # type: ignore[arg-type]
+    assert sources == [[[5, 6, EOS, PAD], [8, 9, 10, EOS]], [[5, 6, PAD], [8, 9, 10]]]
 
 
 def test_a_batch_without_padding_has_no_mask() -> None:

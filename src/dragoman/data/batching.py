@@ -72,7 +72,9 @@ def pad(sequences: Sequence[np.ndarray | Sequence[int]], pad_id: int) -> tuple[T
 
 def make_batch(dataset: Dataset, rows: np.ndarray, tokenizer: Tokenizer) -> Batch:
     """Makes one micro-batch from rows of the dataset, and adds start and end symbols."""
-    sources = [np.append(dataset.source(int(i)), tokenizer.eos_id) for i in rows]
+    sources = [dataset.source(int(i)) for i in rows]
+    if tokenizer.ends_source:
+        sources = [np.append(ids, tokenizer.eos_id) for ids in sources]
     targets = [dataset.target(int(i)) for i in rows]
     source, source_mask = pad(sources, tokenizer.pad_id)
     target, target_mask = pad([np.append(tokenizer.bos_id, t) for t in targets], tokenizer.pad_id)

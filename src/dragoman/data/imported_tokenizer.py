@@ -4,9 +4,9 @@ The archive is a zip file without compression, with fixed dates, so that the sam
 
 tokenizer.json              kind, sizes, special ids, languages
 source.spm, target.spm      marian: the sentencepiece models of both sides
-vocab.json                  marian and m2m100: the ids of their pieces
-target_vocab.json           marian: the ids of the target's pieces, where they are not those of the source
-sentencepiece.bpe.model     m2m100 and nllb: the one sentencepiece model
+vocab.json                  all but nllb: the ids of the pieces
+target_vocab.json           marian and sentencepiece: the ids of the target's pieces, where they are not the source's
+sentencepiece.bpe.model     m2m100, nllb and sentencepiece: the one sentencepiece model
 """
 
 import io
@@ -14,7 +14,7 @@ import json
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
@@ -29,11 +29,12 @@ MOST_TOKENS = 2_000_000
 _FORMAT = 1
 _FAIRSEQ_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>")  # the first ids of NLLB; its pieces come after them
 
-ImportedKind = Literal["marian", "m2m100", "nllb"]
+ImportedKind = Literal["marian", "m2m100", "nllb", "sentencepiece"]
 _FILES: dict[ImportedKind, tuple[set[str], set[str]]] = {  # what must be there, and what may be
     "marian": ({SOURCE_MODEL, TARGET_MODEL, VOCABULARY}, {TARGET_VOCABULARY}),
     "m2m100": ({ONE_MODEL, VOCABULARY}, set()),
     "nllb": ({ONE_MODEL}, set()),
+    "sentencepiece": ({ONE_MODEL, VOCABULARY}, {TARGET_VOCABULARY}),
 }
 
 
@@ -51,6 +52,8 @@ class AboutTokenizer:
     suppressed: tuple[int, ...] = ()  # ids that a search must never choose
     languages: Mapping[str, int] = field(default_factory=dict)  # code and id of each language token
     mask_id: int | None = None  # of NLLB's <mask>
+    ends_source: bool = True  # the end symbol comes after every source
+    given: tuple[int, ...] = ()  # what every target begins with, after the start symbol
 
     def checked(self) -> "AboutTokenizer":
         """Raises a ValueError if a number is out of its range."""
@@ -60,9 +63,11 @@ class AboutTokenizer:
             if type(size) is not int or not 1 <= size <= MOST_TOKENS:
                 raise ValueError(f"a vocabulary of {size!r} tokens")
         special = (self.bos_id, self.eos_id, self.pad_id, *([] if self.mask_id is None else [self.mask_id]))
-        for token in (*special, *self.suppressed, *self.languages.values()):
+        for token in (*special, *self.suppressed, *self.given, *self.languages.values()):
             if type(token) is not int or not 0 <= token < self.vocab_size:
                 raise ValueError(f"id {token!r} of {self.vocab_size} tokens")
+        if type(self.ends_source) is not bool:
+            raise ValueError(f"ends_source {self.ends_source!r}")
         return self
 
 
@@ -96,7 +101,8 @@ def unpack(archive: bytes, origin: str) -> ImportedTokenizer:
         values = json.loads(files.pop(ABOUT))
         if values.pop("format") != _FORMAT:
             raise ValueError("written by a newer version")
-        about = AboutTokenizer(**values | {"suppressed": tuple(values["suppressed"])}).checked()
+        values |= {name: tuple(values.get(name, ())) for name in ("suppressed", "given")}
+        about = AboutTokenizer(**values).checked()
         needed, allowed = _FILES[about.kind]
         if not needed <= files.keys() <= needed | allowed:
             raise ValueError(f"a tokenizer of kind {about.kind} with the files {', '.join(sorted(files))}")
@@ -127,8 +133,8 @@ def _read_files(archive: bytes) -> dict[str, bytes]:
 
 def _sides(about: AboutTokenizer, files: Mapping[str, bytes], origin: str) -> tuple[PieceCodec, PieceCodec, int]:
     """The codecs of both sides, and the id of the unknown symbol on the target side."""
-    if about.kind == "marian":
-        return _marian_sides(about, files, origin)
+    if about.kind in ("marian", "sentencepiece"):
+        return _sides_apart(about, files, origin)
     model = load_sentencepiece(files[ONE_MODEL], f"{origin}: {ONE_MODEL}")
     if about.kind == "m2m100":
         ids = read_vocabulary(files[VOCABULARY])
@@ -145,22 +151,28 @@ def _sides(about: AboutTokenizer, files: Mapping[str, bytes], origin: str) -> tu
     return codec, codec, unk_id
 
 
-def _marian_sides(about: AboutTokenizer, files: Mapping[str, bytes], origin: str) -> tuple[PieceCodec, PieceCodec, int]:
-    source, target = (load_sentencepiece(files[name], f"{origin}: {name}") for name in (SOURCE_MODEL, TARGET_MODEL))
+def _sides_apart(about: AboutTokenizer, files: Mapping[str, bytes], origin: str) -> tuple[PieceCodec, PieceCodec, int]:
+    """The codecs of a tokenizer with a vocabulary for each side, or one for both, beside its sentencepiece models."""
+    tags = about.kind == "marian"
+    names = (SOURCE_MODEL, TARGET_MODEL) if tags else (ONE_MODEL, ONE_MODEL)
+    source, target = (load_sentencepiece(files[name], f"{origin}: {name}") for name in names)
     ids = target_ids = read_vocabulary(files[VOCABULARY])
     if separate := TARGET_VOCABULARY in files:
         target_ids = read_vocabulary(files[TARGET_VOCABULARY])
-    silent = frozenset((about.eos_id, about.pad_id))
-    source_unk, target_unk = ids[about.unk], target_ids[about.unk]
     pieces = _names(ids, about.source_vocab_size)
     target_pieces = _names(target_ids, about.vocab_size) if separate else pieces
+    special = {about.unk, *(target_pieces[token] for token in (about.bos_id, about.eos_id, about.pad_id))}
     # With one vocabulary, transformers joins the target's pieces with the source's sentencepiece model.
-    joining = target if separate else source
-    return (
-        MappedCodec(source, source, ids, pieces, source_unk, silent | {source_unk}, tags_first=True),
-        MappedCodec(target, joining, target_ids, target_pieces, target_unk, silent | {target_unk}, tags_first=True),
-        target_unk,
-    )
+    sides = [(source, source, ids, pieces), (target, target if separate else source, target_ids, target_pieces)]
+    codecs = [
+        MappedCodec(cutting, joining, known, named, known[about.unk], _ids_of(special, known), tags_first=tags)
+        for cutting, joining, known, named in sides
+    ]
+    return codecs[0], codecs[1], target_ids[about.unk]
+
+
+def _ids_of(pieces: Iterable[str], ids: Mapping[str, int]) -> frozenset[int]:
+    return frozenset(ids[piece] for piece in pieces if piece in ids)
 
 
 def read_vocabulary(content: bytes) -> dict[str, int]:

@@ -50,6 +50,8 @@ class Tokenizer:
         self.model_bytes = model
         self.digest = hashlib.sha256(model).hexdigest()
         self.suppressed: tuple[int, ...] = ()  # ids that a search must never choose
+        self.ends_source = True  # the end symbol comes after every source
+        self._given: tuple[int, ...] = ()  # what every target begins with
         self.files: Mapping[str, bytes] = {}  # of an imported model's tokenizer, by their own names
         self.case_marks: Mapping[str, int] = {}  # piece and id of each mark of inline case; none: plain casing
         self._language_ids: Mapping[str, int] = {}
@@ -60,7 +62,7 @@ class Tokenizer:
             self._take_own(load_sentencepiece(model, origin), origin)
         self.vocab_size = len(self._target.pieces)
         self.source_vocab_size = len(self._source.pieces)
-        self.start_ids: tuple[int, ...] = (self.bos_id,)  # what the decoder is fed before the first token
+        self.start_ids: tuple[int, ...] = (self.bos_id, *self._given)  # what the decoder is fed before the first token
 
     def _take_own(self, model: sentencepiece.SentencePieceProcessor, origin: str) -> None:
         self._own: sentencepiece.SentencePieceProcessor | None = model
@@ -85,6 +87,7 @@ class Tokenizer:
         self._source, self._target, self.unk_id = imported.source, imported.target, imported.unk_id
         self.bos_id, self.eos_id, self.pad_id = about.bos_id, about.eos_id, about.pad_id
         self.suppressed, self._language_ids = about.suppressed, about.languages
+        self.ends_source, self._given = about.ends_source, about.given
 
     @classmethod
     def learn(
@@ -145,6 +148,11 @@ class Tokenizer:
         source comes first, where a model has such; a text without tokens has none."""
         ids = self._source.encode_batch(texts)
         return [[*self._source_prefix, *one] if one else [] for one in ids] if self._source_prefix else ids
+
+    def encoder_ids(self, ids: Sequence[int]) -> list[int]:
+        """What the encoder reads of a source: its tokens and the end symbol, or its tokens alone where the model was
+        trained so. Nothing is read as an end."""
+        return [*ids, self.eos_id] if self.ends_source or not ids else list(ids)
 
     def encode_target(self, text: str) -> list[int]:
         return self._target.encode_batch([text])[0]

@@ -46,13 +46,18 @@ def write_marian(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> st
     model = config.model
     if reason := refusal(model):
         raise DataError(f"{run.path}: Hugging Face's Marian cannot be this model: {reason}")
-    if tokenizer.has_language_tokens:
-        raise DataError(f"{run.path}: Hugging Face's Marian cannot be this model: its languages are tags in the text")
-    if tokenizer.case_marks:
-        raise DataError(
-            f"{run.path}: trained with data.casing = inline; Hugging Face's Marian reads text with sentencepiece alone "
-            f"and would show the marks: train with --set data.casing=plain, or use --format ctranslate2 or onnx"
-        )
+    for holds, reason in (
+        (tokenizer.has_language_tokens, "its languages are tags in the text"),
+        (not tokenizer.ends_source, "its sources end with the end symbol, and this model reads none"),
+        (len(tokenizer.start_ids) > 1, "its translations begin with no token that is given"),
+        (
+            bool(tokenizer.case_marks),
+            "it was trained with data.casing = inline, and it reads text with sentencepiece alone, which would show the "
+            "marks: train with --set data.casing=plain, or use --format ctranslate2 or onnx",
+        ),
+    ):
+        if holds:
+            raise DataError(f"{run.path}: Hugging Face's Marian cannot be this model: {reason}")
     weights = Weights(run.model_path, model)
     order = sines_first(model.d_model)
     found = {}

@@ -6,8 +6,8 @@ decoder.onnx   input_ids (B,): one more token of each row; attention_mask (B, S)
                past_key_0 (B, H, P, d_k), past_value_0 (B, H, P, d_v), ...: empty (P = 0) at first
                -> logits (B, V), and present_key_0, present_value_0, ...: the next step's past
 
-Letters as in model/transformer.py. Masks are 1 at tokens and 0 at padding. A source ends with the end symbol; a target
-begins with the start symbol. dragoman.json has their ids.
+Letters as in model/transformer.py. Masks are 1 at tokens and 0 at padding. A source ends with the end symbol, where
+dragoman.json says so; a target begins with the start symbol. Their ids are there too.
 """
 
 import json
@@ -54,6 +54,7 @@ def write_onnx(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> None
     about = {
         "start_id": tokenizer.bos_id,
         "end_id": tokenizer.eos_id,
+        "ends_source": tokenizer.ends_source,
         "padding_id": tokenizer.pad_id,
         "vocab_size": config.model.vocab_size,
         "decoder_layers": config.model.decoder_layers,

@@ -1,6 +1,7 @@
 """The parts of a run that a public model has, and the run that is written of them."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from safetensors.numpy import save_file
 from dragoman.config import RunConfig
 from dragoman.data.language_codes import write_languages
 from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines import ComputeType
+from dragoman.decoding.engines.ct2_cache import converted_path, digest_of
 from dragoman.decoding.engines.numpy_weights import Array
 from dragoman.errors import UsageError
 from dragoman.files import replacing, write_atomically
@@ -25,6 +28,8 @@ class ImportedModel:
     tokenizer: Tokenizer
     languages: tuple[str, str] | None = None  # source and target, where the model says them
     origin: dict[str, Any] = field(default_factory=dict)  # where it came from, for the run's record
+    compute_type: ComputeType = "float32"  # that it had, and is to translate with
+    converted: Mapping[str, bytes] = field(default_factory=dict)  # the files of the model as CTranslate2 reads it
 
 
 def write_run(model: ImportedModel, out: Path, languages: tuple[str, str] | None = None) -> None:
@@ -41,3 +46,14 @@ def write_run(model: ImportedModel, out: Path, languages: tuple[str, str] | None
         write_atomically(run.model_card_path, (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode())
         if known := languages or model.languages:
             write_languages(run, *known)
+        _write_converted(model, run)
+
+
+def _write_converted(model: ImportedModel, run: RunDirectory) -> None:
+    """Writes a model that CTranslate2 reads to where a run keeps those that it converts, and its number type."""
+    digest = digest_of(run, model.tokenizer)
+    if model.compute_type != "float32":
+        choice = {"compute_type": model.compute_type, "digest": digest}
+        write_atomically(run.engine_path, (json.dumps(choice, indent=2) + "\n").encode())
+    for name, content in model.converted.items():
+        write_atomically(converted_path(run, model.compute_type, digest) / name, content)

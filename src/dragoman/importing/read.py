@@ -17,6 +17,14 @@ def read_model(path: Path) -> ImportedModel:
     """Reads whatever public model is there."""
     if not path.exists():
         raise DataError(f"{path}: no such file or directory; give a model's directory or archive")
+    from dragoman.importing.argos import is_argos, read_argos
+
+    if is_argos(path):
+        return read_argos(path)
+    if (path / "model.bin").is_file():
+        from dragoman.importing.ctranslate2 import read_ctranslate2
+
+        return read_ctranslate2(path)
     if (path / "config.json").is_file():
         from dragoman.importing.huggingface import read_huggingface
 

@@ -90,10 +90,10 @@ def _cost_of_hiding(
     labels = torch.tensor([target], device=device)
     fed = torch.tensor([[*tokenizer.start_ids, *target]], device=device)
     given = len(tokenizer.start_ids) - 1  # rows whose output is given: a language token
-    ids = torch.tensor([[*source, tokenizer.eos_id]], device=device)
+    ids = torch.tensor([tokenizer.encoder_ids(source)], device=device)
     probe = Probe()
     plain = model(ids, fed, probe=probe)[:, given:-1].log_softmax(dim=-1)  # (1, T, V)
-    seen = ~torch.eye(count, count + 1, dtype=torch.bool, device=device)  # row s hides source token s
+    seen = ~torch.eye(count, ids.shape[1], dtype=torch.bool, device=device)  # row s hides source token s
     hidden = model(ids.expand(count, -1), fed.expand(count, -1), seen)[:, given:-1].log_softmax(dim=-1)
     picked = labels[..., None].expand(count, -1, -1)
     loss = plain.gather(2, labels[..., None]).squeeze(2) - hidden.gather(2, picked).squeeze(2)  # (S, T)

@@ -268,7 +268,7 @@ class Explainer:
 
     def _trace(self, source: Sequence[int], ids: Sequence[int]) -> Trace:
         fed = [*self.tokenizer.start_ids, *ids, self.tokenizer.eos_id]
-        return trace(self.model, [*source, self.tokenizer.eos_id], fed, given=self._given)
+        return trace(self.model, self.tokenizer.encoder_ids(source), fed, given=self._given)
 
     @property
     def _given(self) -> int:
@@ -318,9 +318,8 @@ class Explainer:
         self.model.eval()
         device = self.engine.device
         fed = torch.tensor([[*self.tokenizer.start_ids, *ids]], device=device)
-        logits = self.model(torch.tensor([[*source, self.tokenizer.eos_id]], device=device), fed)[
-            0, self._given - 1 :
-        ]  # (T, V)
+        read = torch.tensor([self.tokenizer.encoder_ids(source)], device=device)
+        logits = self.model(read, fed)[0, self._given - 1 :]  # (T, V)
         top = logits.float().softmax(dim=-1).topk(min(count, logits.shape[-1]), dim=-1)
         return [
             tuple(Alternative(self.tokenizer.piece(token), value) for token, value in zip(*row, strict=True))

@@ -21,8 +21,9 @@ class HeadStatistics:
     distance: float  # tokens between the row's position (as for the diagonal) and the attended ones
 
 
-def head_statistics(weights: Tensor, kind: AttentionKind) -> tuple[HeadStatistics, ...]:
-    """The statistics of every head of a sub-layer, from its weights in a trace: (H, queries, keys)."""
+def head_statistics(weights: Tensor, kind: AttentionKind, ends_source: bool = True) -> tuple[HeadStatistics, ...]:
+    """The statistics of every head of a sub-layer, from its weights in a trace: (H, queries, keys). `ends_source`:
+    whether the source's last token is the end symbol."""
     weights = weights.double()
     queries, keys = weights.shape[1:]
     entropy = torch.special.entr(weights).sum(dim=-1).mean(dim=-1)  # (H,)
@@ -33,7 +34,7 @@ def head_statistics(weights: Tensor, kind: AttentionKind) -> tuple[HeadStatistic
     previous: Sequence[float] | None = None
     if kind != "cross" and queries > 1:
         previous = weights.diagonal(offset=-1, dim1=1, dim2=2).mean(dim=-1).tolist()
-    end = weights[:, :, -1].mean(dim=-1).tolist() if kind != "decoder" else None
+    end = weights[:, :, -1].mean(dim=-1).tolist() if kind != "decoder" and ends_source else None
     start = weights[:, :, 0].mean(dim=-1).tolist() if kind == "decoder" else None
     return tuple(
         HeadStatistics(

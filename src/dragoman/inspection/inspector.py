@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dragoman.data.words import Word, words_of
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.errors import UsageError
@@ -42,7 +43,8 @@ class Inspection:
     text: str
     translation: str
     tokens: tuple[str, ...]  # of the translation, without start and end symbols
-    source: tuple[str, ...]  # the end symbol last
+    source: tuple[str, ...]  # the end symbol last, where the model reads one
+    source_words: tuple[Word, ...]
     fed: tuple[str, ...]  # the start symbol first
     produced: tuple[str, ...]  # the end symbol last
     log_probabilities: tuple[float, ...]  # of the produced tokens
@@ -152,7 +154,7 @@ class Inspector:
         sites = [site for site in self.sites if kind in (None, site.kind) and layer in (None, site.layer)]
         if not sites:
             raise UsageError(f"{kind} layer {layer}; the model has {_counted(self.sites)}")
-        ids = torch.tensor([[*source, self.tokenizer.eos_id]], device=self.engine.device)
+        ids = torch.tensor([self.tokenizer.encoder_ids(source)], device=self.engine.device)
         given = len(self.tokenizer.start_ids)
         fed = torch.tensor([[*self.tokenizer.start_ids, *target]], device=self.engine.device)
         labels = torch.tensor([[*target, self.tokenizer.eos_id]], device=self.engine.device)[..., None]
@@ -217,7 +219,7 @@ class Inspector:
     ) -> Mapping[Site, Intervention]:
         longest = max(len(target), len(source) + self.explainer.search.max_extra_length)
         longest += len(self.tokenizer.start_ids)
-        return interventions(changes, self.model, len(source) + 1, longest)
+        return interventions(changes, self.model, len(self.tokenizer.encoder_ids(source)), longest)
 
     def _search(self, source: list[int], changes: Sequence[Change]) -> Hypothesis:
         probe = Probe(self._interventions(changes, source, ())) if changes else None
@@ -231,14 +233,16 @@ class Inspector:
         start = self.tokenizer.start_ids
         fed = [*start, *target, self.tokenizer.eos_id]
         wanted = self._interventions(changes, source, target)
-        traced = trace(self.model, [*source, self.tokenizer.eos_id], fed, wanted, len(start))
-        found = self._named(traced, target, changes)
+        traced = trace(self.model, self.tokenizer.encoder_ids(source), fed, wanted, len(start))
+        found = self._named(traced, source, target, changes)
         self._cache[key] = found
         while len(self._cache) > 1 and sum(map(_numbers, self._cache.values())) > CACHED_NUMBERS:
             self._cache.popitem(last=False)
         return found
 
-    def _named(self, traced: Trace, target: Sequence[int], changes: tuple[Change, ...]) -> Inspection:
+    def _named(
+        self, traced: Trace, source: Sequence[int], target: Sequence[int], changes: tuple[Change, ...]
+    ) -> Inspection:
         pieces = self.explainer.pieces
         config = self.model.config
         return Inspection(
@@ -246,12 +250,16 @@ class Inspector:
             translation=self.explainer.text_of(target),
             tokens=pieces(target),
             source=self.explainer.source_pieces(traced.source),
+            source_words=words_of(source, self.tokenizer, "source"),
             fed=pieces(traced.fed),
             produced=pieces(traced.predicted),
             log_probabilities=traced.log_probabilities,
             weights=traced.weights,
             scores=traced.scores,
-            statistics={site: head_statistics(weights, site.kind) for site, weights in traced.weights.items()},
+            statistics={
+                site: head_statistics(weights, site.kind, self.tokenizer.ends_source)
+                for site, weights in traced.weights.items()
+            },
             changes=changes,
             d_k=config.key_size,
             scale=self.model.decoder[0].cross_attention.scale,  # type: ignore[union-attr, arg-type]

@@ -16,7 +16,7 @@ def describe(inspector: Inspector, seen: Inspection) -> dict[str, Any]:
         "source": list(seen.source),
         "fed": list(seen.fed),
         "produced": list(seen.produced),
-        "source_words": _words(explainer.words(explainer.token_ids(seen.source[:-1]))),
+        "source_words": _words(seen.source_words),
         "target_words": _words(explainer.words(explainer.token_ids(seen.tokens))),
         "log_probabilities": list(seen.log_probabilities),
         "log_probability": seen.log_probability,

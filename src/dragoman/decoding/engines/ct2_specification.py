@@ -120,5 +120,5 @@ class SpecificationBuilder:
         settings.unk_token = names[tokenizer.unk_id]
         settings.bos_token = settings.decoder_start_token = names[tokenizer.bos_id]
         settings.eos_token = names[tokenizer.eos_id]
-        settings.add_source_eos = True
+        settings.add_source_eos = tokenizer.ends_source
         settings.add_attribute("positions", self.positions)

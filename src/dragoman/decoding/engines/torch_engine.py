@@ -272,7 +272,7 @@ class ReferenceEngine:
         return [row[: len(target) + 1] for row, target in zip(picked, targets, strict=True)]
 
     def _source_batch(self, sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor | None]:
-        ids, mask = pad([[*source, self.tokenizer.eos_id] for source in sources], self.tokenizer.pad_id)
+        ids, mask = pad([self.tokenizer.encoder_ids(source) for source in sources], self.tokenizer.pad_id)
         return ids.to(self.device), None if mask is None else mask.to(self.device)
 
 
