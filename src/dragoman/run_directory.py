@@ -13,6 +13,8 @@ ctranslate2/        those weights as CTranslate2 reads them, by number type: mad
 languages.json      {"source": "en", "target": "de"}, where it is known
 engine.json         the number type and vocabulary map to translate with, where `quantize` found them good enough
 confidence.json     the calibration of its probabilities, where `calibrate` learned one
+README.md           of a run that was imported: the card of the public model, as it came with it
+LICENSE             and the text of its licence
 """
 
 import json
@@ -41,6 +43,8 @@ MODEL_CARD = "model.json"
 LANGUAGES = "languages.json"
 ENGINE = "engine.json"
 CONFIDENCE = "confidence.json"
+ORIGINAL_CARD = "README.md"
+ORIGINAL_LICENCE = "LICENSE"
 
 
 class RunDirectory:
