@@ -31,6 +31,7 @@ Schedule = Literal["paper", "linear"]
 Optimizer = Literal["adam", "muon"]
 Learn = Literal["all", "top", "low-rank"]
 Stop = Literal["exact", "first"]
+Penalty = Literal["paper", "length"]
 Casing = Literal["plain", "inline"]
 Task = Literal["translate", "continue", "restore", "classify"]
 TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # keys of [data]: shares of a view's pairs
@@ -281,6 +282,7 @@ class SearchConfig:
 
     beam: int = 4  # hypotheses kept at each step; 1: greedy
     alpha: float = 0.6  # length penalty: 0 favours short translations
+    penalty: Penalty = "paper"  # paper: ((5 + length) / 6)^alpha; length: length^alpha, as most others have it
     max_extra_length: int = 50  # the most tokens of a translation beyond those of its source
     stop: Stop = "exact"  # first: stop as soon as `beam` hypotheses have ended, as CTranslate2 and most others do
     batch_tokens: int = 2048  # source tokens translated together
@@ -292,7 +294,8 @@ class SearchConfig:
 
     def __post_init__(self) -> None:
         _require_ranges(self, "search", config_ranges.SEARCH)
-        _require(self.stop in typing.get_args(Stop), "search", "stop", self.stop, " or ".join(typing.get_args(Stop)))
+        for name, allowed in (("stop", typing.get_args(Stop)), ("penalty", typing.get_args(Penalty))):
+            _require(getattr(self, name) in allowed, "search", name, getattr(self, name), " or ".join(allowed))
 
 
 @dataclass(frozen=True)

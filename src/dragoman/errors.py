@@ -66,6 +66,7 @@ EXTRAS = {
     "google": "export",
     "sklearn": "vision",
     "tensorboard": "tensorboard",
+    "huggingface_hub": "hub",
 }
 
 
@@ -76,8 +77,14 @@ def has_torch() -> bool:
 
 def require_torch(what: str) -> None:
     """Raises a MissingPackageError where torch is not installed. `what`: what needs it."""
-    if not has_torch():
-        raise MissingPackageError(f"{what} needs torch, which is not installed; pip install 'dragoman[train]'")
+    require_package("torch", what)
+
+
+def require_package(name: str, what: str) -> None:
+    """Raises a MissingPackageError where a package of an extra is not installed. `what`: what needs it."""
+    if importlib.util.find_spec(name) is None:
+        extra = EXTRAS[name]
+        raise MissingPackageError(f"{what} needs {name}, which is not installed; pip install 'dragoman[{extra}]'")
 
 
 def missing_package(error: ModuleNotFoundError) -> MissingPackageError | None:

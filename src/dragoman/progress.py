@@ -164,9 +164,9 @@ def _descriptor_replaced(descriptor: int, other: int) -> Iterator[None]:
 
 
 @contextmanager
-def waiting(what: str, first: float = 2.0) -> Iterator[None]:
+def waiting(what: str, first: float = 2.0, done: Callable[[], str] | None = None) -> Iterator[None]:
     """Writes what the block waits for and, after `first` seconds, for how long it has waited: on a terminal in a line
-    that is rewritten, elsewhere in further lines at growing intervals."""
+    that is rewritten, elsewhere in further lines at growing intervals. `done`: says how much of it is there."""
     stream, ended, began = sys.stderr, threading.Event(), time.monotonic()
     terminal = stream is not None and stream.isatty()
 
@@ -174,8 +174,8 @@ def waiting(what: str, first: float = 2.0) -> Iterator[None]:
         pause = first
         with suppress(OSError, ValueError):  # nobody reads it any more: no reason to stop working
             while not ended.wait(pause):
-                seconds = int(time.monotonic() - began)
-                moving, fixed = f"\r  {what} {clock(seconds)}\x1b[K", f"  {what}: {clock(seconds)} so far\n"
+                so_far = clock(int(time.monotonic() - began)) + (f", {done()}" if done else "")
+                moving, fixed = f"\r  {what} {so_far}\x1b[K", f"  {what}: {so_far} so far\n"
                 stream.write(moving if terminal else fixed)
                 stream.flush()
                 pause = 1.0 if terminal else min(30.0, 2 * pause)

@@ -276,11 +276,17 @@ class Run:
         return bundle(self.path, out, about, with_text)
 
     @classmethod
-    def import_model(cls, model: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Self:
-        """Makes a run from a public model, as `dragoman import` does."""
+    def import_model(
+        cls,
+        model: str | Path,
+        out: str | Path,
+        languages: tuple[str, str] | None = None,
+        revision: str | None = None,
+    ) -> Self:
+        """Makes a run from a public model, as `dragoman import` does. `model`: its path, or its name on the hub."""
         from dragoman.importing.read import import_model
 
-        return cls(import_model(model, out, languages))
+        return cls(import_model(model, out, languages, revision))
 
     def translator(self, to: str | None = None, **search: float) -> "Translator":
         """The translator into this language with these search settings; each is loaded once."""

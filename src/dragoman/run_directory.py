@@ -16,6 +16,8 @@ confidence.json     the calibration of its probabilities, where `calibrate` lear
 finetune/           of a fine-tuned run: its text, what it was made from (plan.json) and what came of it (result.json)
 text/               of a quickstart: its text, cleaned and split, and what was found in it (about.json)
 quickstart.json     of a quickstart: the plan of its training
+README.md           of a run that was imported: the card of the public model, as it came with it
+LICENSE             and the text of its licence
 """
 
 import json
@@ -45,6 +47,8 @@ LANGUAGES = "languages.json"
 ENGINE = "engine.json"
 CONFIDENCE = "confidence.json"
 BUNDLE_CARD = "card.json"  # of a bundle: what is in it, with the hash of every file
+ORIGINAL_CARD = "README.md"
+ORIGINAL_LICENCE = "LICENSE"
 
 
 class RunDirectory:

@@ -7,54 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
 
 from dragoman.importing.read import import_model
 from dragoman.translation.translator import Translator
 from support.commands import Ran
+from support.model_directories import SMALL, marian_directory, save
 from support.public_models import learned, lines, pieces_of
 
 TEXT = lines(24, seed=7)
-SMALL: dict[str, Any] = {
-    "d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48,
-    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "scale_embedding": True,
-}  # fmt: skip
-
-
-def save(model: Any, directory: Path, **generation: Any) -> None:
-    """Writes a model with random numbers in every tensor, whose outputs end now and then."""
-    torch.manual_seed(5)
-    for name, parameter in model.named_parameters():
-        if "embed_positions" not in name:
-            nn.init.normal_(parameter, mean=1.0 if "norm" in name and name.endswith("weight") else 0.0, std=0.2)
-    if hasattr(model, "final_logits_bias"):
-        nn.init.normal_(model.final_logits_bias, std=0.3)
-        model.final_logits_bias[0, model.config.eos_token_id] += 2.0
-    model.generation_config.update(**generation)
-    model.save_pretrained(directory)
 
 
 @pytest.fixture
 def marian(tmp_path: Path) -> Path:
-    from transformers import MarianConfig, MarianMTModel
-
-    directory = tmp_path / "opus-mt-en-fr"
-    directory.mkdir()
-    unigram: dict[str, Any] = {"model_type": "unigram", "bos_id": -1, "eos_id": 0, "unk_id": 1}
-    sides = [pieces_of(learned(directory / f"{side}.spm", 300, seed, **unigram))
-             for seed, side in enumerate(("source", "target"))]  # fmt: skip
-    names = [*dict.fromkeys([*sides[0], *sides[1]]), "<pad>"]
-    (directory / "vocab.json").write_text(json.dumps({name: index for index, name in enumerate(names)}))
-    settings = {"tokenizer_class": "MarianTokenizer", "source_lang": "en", "target_lang": "fr"}
-    (directory / "tokenizer_config.json").write_text(json.dumps(settings))
-    pad = len(names) - 1
-    config = MarianConfig(
-        vocab_size=len(names), pad_token_id=pad, eos_token_id=0, bos_token_id=0, decoder_start_token_id=pad,
-        activation_function="swish", forced_eos_token_id=None, **SMALL,
-    )  # fmt: skip
-    save(MarianMTModel(config), directory, bad_words_ids=[[pad]], num_beams=4, length_penalty=0.0)
-    return directory
+    return marian_directory(tmp_path / "opus-mt-en-fr", source_lang="en", target_lang="fr")
 
 
 @pytest.fixture
@@ -143,6 +108,23 @@ def test_every_command_takes_an_imported_run(marian: Path, tmp_path: Path, cli: 
     given = list(zip(TEXT[:8], TEXT[8:16], strict=True))
     for ours, theirs in zip(one.score(given), other.score(given), strict=True):
         assert ours == pytest.approx(theirs, abs=1e-4)
+
+
+def test_an_imported_run_is_verified_by_the_hashes_of_its_files(
+    marian: Path, tmp_path: Path, cli: Callable[..., Ran]
+) -> None:
+    run = import_model(marian, tmp_path / "run")
+    ran = cli("verify", run)
+    assert (ran.code, ran.stdout.split(maxsplit=1)[1]) == (
+        0,
+        "model.safetensors and tokenizer.model are as they were imported\n",
+    )
+    weights = bytearray((run / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (run / "model.safetensors").write_bytes(weights)
+    ran = cli("verify", run)
+    assert ran.code == 4
+    assert "model.safetensors: not what was imported; import the model again" in ran.stderr
 
 
 def test_what_is_no_model_is_said_in_a_line(tmp_path: Path, cli: Callable[..., Ran]) -> None:

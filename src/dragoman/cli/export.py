@@ -48,19 +48,27 @@ def export(
 
 
 def import_(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's directory or archive.")],
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="Its directory or archive, or its name on the Hugging Face hub."),
+    ],
     out: NewRun,
     source_language: FromLanguage = None,
     target_language: IntoLanguage = None,
+    revision: Annotated[
+        str | None,
+        typer.Option("--revision", help="With a name: a branch, a tag or a commit [default: main]."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a run from a public model: OPUS-MT and its kin, as transformers or Marian load them.
+    """Make a run from a public model: OPUS-MT, M2M100, NLLB, an Argos package, a CTranslate2 directory.
 
     The run translates, serves, explains and can be fine-tuned as any other.
     """
     from dragoman.importing.read import import_model
 
-    _show_written(import_model(model, out, both_languages("import", source_language, target_language)), as_json)
+    languages = both_languages("import", source_language, target_language)
+    _show_written(import_model(model, out, languages, revision), as_json)
 
 
 def bundle(

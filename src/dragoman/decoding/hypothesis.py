@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dragoman.config import SearchConfig
 from dragoman.errors import UsageError
 
 LengthPenalty = Callable[[int], float]
@@ -18,6 +19,15 @@ class Hypothesis:
     # One more than ids: the last is the end symbol's. None: the engine knows only their sum, and `score` gives them.
     token_log_probabilities: tuple[float, ...] | None
     finished: bool  # False: it reached the maximum length, where the end is forced, so it may be cut short
+
+
+def length_penalty_of(search: SearchConfig) -> LengthPenalty:
+    """The length penalty that a search is asked to rank by."""
+    match search.penalty:
+        case "paper":
+            return paper_length_penalty(search.alpha)
+        case "length":
+            return lambda length: float(length**search.alpha)
 
 
 def paper_length_penalty(alpha: float) -> LengthPenalty:

@@ -10,7 +10,7 @@ text/       the training and validation files, if they are asked for
 import json
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from dragoman.data.tokenizer import load_tokenizer
 from dragoman.decoding.engines.ct2_cache import processor
 from dragoman.errors import DataError, UsageError
 from dragoman.files import read_json, read_manifest, replacing, sha256
+from dragoman.importing.model_card import read_card
 from dragoman.run_directory import (
     BUNDLE_CARD,
     CLEANING,
@@ -31,6 +32,8 @@ from dragoman.run_directory import (
     LANGUAGES,
     METRICS,
     MODEL_CARD,
+    ORIGINAL_CARD,
+    ORIGINAL_LICENCE,
     TOKENIZER,
     WEIGHTS,
     RunDirectory,
@@ -38,7 +41,7 @@ from dragoman.run_directory import (
 
 FORMAT = 1
 NEEDED = (CONFIG, TOKENIZER, WEIGHTS)
-USEFUL = (MODEL_CARD, CLEANING, METRICS, ENGINE, LANGUAGES, CONFIDENCE)
+USEFUL = (MODEL_CARD, CLEANING, METRICS, ENGINE, LANGUAGES, CONFIDENCE, ORIGINAL_CARD, ORIGINAL_LICENCE)
 
 
 @dataclass(frozen=True)
@@ -97,12 +100,18 @@ def make_card(run: RunDirectory, about: About) -> dict[str, Any]:
     languages = languages_of(run)
     cleaning = read_json(run.cleaning_path) if CLEANING in found else {}
     inputs = cleaning.get("inputs", {})
+    weights = read_json(run.model_card_path) if MODEL_CARD in found else {}
+    original = read_card(run.path)
     return {
         "format": FORMAT,
-        "about": vars(about),
+        "about": vars(replace(about, licence=about.licence or original.licence)),
         "languages": None if languages is None else list(languages),
         "software": {"dragoman": _version(), "licence": "Apache-2.0"},
-        "weights": read_json(run.model_card_path) if MODEL_CARD in found else {},
+        "weights": weights,
+        "original": {
+            **{name: weights[name] for name in ("from", "hub", "revision", "commit") if name in weights},
+            **{name: getattr(original, name) for name in ("licence", "languages", "tags", "datasets")},
+        },
         "training": _training(run, config),
         "validation": _validation(run),
         "data": {
@@ -193,6 +202,7 @@ def card_lines(card: dict[str, Any]) -> list[str]:
             ("sacreBLEU signature", validation and f"`{validation['signature']}`"),
         ],
     )
+    page.table("The public model that it was made of", _original_rows(card))
     page.table("Training", _training_rows(card))
     wanted = ("encoder_layers", "decoder_layers", "d_model", "d_ff", "num_heads", "dropout", "norm_order", "vocab_size")
     page.table("Model", [(name, model[name]) for name in wanted])
@@ -217,6 +227,19 @@ def _use_rows(card: dict[str, Any], direction: str) -> list[tuple[str, Any]]:
         ("licence of the text", about["data_licence"] or "not stated"),
         ("software", f"Dragoman {software['dragoman']}, {software['licence']}"),
         ("translate with it", "`dragoman translate THIS.zip`, or `dragoman unbundle THIS.zip --out RUN`"),
+    ]
+
+
+def _original_rows(card: dict[str, Any]) -> list[tuple[str, Any]]:
+    original = card["original"]
+    return [
+        ("name", original.get("from")),
+        ("commit", original.get("commit")),
+        ("licence", original["licence"]),
+        ("trained on", ", ".join(original["datasets"])),
+        ("tags", ", ".join(original["tags"])),
+        ("its own card", f"run/{ORIGINAL_CARD}" if ORIGINAL_CARD in card["files"] else None),
+        ("text of the licence", f"run/{ORIGINAL_LICENCE}" if ORIGINAL_LICENCE in card["files"] else None),
     ]
 
 

@@ -52,8 +52,8 @@ def write_marian(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> st
         (len(tokenizer.start_ids) > 1, "its translations begin with no token that is given"),
         (
             bool(tokenizer.case_marks),
-            "it was trained with data.casing = inline, and it reads text with sentencepiece alone, which would show the "
-            "marks: train with --set data.casing=plain, or use --format ctranslate2 or onnx",
+            "it was trained with data.casing = inline, and Marian's text goes through sentencepiece alone, which would "
+            "show the marks: train with --set data.casing=plain, or use --format ctranslate2 or onnx",
         ),
     ):
         if holds:
@@ -133,7 +133,8 @@ def _their_config(model: ModelConfig, tokenizer: Tokenizer, kind: str) -> dict[s
 
 
 def _generation(config: RunConfig, tokenizer: Tokenizer) -> dict[str, Any]:
-    """Beam and length penalty of the run: theirs divides by length^alpha, the paper by ((5 + length) / 6)^alpha."""
+    """Beam and length penalty of the run. Theirs divides by length^alpha; the paper's, by ((5 + length) / 6)^alpha, is
+    not to be had there."""
     return {
         "num_beams": config.search.beam,
         "length_penalty": config.search.alpha,

@@ -28,7 +28,7 @@ WANTED = (
     METADATA, SENTENCEPIECE, SUBWORD_NMT, f"{MODEL}/{BINARY}", f"{MODEL}/config.json",
     *(f"{MODEL}/{side}_vocabulary{end}" for side in ("shared", "source", "target") for end in (".json", ".txt")),
 )  # fmt: skip
-SEARCH = SearchConfig(beam=4, alpha=0.2)  # as Argos Translate searches
+SEARCH = SearchConfig(beam=4, alpha=0.2, penalty="length")  # as Argos Translate searches
 
 
 def is_argos(path: Path) -> bool:

@@ -6,8 +6,9 @@ other families keep theirs. Biases that are all zero are left out: such a model 
 """
 
 import pickle
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ from dragoman.files import read_json
 from dragoman.importing.huggingface_tensors import TensorMapping, alternating, reordered, tensors
 from dragoman.importing.imported_model import ImportedModel
 
+# The files of the weights, the best first; an index names the parts that they are cut into.
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+INDEX = ".index.json"
+_PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")  # a name, not a path
 ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
 SHARED, OF_SOURCE, OF_TARGET, OUTPUT = (
     "model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight",
@@ -59,7 +64,7 @@ def read_huggingface(directory: Path) -> ImportedModel:
 
 def read_weights(directory: Path, values: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, Array]]:
     """The model and its weights in our terms. `values`: what config.json holds."""
-    family, found = _family(values, directory), _their_tensors(directory)
+    family, found = family_of(values, directory), _their_tensors(directory)
     if values["model_type"] == "marian" and values.get("tie_word_embeddings", True) and OF_TARGET in found:
         # transformers' own conversion of Marian's models wrote random numbers there until its version 4.41, and until 5
         # it did not look at them.
@@ -78,7 +83,8 @@ def in_our_terms(
     }
 
 
-def _family(values: Mapping[str, Any], directory: Path) -> Family:
+def family_of(values: Mapping[str, Any], directory: Path) -> Family:
+    """The family of a model. `values`: what its config.json holds."""
     kind, can = values.get("model_type"), f"{', '.join(FAMILIES)} can be imported"
     if kind is None:
         raise DataError(f"{directory}: its config.json names no model_type; {can}")
@@ -181,15 +187,15 @@ def _tokenizer(directory: Path, values: Mapping[str, Any]) -> Tokenizer:
 
 
 def _search(directory: Path, values: Mapping[str, Any]) -> SearchConfig:
-    """Beam and length penalty; theirs divides by length^alpha, the paper by ((5 + length) / 6)^alpha."""
+    """Beam and length penalty, as transformers has them."""
     generation = directory / "generation_config.json"
     settings = {**values, **(read_json(generation) if generation.is_file() else {})}
     beam, alpha = settings.get("num_beams"), settings.get("length_penalty")
     try:
         # Where they name no penalty, transformers has 1 and searches greedily.
-        return SearchConfig(beam=int(beam or 4), alpha=1.0 if alpha is None else float(alpha))
+        return SearchConfig(beam=int(beam or 4), alpha=1.0 if alpha is None else float(alpha), penalty="length")
     except (ConfigError, TypeError, ValueError):
-        return SearchConfig()
+        return SearchConfig(penalty="length")
 
 
 def _languages(directory: Path) -> tuple[str, str] | None:
@@ -204,16 +210,13 @@ def _languages(directory: Path) -> tuple[str, str] | None:
 
 def _their_tensors(directory: Path) -> dict[str, Array]:
     """All tensors by their names; a tied one under each of its names."""
-    path = directory / "model.safetensors"
-    if path.is_file():
-        try:
-            found: dict[str, Array] = load_file(path)
-        except (SafetensorError, OSError) as error:
-            raise DataError(f"{path}: not a readable safetensors file ({error}); fetch it again") from None
-    elif (directory / "pytorch_model.bin").is_file():
-        found = _unpickled(directory / "pytorch_model.bin")
-    else:
+    first = best_weights([path.name for path in directory.iterdir()])
+    if first is None:
         raise DataError(f"{directory}: neither model.safetensors nor pytorch_model.bin is there; fetch it again")
+    found: dict[str, Array] = {}
+    for name in parts_of(directory / first):
+        path = directory / name
+        found |= _unpickled(path) if path.suffix == ".bin" else _loaded(path)
     # The file keeps a tied tensor once, under any of its names.
     for name, others in (
         (OF_SOURCE, (SHARED, OF_TARGET, OUTPUT)), (OF_TARGET, (SHARED, OUTPUT, OF_SOURCE)), (OUTPUT, (OF_TARGET,)),
@@ -226,9 +229,32 @@ def _their_tensors(directory: Path) -> dict[str, Array]:
     return found
 
 
+def best_weights(names: Container[str]) -> str | None:
+    """The file that an import begins with, of those that are there: of the weights, or of the names of their parts."""
+    return next((name for name in WEIGHTS if name in names), None)
+
+
+def parts_of(path: Path) -> list[str]:
+    """The files that the weights are in: this one, or those that it names as an index."""
+    if not path.name.endswith(INDEX):
+        return [path.name]
+    named = read_json(path).get("weight_map")
+    parts = set(named.values()) if isinstance(named, dict) and all(isinstance(n, str) for n in named.values()) else ()
+    if not parts or not all(_PART.fullmatch(part) for part in parts):
+        raise DataError(f"{path}: names no files of weights beside it; fetch it again")
+    return sorted(parts)
+
+
+def _loaded(path: Path) -> dict[str, Array]:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: not a readable safetensors file ({error}); fetch it again") from None
+
+
 def _unpickled(path: Path) -> dict[str, Array]:
     """The tensors of a pickle. It could name any function to be called; none is."""
-    require_torch("a model as pytorch_model.bin")
+    require_torch(f"a model as {path.name}")
     import torch
 
     try:
@@ -238,6 +264,7 @@ def _unpickled(path: Path) -> dict[str, Array]:
     except (
         pickle.UnpicklingError,
         RuntimeError,
+        OSError,
         EOFError,
         LookupError,
         AttributeError,

@@ -165,11 +165,12 @@ def _vocabulary(name: str, content: bytes, size: int, files: ModelFiles) -> byte
 
 
 def _search(decoder: Settings) -> SearchConfig:
-    """Beam and length penalty; Marian's divides by length^normalize, the paper's by ((5 + length) / 6)^alpha."""
+    """Beam and length penalty, as Marian has them."""
     try:
-        return SearchConfig(beam=int(str(decoder["beam-size"])), alpha=float(str(decoder["normalize"])))
+        beam, alpha = int(str(decoder["beam-size"])), float(str(decoder["normalize"]))
+        return SearchConfig(beam=beam, alpha=alpha, penalty="length")
     except (ConfigError, KeyError, ValueError):
-        return SearchConfig(alpha=1.0)  # as OPUS-MT's models have it
+        return SearchConfig(alpha=1.0, penalty="length")  # as OPUS-MT's models have it
 
 
 def _languages(files: ModelFiles) -> tuple[str, str] | None:

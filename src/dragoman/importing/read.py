@@ -1,22 +1,32 @@
 """Tells what kind of public model a path holds, and makes a run of it."""
 
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 from dragoman.errors import DataError
-from dragoman.importing.imported_model import ImportedModel, write_run
+from dragoman.importing.hub import located
+from dragoman.importing.imported_model import ImportedModel, require_new, write_run
 from dragoman.importing.marian_files import is_marian
+from dragoman.importing.model_card import with_card
 
 
-def import_model(source: str | Path, out: str | Path, languages: tuple[str, str] | None = None) -> Path:
-    """Makes a run from a public model: it can translate, serve, explain and be fine-tuned as any other."""
-    write_run(read_model(Path(source)), Path(out), languages)
+def import_model(
+    source: str | Path, out: str | Path, languages: tuple[str, str] | None = None, revision: str | None = None
+) -> Path:
+    """Makes a run from a public model: it can translate, serve, explain and be fine-tuned as any other. `source`: its
+    path, or its name on the Hugging Face hub; `revision`: of a name, a branch, a tag or a commit."""
+    require_new(Path(out))  # before anything is fetched
+    found = located(source, revision, out)
+    model = read_model(found.path)
+    if found.path.is_dir():
+        model = with_card(model, found.path, found.name)
+    write_run(replace(model, origin={**model.origin, **found.origin}), Path(out), languages)
     return Path(out)
 
 
 def read_model(path: Path) -> ImportedModel:
     """Reads whatever public model is there."""
-    if not path.exists():
-        raise DataError(f"{path}: no such file or directory; give a model's directory or archive")
     from dragoman.importing.argos import is_argos, read_argos
 
     if is_argos(path):
@@ -33,7 +43,20 @@ def read_model(path: Path) -> ImportedModel:
         from dragoman.importing.marian import read_marian
 
         return read_marian(path)
+    if _is_packed_directory(path):
+        raise DataError(f"{path}: a zip of a directory that transformers loads; unpack it and give that directory")
     raise DataError(
-        f"{path}: no config.json in it; give a directory that transformers loads a "
-        f"model from, or a model of Marian's: its archive, directory or .npz file"
+        f"{path}: no config.json in it; give a directory that transformers or CTranslate2 loads a model from, a model "
+        f"of Marian's (its archive, directory or .npz file), or a package of Argos Translate"
     )
+
+
+def _is_packed_directory(path: Path) -> bool:
+    if not path.is_file() or not zipfile.is_zipfile(path):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {Path(name).name for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
+    return "config.json" in names and bool(names & {"model.safetensors", "pytorch_model.bin"})

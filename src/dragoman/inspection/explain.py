@@ -19,7 +19,7 @@ from dragoman.data.tokenizer import Tokenizer
 from dragoman.data.words import Word, words_of
 from dragoman.decoding.constraints import forced_prefix
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
-from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.decoding.hypothesis import Hypothesis, length_penalty_of
 from dragoman.decoding.search_record import BeamStep, Fate
 from dragoman.errors import UsageError
 from dragoman.inspection.alignment import (
@@ -172,7 +172,7 @@ class Explainer:
             alignment=aligned.weights,
             links=links_of(aligned.weights),
             log_probability=total,
-            score=total / paper_length_penalty(settings.alpha)(len(ids) + 1),
+            score=total / length_penalty_of(settings)(len(ids) + 1),
         )
 
     def align(self, text: str, translation: Sequence[str]) -> Alignment:

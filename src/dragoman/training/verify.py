@@ -26,6 +26,9 @@ def verify(run: RunDirectory, steps: int, say: Callable[[str], None]) -> Iterato
 
     `steps`: how many steps to train again; 0 leaves that out.
     """
+    if (hashes := imported_hashes(run)) is not None:
+        yield from check_imported(run, hashes)
+        return
     events = read_log(run)
     checkpoints = run.checkpoints()
     if not checkpoints:
@@ -35,6 +38,25 @@ def verify(run: RunDirectory, steps: int, say: Callable[[str], None]) -> Iterato
     yield from check_weights(run, checkpoints)
     if steps:
         yield from replay(run, checkpoints, events, steps, say)
+
+
+def imported_hashes(run: RunDirectory) -> dict[str, str] | None:
+    """Returns the hashes that an imported run's files had when it was made; None: the run was trained here."""
+    if run.metrics_path.exists() or not run.model_card_path.is_file():
+        return None
+    card = read_json(run.model_card_path)
+    return dict(card.get("files", {})) if card.get("kind") == "imported" else None
+
+
+def check_imported(run: RunDirectory, hashes: dict[str, str]) -> Iterator[str]:
+    """Checks the files of an imported run. That is all: its training was elsewhere."""
+    if not hashes:
+        raise DataError(f"{run.path}: imported without hashes of its files; import it again, and it can be verified")
+    for name, recorded in hashes.items():
+        path = run.path / name
+        if not path.is_file() or sha256(path) != recorded:
+            raise CheckError(f"{path}: not what was imported; import the model again")
+    yield f"files       {' and '.join(hashes)} are as they were imported"
 
 
 def read_log(run: RunDirectory) -> list[dict[str, Any]]:

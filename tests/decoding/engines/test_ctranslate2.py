@@ -5,7 +5,6 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +12,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.beam_search import beam_search
 from dragoman.decoding.engines import CannotServeError, batches_of_like_length
 from dragoman.decoding.engines.ct2_cache import Threads, remembered_threads
 from dragoman.decoding.engines.ct2_convert import convert
@@ -26,10 +24,9 @@ from dragoman.decoding.engines.ctranslate2 import CTranslate2Engine, best_thread
 from dragoman.decoding.engines.numpy_weights import position_table
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.engines.vocabulary_map import VocabularyMap, write
-from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.decoding.hypothesis import paper_length_penalty
 from dragoman.errors import DataError, UsageError
 from dragoman.model.checkpoint import load_model, save_weights, weights_of
-from dragoman.model.incremental import DecodingState
 from dragoman.model.transformer import Transformer, sinusoids
 from dragoman.processes import threads_allowed
 from dragoman.run_directory import RunDirectory
@@ -115,34 +112,6 @@ def run(tokenizer: Tokenizer, model: Transformer, tmp_path: Path) -> RunDirector
     return save(tmp_path / "run", tokenizer, model)
 
 
-def same_rule(
-    model: Transformer, tokenizer: Tokenizer, sources: Sequence[Sequence[int]], beam: int, alpha: float
-) -> list[Hypothesis]:
-    """Our search with CTranslate2's normaliser and stopping rule."""
-    reference = ReferenceEngine([model], tokenizer)
-
-    def step(ids: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
-        return model.step(ids, state).log_softmax(-1), state
-
-    with torch.inference_mode():
-        found = beam_search(
-            step,
-            model.start(*reference._source_batch(sources)),
-            start_id=tokenizer.bos_id,
-            eos_id=tokenizer.eos_id,
-            max_lengths=[len(source) + 30 for source in sources],
-            beam=beam,
-            length_penalty=lambda length: length**alpha,
-            stop="first",
-        )
-    return [hypotheses[0] for hypotheses in found]
-
-
-def best_by(hypotheses: Sequence[Hypothesis], penalty: Callable[[int], float]) -> tuple[tuple[int, ...], float]:
-    scores = {h.ids: h.log_probability / penalty(len(h.ids) + 1) for h in hypotheses}
-    return max(scores.items(), key=lambda item: item[1])
-
-
 # The same answers
 
 
@@ -160,20 +129,22 @@ def test_by_its_rule_the_reference_engine_ranks_as_it_does(
 
 
 @pytest.mark.parametrize("alpha", [0.6, 1.0])
+@pytest.mark.parametrize("n_best", [1, 4])
 def test_the_same_search_finds_the_same(
-    run: RunDirectory, model: Transformer, tokenizer: Tokenizer, sources: list[list[int]], alpha: float
+    run: RunDirectory, model: Transformer, tokenizer: Tokenizer, sources: list[list[int]], alpha: float, n_best: int
 ) -> None:
-    engine = CTranslate2Engine(run, tokenizer, SEARCH)
-    found = engine.translate(sources, replace(SEARCH, alpha=alpha, max_extra_length=30), n_best=4)
-    expected = same_rule(model, tokenizer, sources, beam=4, alpha=alpha)
-    equal = 0
-    for hypotheses, wanted in zip(found, expected, strict=True):
-        ids, score = best_by(hypotheses, lambda length: length**alpha)
-        assert score == pytest.approx(wanted.score, abs=1e-4)
-        equal += ids == wanted.ids
+    its_own = replace(SEARCH, alpha=alpha, penalty="length", stop="first", max_extra_length=30)
+    found = CTranslate2Engine(run, tokenizer, SEARCH).translate(sources, its_own, n_best=n_best)
+    expected = ReferenceEngine([model], tokenizer).translate(sources, its_own)
+    for hypotheses, [wanted] in zip(found, expected, strict=True):
+        assert len(hypotheses) == n_best
+        assert hypotheses[0].score == pytest.approx(wanted.score, abs=1e-4)
+        assert wanted.score == pytest.approx(wanted.log_probability / (len(wanted.ids) + 1) ** alpha)
+    equal = sum(ours[0].ids == wanted.ids for ours, [wanted] in zip(found, expected, strict=True))
     assert equal >= 0.995 * len(sources)
-    assert len({wanted.ids for wanted in expected}) > 50  # the model is lively enough to tell
-    assert len({len(wanted.ids) for wanted in expected}) > 8
+    best = [wanted for [wanted] in expected]
+    assert len({wanted.ids for wanted in best}) > 50  # the model is lively enough to tell
+    assert len({len(wanted.ids) for wanted in best}) > 8
 
 
 @pytest.mark.parametrize("changes", SERVED.values(), ids=SERVED.keys())

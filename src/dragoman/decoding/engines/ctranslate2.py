@@ -30,7 +30,7 @@ from dragoman.decoding.engines.ct2_cache import (
     remember_threads,
     remembered_threads,
 )
-from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.decoding.hypothesis import Hypothesis, length_penalty_of
 from dragoman.errors import DataError
 from dragoman.processes import threads_allowed
 from dragoman.run_directory import RunDirectory
@@ -163,7 +163,7 @@ class CTranslate2Engine:
         limits = [len(source) + search.max_extra_length for source in sources]
         outputs = self._decode(sources, limits, search, threads, self._options(search, n_best, no_repeat))
         self._end_what_was_cut(sources, outputs)
-        penalty = paper_length_penalty(search.alpha)
+        penalty = length_penalty_of(search)
 
         def score(output: _Output) -> float:
             return output.log_probability / penalty(output.length + 1)
@@ -187,7 +187,7 @@ class CTranslate2Engine:
         beam = max(search.beam, n_best)
         return {
             "beam_size": beam,
-            # Without a penalty it stops as soon as nothing better can come.
+            # Without a penalty it stops as soon as nothing better can come; with one, only when it is asked for all.
             "num_hypotheses": n_best if search.alpha == 0 else beam,
             "length_penalty": search.alpha,
             "min_decoding_length": 0,
@@ -247,7 +247,7 @@ class CTranslate2Engine:
         CTranslate2 gives them over the tokens that are left."""
         pairs = [(source, one) for source, hypotheses in zip(sources, found, strict=True) for one in hypotheses]
         log_probs = self.score([source for source, _ in pairs], [one.ids for _, one in pairs])
-        penalty = paper_length_penalty(search.alpha)
+        penalty = length_penalty_of(search)
         scored = (
             replace(one, log_probability=total, score=total / penalty(len(one.ids) + 1))
             for (_, one), total in zip(pairs, map(sum, log_probs), strict=True)

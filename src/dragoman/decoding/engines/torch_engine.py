@@ -18,7 +18,7 @@ from dragoman.decoding.beam_search import beam_search, greedy_search, sample
 from dragoman.decoding.constrained_beam import Requirement
 from dragoman.decoding.constraints import Constrain, all_of, no_repeats
 from dragoman.decoding.engines import batches_of_like_length, require_vocabulary_of
-from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.decoding.hypothesis import Hypothesis, length_penalty_of
 from dragoman.decoding.search_record import Recorder
 from dragoman.errors import UsageError
 from dragoman.model.probe import Probe
@@ -191,7 +191,7 @@ class ReferenceEngine:
                 constrain=constrain,
                 recorder=recorder,
             )
-        length_penalty = paper_length_penalty(search.alpha)
+        length_penalty = length_penalty_of(search)
         if beam == 1:
             return greedy_search(
                 self._step,
