@@ -125,7 +125,8 @@ def compare(directory: Path, run: Path, count: int) -> None:
         outputs = {"generate()": generated(directory, sources, beam)}
         for engine in ("reference", "ctranslate2"):
             translator = Translator.load(run, engine=engine, beam=beam)  # type: ignore[arg-type]
-            outputs[f"run, {engine}"] = translator.translate(sources, whole=True, protect=False)
+            stream = translator.translate_stream(sources, scores=False, whole=True, protect=False, repair=False)
+            outputs[f"run, {engine}"] = [translation.text for translation in stream]
         for name, lines in outputs.items():
             same = sum(ours == theirs for ours, theirs in zip(lines, outputs["generate()"], strict=True))
             bleu = sacrebleu.corpus_bleu(lines, references)

@@ -111,6 +111,24 @@ def test_the_length_penalty_is_chosen_by_bleu_where_that_tells_anything(
     assert run.read_config().search.alpha == chosen
 
 
+def test_what_is_left_of_sentences_that_measure_is_not_told(
+    started: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A warning, which is an error here, would name the line of a text that the user does not know."""
+    from dragoman.quickstart import scoring
+    from dragoman.quickstart.text import QuickstartText
+    from dragoman.run_directory import RunDirectory
+    from dragoman.translation.translator import Translator
+
+    run = RunDirectory(shutil.copytree(started[0], tmp_path / "run"))
+    data = QuickstartText(run.path / "text", json.loads((run.path / "text" / "about.json").read_text()))
+    monkeypatch.setattr("dragoman.translation.fallbacks._WAYS", {})
+    (run.path / "text" / "valid.source").write_text("the {x} dog\n" * 20, encoding="utf-8")
+    with pytest.warns(UserWarning, match="left in part as it was: lost: {x}"):
+        Translator.load(run.path).translate(data.source("valid"))
+    assert scoring.choose_penalty(run, data, 300)
+
+
 def test_the_report_opens_with_the_verdict_and_says_what_was_not_measured(started: tuple[Path, Any]) -> None:
     text = (started[0] / "report.md").read_text()
     assert text.split("\n")[2:5] == ["## Verdict", "", "Not usable."]

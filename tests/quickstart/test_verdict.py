@@ -35,6 +35,8 @@ def test_the_reasons_have_the_figures() -> None:
     assert found[0] == (
         "worse than leaving the source as it is: BLEU 4.88, a copy of the source 16.73, on the same 40 test sentences"
     )
+    alike = judge(replace(GOOD_ONE, bleu=0.0, copied=0.0)).reasons[0]
+    assert alike.startswith("no better than leaving the source as it is: BLEU 0.00")
     assert "too little training for so much text: each pair was seen 0.3 times" in found
     assert "no confidence tells its good translations from its bad ones" in found
     assert found[-1].startswith("40 test sentences are few")

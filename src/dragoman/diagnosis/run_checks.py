@@ -20,6 +20,7 @@ from dragoman.diagnosis.output_checks import examine_outputs
 from dragoman.errors import DataError
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
 from dragoman.files import read_json
+from dragoman.progress import discard
 from dragoman.run_directory import RunDirectory
 from dragoman.translation.translator import Translator
 
@@ -53,7 +54,7 @@ def examine_run(path: Path) -> list[Cause]:
         found.append(vocabulary_too_small(run, train, config, name))
     if valid and run.model_path.exists():
         sources, references = zip(*valid[:_TRANSLATED], strict=True)
-        outputs = Translator.load(path).translate(list(sources))
+        outputs = Translator.load(path).translate(list(sources), warn=discard)
         found += examine_outputs(sources, outputs, references, name)
     return ranked(found)
 

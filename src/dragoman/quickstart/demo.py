@@ -11,7 +11,7 @@ from dragoman.data.corpus import read_lines
 from dragoman.errors import DataError
 from dragoman.evaluation import metrics
 from dragoman.evaluation.calibration import calibrate_run
-from dragoman.progress import to_stderr
+from dragoman.progress import discard, to_stderr
 from dragoman.quickstart.tatoeba import prepare_demo
 from dragoman.run_directory import RunDirectory, default_cache
 from dragoman.translation.translator import Translator
@@ -56,7 +56,7 @@ def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> N
         to_stderr(f"not calibrated: {error}")
     translator = Translator.load(out)
     to_stderr(f"translating the {data.summary.test_sentences:,} test sentences")
-    outputs = translator.translate(list(read_lines(data.test_source)))
+    outputs = translator.translate(list(read_lines(data.test_source)), warn=discard)
     scores = metrics.evaluate(outputs, metrics.read_references(data.test_references), "fr")
     show(f"On {data.summary.test_sentences:,} held-out sentences, one or more references each:")
     show(f"  {scores.bleu.line()}\n  {scores.chrf.line()}\n")

@@ -12,7 +12,7 @@ from dragoman.errors import DataError
 from dragoman.evaluation.calibration import calibrate_run
 from dragoman.evaluation.metrics import LEAST_TELLING_BLEU, Scores, bleu, evaluate, sentence_chrf
 from dragoman.evaluation.quantize import QuantizationResult, quantize
-from dragoman.progress import Say, waiting
+from dragoman.progress import Say, discard, waiting
 from dragoman.quickstart import sizing
 from dragoman.quickstart.budget import SentenceCounts, TimeBudget, share_time
 from dragoman.quickstart.text import QuickstartText
@@ -103,9 +103,9 @@ def _seconds_each(run: RunDirectory, data: QuickstartText) -> float:
     sentences = data.source("valid")[: _TIMED + 1]
     with waiting("loading the model"):
         translator = Translator.load(run.path, compute_type="float32", vocabulary_map=False)
-        translator.translate(sentences[:1])
+        translator.translate(sentences[:1], warn=discard)
         began = time.perf_counter()
-        translator.translate(sentences[1:])
+        translator.translate(sentences[1:], warn=discard)
     return max(1e-4, (time.perf_counter() - began) / max(1, len(sentences) - 1))
 
 
@@ -131,10 +131,8 @@ def choose_penalty(run: RunDirectory, data: QuickstartText, sentences: int) -> d
     sources, references = data.source("valid")[:sentences], data.references("valid")[:sentences]
     with waiting("choosing a length penalty"):
         translator = Translator.load(run.path, compute_type="float32", vocabulary_map=False)
-        found = {
-            alpha: bleu(translator.with_search(alpha=alpha).translate(sources), references, data.target_language).value
-            for alpha in ALPHAS
-        }
+        outputs = {alpha: translator.with_search(alpha=alpha).translate(sources, warn=discard) for alpha in ALPHAS}
+        found = {alpha: bleu(lines, references, data.target_language).value for alpha, lines in outputs.items()}
     config = run.read_config()
     if max(found.values()) >= LEAST_TELLING_BLEU:
         best = max(found, key=lambda alpha: found[alpha])
@@ -166,7 +164,7 @@ def _test(
 ) -> tuple[Scores, list[float], list[tuple[str, str, str, str]]]:
     sources, references = data.source("test")[:sentences], data.references("test")[:sentences]
     with waiting(f"translating {sentences:,} test sentences"):
-        found = list(Translator.load(run.path).translate_stream(sources, rate=True, warn=lambda _: None))
+        found = list(Translator.load(run.path).translate_stream(sources, rate=True, warn=discard))
         outputs = [translation.text for translation in found]
         scores = evaluate(outputs, references, data.target_language)
         chrfs = sentence_chrf(outputs, references)

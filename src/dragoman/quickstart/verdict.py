@@ -94,7 +94,7 @@ def judge(facts: Measurements) -> UsabilityVerdict:
 
 
 def _reasons(facts: Measurements) -> list[str]:
-    if facts.bleu <= facts.copied:
+    if facts.bleu < facts.copied:
         beside = "worse than leaving the source as it is"
     elif facts.bleu <= facts.copied + ABOVE_COPY:
         beside = "no better than leaving the source as it is"

@@ -30,6 +30,7 @@ from dragoman.errors import UsageError
 from dragoman.evaluation import metrics
 from dragoman.files import write_atomically
 from dragoman.model.checkpoint import begin_with, load_model, weights_of
+from dragoman.progress import discard
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.training.distributed import started_by_torchrun
 from dragoman.training.finetune_settings import fine_tuning_config
@@ -158,7 +159,7 @@ def _measure(
         assert corpus.source is not None
         assert corpus.target is not None
         sources, references = list(read_lines(corpus.source)), [[line] for line in read_lines(corpus.target)]
-        outputs = [translator.translate(sources) for translator in translators]
+        outputs = [translator.translate(sources, warn=discard) for translator in translators]
         return metrics.compare(outputs[0], outputs[1], references, language)
 
     new = compared("new", text.new_test)

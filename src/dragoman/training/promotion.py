@@ -18,6 +18,7 @@ from dragoman.evaluation import metrics
 from dragoman.files import read_json, replacing, sha256, write_atomically
 from dragoman.model.checkpoint import promote as use_weights
 from dragoman.model.checkpoint import read_tensors
+from dragoman.progress import discard
 from dragoman.run_directory import RunDirectory
 from dragoman.training.finetune import FineTuned, finetune
 from dragoman.translation.translation_memory import Correction, TranslationMemory
@@ -107,7 +108,7 @@ def promote(
     result = read_json(after.finetune_result_path)
     old_text = result["old"]
     if test is not None:
-        outputs = [Translator.load(tested.path).translate(list(test[0])) for tested in (before, after)]
+        outputs = [Translator.load(tested.path).translate(list(test[0]), warn=discard) for tested in (before, after)]
         old_text = metrics.compare(outputs[0], outputs[1], test[1], language).to_dict()
     decision = judge(result["new"], old_text)
     if decision.promoted:

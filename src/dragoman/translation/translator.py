@@ -175,12 +175,19 @@ class Translator:
         return len(f"{self.tag}{text}".encode()) < limit - 1 or self._count_tokens(text) <= limit
 
     def translate(
-        self, lines: Sequence[str], required: Requirements | None = None, *, whole: bool = False, protect: bool = True
+        self,
+        lines: Sequence[str],
+        required: Requirements | None = None,
+        *,
+        whole: bool = False,
+        protect: bool = True,
+        warn: Say = warnings.warn,
     ) -> list[str]:
-        """One translation a line, in the order given. `required`: what each must hold, as `Glossary(...).required`."""
+        """One translation a line, in the order given. `required`: what each must hold, as `Glossary(...).required`.
+        `warn`: is told of lines that were left; `discard` where the lines only measure."""
         if isinstance(lines, str):  # a sequence of strings too: it would be translated letter by letter
             raise UsageError("translate() got a string; give a list of lines")
-        stream = self.translate_stream(lines, scores=False, required=required, whole=whole, protect=protect)
+        stream = self.translate_stream(lines, scores=False, required=required, whole=whole, protect=protect, warn=warn)
         return [translation.text for translation in stream]
 
     def translate_stream(
