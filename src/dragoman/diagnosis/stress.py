@@ -12,9 +12,9 @@ from typing import Any
 
 from sacrebleu.metrics.chrf import CHRF
 
-from dragoman.data.augmentation import with_typos
 from dragoman.data.corpus import SentencePair
 from dragoman.data.phrase_pairs import learn_lexicon, words_of
+from dragoman.data.text_changes import with_typos
 from dragoman.diagnosis.output_checks import loops
 from dragoman.evaluation.metrics import bleu
 
