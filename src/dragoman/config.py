@@ -12,7 +12,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from dragoman import config_ranges
 from dragoman.config_ranges import Range
@@ -34,7 +34,12 @@ Stop = Literal["exact", "first"]
 Penalty = Literal["paper", "length"]
 Casing = Literal["plain", "inline"]
 Task = Literal["translate", "continue", "restore", "classify"]
-TEXT_CHANGES = ("upper_case", "title_case", "short_phrases", "typos")  # keys of [data]: shares of a view's pairs
+TextChange = Literal[
+    "upper_case", "title_case", "short_phrases", "typos", "lower_case", "no_end_punctuation", "inline_noise",
+    "inline_tags", "joined",
+]  # fmt: skip
+# Keys of [data]: shares of a view's pairs. New ones come last: the draws of the others stay what they were.
+TEXT_CHANGES: tuple[TextChange, ...] = get_args(TextChange)
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,13 @@ class DataConfig:
     title_case: float = 0.0  # share of pairs written In Title Case, both sides
     short_phrases: float = 0.0  # share of pairs replaced by one to four of their words that translate each other
     typos: float = 0.0  # share of pairs whose source gets spelling mistakes
+    lower_case: float = 0.0  # share of pairs whose source is written without capitals; the target keeps its own
+    no_end_punctuation: float = 0.0  # share of pairs that lose the . ! or ? at their ends, both sides
+    inline_noise: float = 0.0  # share of pairs that get emoji, foreign words, codes or numbers, the same on both sides
+    inline_tags: float = (
+        0.0  # share of pairs with tags around words that translate each other, or a placeholder for them
+    )
+    joined: float = 0.0  # share of pairs that are joined with one to three that follow, to one line
 
     def __post_init__(self) -> None:
         _require_ranges(self, "data", config_ranges.DATA)
@@ -210,7 +222,8 @@ class DataConfig:
             )
             raise ConfigError(f"data.views = {self.views} {reason}; must be {limit}")
         shares = sum(getattr(self, name) for name in TEXT_CHANGES)
-        _require(shares <= 1, "data", f"{' + '.join(TEXT_CHANGES)}", shares, "at most 1: a pair is changed in one way")
+        added = " + ".join(name for name in TEXT_CHANGES if getattr(self, name))
+        _require(shares <= 1, "data", added, shares, "at most 1: a pair is changed in one way")
 
     @property
     def tags(self) -> list[str]:

@@ -65,6 +65,11 @@ DATA = {
     "title_case": _SHARE,
     "short_phrases": _SHARE,
     "typos": _SHARE,
+    "lower_case": _SHARE,
+    "no_end_punctuation": _SHARE,
+    "inline_noise": _SHARE,
+    "inline_tags": _SHARE,
+    "joined": _SHARE,
 }
 
 TRAIN = {

@@ -13,11 +13,12 @@ import sentencepiece
 
 import dragoman.data.dataset
 from dragoman.config import CorpusConfig, DataConfig
-from dragoman.data.augmentation import misspelt, require_bpe, rewrite, title_case, with_typos
+from dragoman.data.augmentation import require_bpe
 from dragoman.data.cleaning import check_corpora
 from dragoman.data.corpus import read_pairs
 from dragoman.data.dataset import Dataset, Prepared, encode_view, prepare
 from dragoman.data.phrase_pairs import learn_lexicon, phrase_of
+from dragoman.data.text_changes import rewrite
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import ConfigError, DataError
 from support.lexicon import LEXICON
@@ -67,6 +68,16 @@ def test_bpe_dropout_cuts_other_pieces_of_the_same_text(text: DataConfig, tmp_pa
     assert ids(prepared.valid) == ids(plain.valid)
 
 
+def test_what_is_put_into_pairs_is_spelt_in_pieces_or_bytes(text: DataConfig, tmp_path: Path) -> None:
+    config = with_views(text, bpe_dropout=0.1, inline_noise=0.7, inline_tags=0.2)
+    prepared = run(config, tmp_path / "run", seed=4)
+    rows = decoded(prepared.train, prepared.tokenizer)
+    lexicon = learn_lexicon(rows)
+    expected = [rewrite(pair, lexicon, config, random.Random(f"4 1 {row}")) for row, pair in enumerate(rows)]
+    assert decoded(prepared.view(1), prepared.tokenizer) == expected
+    assert sum(a != b for a, b in zip(expected, rows, strict=True)) > 0.8 * len(rows)
+
+
 def test_without_dropout_merging_is_what_the_tokenizer_does(text: DataConfig, tmp_path: Path) -> None:
     prepared = run(text, tmp_path / "run")
     odd = ["", " ", "  two  spaces ", ODD, "ALPHABETICAL!", "a\tb", "🦆" * 3, "▁▁", "x" * 50]
@@ -82,11 +93,12 @@ def test_without_dropout_merging_is_what_the_tokenizer_does(text: DataConfig, tm
         run(with_views(text, bpe_dropout=0.1, tokenizer=str(tmp_path / "unigram.model")), tmp_path / "other")
 
 
+@pytest.mark.parametrize("changes", [{"bpe_dropout": 0.1, "typos": 0.5}, {"joined": 0.6, "inline_noise": 0.3}])
 def test_a_view_does_not_depend_on_the_number_of_processes(
-    text: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, float]
 ) -> None:
     monkeypatch.setattr(dragoman.data.dataset, "CHUNK_PAIRS", 20)  # so many that other processes are started
-    config = with_views(text, bpe_dropout=0.1, typos=0.5)
+    config = with_views(text, **changes)
     checked = check_corpora(config, 1)
     tokenizer = Tokenizer.learn((side for corpus in checked.train for pair in corpus.pairs() for side in pair), 600)
     found = []
@@ -94,9 +106,10 @@ def test_a_view_does_not_depend_on_the_number_of_processes(
         encode_view(checked.train, tokenizer, {}, tmp_path / str(processes), config, 1, 1, processes)
         found.append(ids(Dataset.open(tmp_path / str(processes), [1.0])))
     assert found[0] == found[1]
-    monkeypatch.setattr(dragoman.data.dataset, "CHUNK_PAIRS", 1000)
-    encode_view(checked.train, tokenizer, {}, tmp_path / "one chunk", config, 1, 1)
-    assert ids(Dataset.open(tmp_path / "one chunk", [1.0])) == found[0]
+    for size in (3, 1000):  # a chunk shorter than what a row may be joined with; one chunk
+        monkeypatch.setattr(dragoman.data.dataset, "CHUNK_PAIRS", size)
+        encode_view(checked.train, tokenizer, {}, tmp_path / f"chunks of {size}", config, 1, 1, 1)
+        assert ids(Dataset.open(tmp_path / f"chunks of {size}", [1.0])) == found[0]
     encode_view(checked.train, tokenizer, {}, tmp_path / "other", config, 2, 1)
     assert ids(Dataset.open(tmp_path / "other", [1.0])) != found[0]
 
@@ -118,6 +131,19 @@ def test_the_record_of_a_plain_run_is_what_it_was(text: DataConfig, tmp_path: Pa
         "data.max_length", "data.max_length_ratio", "data.drop_duplicates", "data.tokenizer", "data.hold_out",
         "train.seed",
     ]  # fmt: skip
+
+
+def test_the_record_of_views_names_later_changes_only_where_they_are_used(text: DataConfig, tmp_path: Path) -> None:
+    def recorded(name: str, **changes: float) -> list[str]:
+        run(with_views(text, **changes), tmp_path / name)
+        settings = json.loads((tmp_path / name / "cleaning.json").read_text(encoding="utf-8"))["inputs"]["settings"]
+        return [key.removeprefix("data.") for key in settings][6:]
+
+    first = ["views", "bpe_dropout", "upper_case", "title_case", "short_phrases", "typos"]
+    assert recorded("old", typos=0.5) == first  # so data that was prepared before there were others is found again
+    assert recorded("new", joined=0.5) == [*first, "joined"]
+    with pytest.raises(DataError, match=r"data\.joined was 0\.0 when this run began, is 0\.2 now"):
+        run(with_views(text, typos=0.5, joined=0.2), tmp_path / "old")
 
 
 def test_views_belong_to_the_run(text: DataConfig, tmp_path: Path) -> None:
@@ -144,29 +170,6 @@ def test_views_belong_to_the_run(text: DataConfig, tmp_path: Path) -> None:
 def test_settings_that_make_no_sense_are_refused(values: dict[str, float], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         DataConfig(**values)  # type: ignore[arg-type]
-
-
-def test_each_change_has_its_share() -> None:
-    pair = ("don't move the piano", "ne bouge pas le piano")
-    config = DataConfig(views=2, upper_case=0.2, title_case=0.1, typos=0.3)
-    written = [rewrite(pair, {}, config, random.Random(i)) for i in range(3000)]
-    upper = written.count(("DON'T MOVE THE PIANO", "NE BOUGE PAS LE PIANO"))
-    title = written.count(("Don't Move The Piano", "Ne Bouge Pas Le Piano"))
-    unchanged = written.count(pair)
-    erred = [w for w in written if w[0] not in (pair[0], pair[0].upper(), title_case(pair[0]))]
-    assert (round(upper / 3000, 1), round(title / 3000, 1)) == (0.2, 0.1)
-    assert 0.37 < unchanged / 3000 < 0.5  # a slip may give the same word again: two equal letters exchanged
-    assert {target for _, target in erred} == {pair[1]}
-
-
-def test_typos_are_in_the_words_that_can_bear_them() -> None:
-    draw = random.Random(3)
-    assert with_typos("a b cde", draw) == "a b cde"
-    for _ in range(200):
-        words = with_typos("the benevolent a gregarious", draw).split(" ")
-        assert (words[0], words[2]) == ("the", "a")
-        assert sum(a != b for a, b in zip(words, ["the", "benevolent", "a", "gregarious"], strict=True)) <= 1
-        assert abs(len(misspelt("gregarious", draw)) - len("gregarious")) <= 1
 
 
 def test_resumed_equals_uninterrupted_across_views(
@@ -198,6 +201,7 @@ TAGGED = [
     {"bpe_dropout": 0.3},
     {"upper_case": 0.4, "title_case": 0.3, "typos": 0.3},
     {"short_phrases": 0.99},
+    {"joined": 0.3, "inline_noise": 0.3, "inline_tags": 0.3},
     {"bpe_dropout": 0.3, "upper_case": 0.3, "short_phrases": 0.6},
 ]
 
@@ -226,6 +230,22 @@ def test_tags_stay_before_the_source_in_every_view(tiny_text: Path, tmp_path: Pa
             there = [pair for pair, corpus in zip(ids(view), view.corpus, strict=True) if corpus == 1]
             phrases = [(prepared.tokenizer.decode(source[2:]), prepared.tokenizer.decode(t)) for source, t in there]
             assert all(t.split() == [LEXICON[word] for word in source.split()] for source, t in phrases)
+
+
+def test_rows_are_joined_with_those_of_the_same_tags(tiny_text: Path, tmp_path: Path) -> None:
+    corpora = (CorpusConfig(pairs=str(tiny_text / "train.tsv"), tag=">>eo<<", back_tag=">>en<<"),)
+    prepared = run(with_views(DataConfig(train=corpora, hold_out=0), joined=0.99), tmp_path / "run")
+    plain = decoded(prepared.train, prepared.tokenizer)
+    neighbours = 0
+    for row, (source, target) in enumerate(decoded(prepared.view(1), prepared.tokenizer)):
+        tag, first = plain[row][0].split(" ", 1)
+        assert source.startswith(f"{tag} {first}")
+        assert source.count(">>") == 1
+        words = [LEXICON[word] for word in source.split()[1:]] if tag == ">>eo<<" else source.split()[1:]
+        assert words == (target.split() if tag == ">>eo<<" else [LEXICON[word] for word in target.split()])
+        # The directions take turns, so the next row of the same tags is the one after the next.
+        neighbours += row + 2 < len(plain) and source.startswith(f"{tag} {first} {plain[row + 2][0].split(' ', 1)[1]}")
+    assert neighbours > 0.9 * len(plain)
 
 
 def test_a_fine_tuned_run_has_its_tags_in_the_text_and_keeps_them(tiny_text: Path, tmp_path: Path) -> None:

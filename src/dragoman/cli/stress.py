@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import AsJson, EngineOption, Run, SourceLanguage, TargetLanguage, language_asked_for, whole
+from dragoman.cli.options import (
+    AsJson,
+    EngineOption,
+    Protect,
+    Run,
+    SourceLanguage,
+    TargetLanguage,
+    WholeLines,
+    language_asked_for,
+    whole,
+)
 from dragoman.cli.terminal import say, show
 from dragoman.config_ranges import MOST_SEED
 from dragoman.errors import CheckError, DataError, UsageError
@@ -24,13 +34,16 @@ def stress(
     ] = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
-    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Seed of the typos and numbers.")] = 1,
+    seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Seed of all that is drawn.")] = 1,
     engine: EngineOption = "auto",
+    protect: Protect = True,
+    whole_lines: WholeLines = False,
     as_json: AsJson = False,
 ) -> None:
-    """Test a run with capitals, typos, single words, long text, numbers, negation, emoji and empty lines.
+    """Test a run with capitals, typos, single words, long text, numbers, addresses, negation, emoji and empty lines.
 
     Prints a table beside BLEU. The exit code is 4 where a test is below its limit, so that it can guard a release.
+    A run translates as `dragoman translate` does; `--whole-lines --no-protect` tests the bare model.
     """
     from dragoman.data.dataset import validation_pairs
     from dragoman.data.language_codes import languages_of
@@ -59,11 +72,15 @@ def stress(
     every = max(1, len(text) // sentences)
 
     def translate(lines: "list[str]") -> list[str]:
-        return [t.text for t in translator.translate_stream(lines, scores=False, warn=lambda _: None)]
+        stream = translator.translate_stream(
+            lines, scores=False, warn=lambda _: None, whole=whole_lines, protect=protect
+        )
+        return [translation.text for translation in stream]
 
     report = run_suite(text[::every][:sentences], translate, languages, limits, seed)  # type: ignore[arg-type]
     if as_json:
-        show(json.dumps({"run": str(run), "languages": languages, **report.to_dict()}, ensure_ascii=False))
+        tested = {"run": str(run), "languages": languages, "protect": protect, "whole_lines": whole_lines}
+        show(json.dumps({**tested, **report.to_dict()}, ensure_ascii=False))
     else:
         show("\n".join(report.lines()))
     failed = [row.name for row in report.rows if not row.passed]

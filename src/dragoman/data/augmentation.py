@@ -1,26 +1,28 @@
-"""Data augmentation: writes a training pair in another way. It is cut into other subwords (BPE dropout), put into
-capitals, shortened to a phrase, or given typos.
+"""Data augmentation: writes a training pair in another way. It is cut into other subwords (BPE dropout), or its text is
+changed (text_changes.py).
 
 A view is a changed version of the whole training text; view 0 is the text as it is. What becomes of a pair in another
-view depends on (seed, view, row) alone, so that views can be made once, before training, and on any number of cores.
-The tags before a source are not part of the sentence, and stay the same in every view.
+view depends on (seed, view, row) alone, and on the rows that follow where it is joined with them; so views can be made
+once, before training, and on any number of cores. The tags before a source are not part of the sentence, and stay the
+same in every view.
 """
 
 import math
 import random
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from dragoman.config import DataConfig, language_tag
 from dragoman.data.corpus import SentencePair
-from dragoman.data.phrase_pairs import Lexicon, phrase_of
+from dragoman.data.phrase_pairs import Lexicon
+from dragoman.data.text_changes import rewrite
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import DataError
 
 _VARIANTS = 16  # ways in which a view may cut each word into subwords
-_LETTERS_TO_ERR_IN = 4  # a typo in a shorter word too easily makes another word of it
-_ERR_IN_ONE_OF = 5  # words of a sentence that gets typos
+_ROWS_AHEAD = 16  # among which a pair finds others to be joined with
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,16 @@ class Chunk:
 
     first_row: int
     pairs: Sequence[SentencePair]
+    following: Sequence[SentencePair] = ()  # the rows after these, so that a pair at the end has neighbours too
+
+
+def chunks_of(pairs: Iterator[SentencePair], size: int) -> Iterator[Chunk]:
+    """Cuts the training set into chunks of this many pairs."""
+    first_row, rows = 0, list(islice(pairs, size + _ROWS_AHEAD))
+    while rows:
+        yield Chunk(first_row, rows[:size], rows[size : size + _ROWS_AHEAD])
+        first_row += size
+        rows = [*rows[size:], *islice(pairs, size)]
 
 
 def known_tags(tokenizer: Tokenizer, config: DataConfig) -> frozenset[str]:
@@ -68,10 +80,13 @@ def encode_chunk(
     draws = [
         random.Random(f"{seed} {view} {row}") for row in range(chunk.first_row, chunk.first_row + len(chunk.pairs))
     ]
+    split = [(*split_tags(source, tags), target) for source, target in (*chunk.pairs, *chunk.following)]
     texts = []
-    for (source, target), draw in zip(chunk.pairs, draws, strict=True):
-        source_tags, sentence = split_tags(source, tags)
-        sentence, target = rewrite((sentence, target), lexicon, config, draw)
+    for row, draw in enumerate(draws):
+        source_tags, sentence, target = split[row]
+        ahead = split[row + 1 : row + 1 + _ROWS_AHEAD]
+        alike = [(other, its_target) for its_tags, other, its_target in ahead if its_tags == source_tags]
+        sentence, target = rewrite((sentence, target), lexicon, config, draw, alike)
         texts += [source_tags + sentence, target]
     if config.bpe_dropout:
         subwords = BpeDropout(tokenizer, tags, config.bpe_dropout, f"{seed} {view}")
@@ -160,46 +175,3 @@ def require_bpe(tokenizer: Tokenizer, texts: Sequence[str], tags: Collection[str
             "data.bpe_dropout: this tokenizer does not merge within words, as BPE does; leave bpe_dropout out, or "
             "leave data.tokenizer out, so that one is learned"
         )
-
-
-def rewrite(pair: SentencePair, lexicon: Lexicon, config: DataConfig, draw: random.Random) -> SentencePair:
-    """Makes at most one change to a pair. The configuration says how large the share of each change is."""
-    source, target = pair
-    lot = draw.random()
-    if (lot := lot - config.upper_case) < 0:
-        return source.upper(), target.upper()
-    if (lot := lot - config.title_case) < 0:
-        return title_case(source), title_case(target)
-    if (lot := lot - config.short_phrases) < 0:
-        return phrase_of(pair, lexicon, draw)
-    if lot - config.typos < 0:
-        return with_typos(source, draw), target  # the model learns to read typos, not to write them
-    return pair
-
-
-def title_case(text: str) -> str:
-    """Writes a text Like This. (str.title would write Don'T.)"""
-    return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
-
-
-def with_typos(text: str, draw: random.Random) -> str:
-    """Puts a typo into one of five words that are long enough, and at least into one if there is one."""
-    words = text.split(" ")
-    long_enough = [place for place, word in enumerate(words) if sum(map(str.isalpha, word)) >= _LETTERS_TO_ERR_IN]
-    for place in draw.sample(long_enough, -(-len(long_enough) // _ERR_IN_ONE_OF)):
-        words[place] = misspelt(words[place], draw)
-    return " ".join(words)
-
-
-def misspelt(word: str, draw: random.Random) -> str:
-    """Misspells a word: two letters exchanged, one left out, one doubled, or a wrong one."""
-    at = draw.randrange(1, len(word))  # the first letter is seldom the wrong one
-    match draw.choice(("exchange", "leave out", "double", "wrong")):
-        case "exchange":
-            return word[: at - 1] + word[at] + word[at - 1] + word[at + 1 :]
-        case "leave out":
-            return word[:at] + word[at + 1 :]
-        case "double":
-            return word[:at] + word[at] + word[at:]
-        case _:
-            return word[:at] + draw.choice([letter for letter in word if letter.isalpha()]) + word[at + 1 :]

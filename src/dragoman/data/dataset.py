@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.config import TEXT_CHANGES, CorpusConfig, DataConfig
-from dragoman.data.augmentation import Chunk, encode_chunk, known_tags, require_bpe, split_tags
+from dragoman.data.augmentation import chunks_of, encode_chunk, known_tags, require_bpe, split_tags
 from dragoman.data.cleaning import CleanedCorpora, check_corpora, require_pairs
 from dragoman.data.corpus import CleaningReport, Corpus, LineVerdict, file_digest
 from dragoman.data.phrase_pairs import Lexicon, learn_lexicon
+from dragoman.data.text_changes import NEED_LEXICON
 from dragoman.data.tokenizer import Tokenizer, choose_vocab_size, load_tokenizer
 from dragoman.errors import DataError, DragomanError
 from dragoman.files import WriteError, replacing, write_atomically
@@ -32,6 +33,7 @@ from dragoman.run_directory import CLEANING, DATA, TOKENIZER
 ABOUT, TEXT = "about.json", "text.json"  # what encoded text holds; the pairs of validation text, to be scored against
 FORMAT = 2  # raised when cleaning or the files below change, so that older data is made anew
 CHUNK_PAIRS = 10_000  # pairs encoded at a time
+_ALWAYS_RECORDED = ("upper_case", "title_case", "short_phrases", "typos", "bpe_dropout")  # of views; others if not 0
 _ID_TYPES = ("uint16", "uint32")
 SAMPLE_PAIRS = 500_000  # that the vocabulary is learned from
 _SAMPLE_CHARACTERS = 150_000_000
@@ -187,7 +189,7 @@ def _encode_all(
         sample = [side for pair in itertools.islice(_pairs(checked.train), CHUNK_PAIRS) for side in pair]
         require_bpe(tokenizer, sample, tags)
     sentences = ((split_tags(source, tags)[1], target) for source, target in _pairs(checked.train))
-    lexicon = learn_lexicon(sentences) if config.short_phrases else {}
+    lexicon = learn_lexicon(sentences) if any(getattr(config, change) for change in NEED_LEXICON) else {}
     for view in range(1, config.views):
         say(f"encoding a changed version of the training text: view {view + 1} of {config.views}")
         encode_view(checked.train, tokenizer, lexicon, directory / _view_name(view), config, seed, view)
@@ -206,9 +208,9 @@ def encode_corpora(
             counts.append(0)
             dropped: dict[LineVerdict, list[int]] = {LineVerdict.TOO_LONG: [], LineVerdict.EMPTY: []}
             position = 0
-            for chunk in _chunks(corpus.pairs()):
+            for chunk in chunks_of(corpus.pairs(), CHUNK_PAIRS):
                 sources, targets = [], []
-                for pair, (source, target) in zip(chunk, tokenizer.encode_pairs(chunk), strict=True):
+                for pair, (source, target) in zip(chunk.pairs, tokenizer.encode_pairs(chunk.pairs), strict=True):
                     if max(len(source), len(target)) > max_length:
                         dropped[LineVerdict.TOO_LONG].append(position)
                     elif not source or not target:  # a tokenizer from elsewhere may normalise it to nothing
@@ -242,11 +244,10 @@ def encode_view(
     them."""
     directory.mkdir(parents=True)
     dtype = np.dtype(_ID_TYPES[max(tokenizer.vocab_size, tokenizer.source_vocab_size) > 2**16])
-    chunks = (Chunk(number * CHUNK_PAIRS, pairs) for number, pairs in enumerate(_chunks(_pairs(corpora))))
     tags = known_tags(tokenizer, config)
     encode = partial(encode_chunk, tokenizer=tokenizer, lexicon=lexicon, tags=tags, config=config, seed=seed, view=view)
     with _SideWriter(directory, "source", dtype) as source_side, _SideWriter(directory, "target", dtype) as target_side:
-        for ids in map_on_all_cores(encode, chunks, processes):
+        for ids in map_on_all_cores(encode, chunks_of(_pairs(corpora), CHUNK_PAIRS), processes):
             source_side.add(ids[::2])
             target_side.add(ids[1::2])
     about = {"dtype": dtype.name, "counts": [len(corpus) for corpus in corpora]}
@@ -287,11 +288,6 @@ class _SideWriter:
         lengths.tofile(self._lengths)
         ends.astype(np.uint64).tofile(self._offsets)
         self._total = int(ends[-1]) if len(ends) else self._total
-
-
-def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    while chunk := list(itertools.islice(pairs, CHUNK_PAIRS)):
-        yield chunk
 
 
 def _sample(corpora: Sequence[Corpus]) -> Iterator[str]:
@@ -360,7 +356,8 @@ def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
         settings["data.tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.train]
         settings["data.valid tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.valid]
     if config.views > 1:  # only then, so that data prepared before there were views stays valid
-        settings |= {f"data.{name}": getattr(config, name) for name in ("views", "bpe_dropout", *TEXT_CHANGES)}
+        changes = {name: getattr(config, name) for name in ("views", "bpe_dropout", *TEXT_CHANGES)}
+        settings |= {f"data.{name}": value for name, value in changes.items() if value or name in _ALWAYS_RECORDED}
         settings["train.seed"] = seed
     return {"settings": settings, "train": files(config.train), "valid": files(config.valid)}
 

@@ -1,4 +1,5 @@
-"""Takes short phrases out of sentence pairs: words that translate each other, and what stands between them.
+"""Finds words and short phrases of sentence pairs that translate each other, and places that are the same on both
+sides.
 
 A model that has only seen whole sentences turns a single word into a sentence. Training on such phrases prevents that.
 """
@@ -7,6 +8,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,15 +57,24 @@ def learn_lexicon(pairs: Iterable[SentencePair]) -> Lexicon:
     return {names[0][s]: names[1][t] for s, t in zip(sources[mutual].tolist(), targets[mutual].tolist(), strict=True)}
 
 
+class Link(NamedTuple):
+    """A word or phrase and its translation in a pair: the characters that they take of the source and of the target."""
+
+    source: tuple[int, int]
+    target: tuple[int, int]
+
+
 def phrase_of(pair: SentencePair, lexicon: Lexicon, draw: random.Random) -> SentencePair:
-    """Draws a phrase of a pair: up to four consecutive words of the source whose translations are consecutive too. A
-    pair without such words is returned whole."""
-    source, target = (list(re.finditer(r"\w+", text)) for text in pair)
-    targets: dict[str, int | None] = {}
-    for place, word in enumerate(target):
-        name = word[0].casefold()
-        targets[name] = None if name in targets else place  # of a word that is there twice, neither can be chosen
-    linked = [targets.get(lexicon.get(word[0].casefold(), "")) for word in source]
+    """Draws a phrase of a pair. A pair without one is returned whole."""
+    if not (phrases := linked_phrases(pair, lexicon)):
+        return pair
+    source, target = draw.choice(phrases)
+    return pair[0][slice(*source)], pair[1][slice(*target)]
+
+
+def linked_phrases(pair: SentencePair, lexicon: Lexicon) -> list[Link]:
+    """Finds the phrases of a pair: up to four consecutive words of the source, whose translations are so too."""
+    source, target, linked = _linked_words(pair, lexicon)
     phrases = []
     for first in range(len(linked)):
         places: list[int] = []
@@ -72,15 +83,41 @@ def phrase_of(pair: SentencePair, lexicon: Lexicon, draw: random.Random) -> Sent
             if translated is None or translated in places:
                 break
             places.append(translated)
-            if max(places) - min(places) == last - first:
-                phrases.append((first, last, min(places), max(places)))
-    if not phrases:
-        return pair
-    first, last, low, high = draw.choice(phrases)
-    return (
-        pair[0][source[first].start() : source[last].end()],
-        pair[1][target[low].start() : target[high].end()],
-    )
+            low, high = min(places), max(places)
+            if high - low == last - first:
+                in_source, in_target = (
+                    (source[first].start(), source[last].end()),
+                    (target[low].start(), target[high].end()),
+                )
+                phrases.append(Link(in_source, in_target))
+    return phrases
+
+
+def places_between_words(pair: SentencePair, lexicon: Lexicon) -> list[tuple[int, int]]:
+    """Finds places that are the same on both sides: behind a word and its translation, if a space follows both, and all
+    links before that word lead to before that translation, and all after it to after it."""
+    source, target, linked = _linked_words(pair, lexicon)
+    order = [(place, translated) for place, translated in enumerate(linked) if translated is not None]
+    found = []
+    for number, (place, translated) in enumerate(order):
+        before, after = order[:number], order[number + 1 :]
+        if all(t < translated for _, t in before) and all(t > translated for _, t in after):
+            at = source[place].end(), target[translated].end()
+            if all(text[end : end + 1].isspace() for text, end in zip(pair, at, strict=True)):
+                found.append(at)
+    return found
+
+
+def _linked_words(
+    pair: SentencePair, lexicon: Lexicon
+) -> tuple[list[re.Match[str]], list[re.Match[str]], list[int | None]]:
+    """Finds the words of both sides, and for each of the source the number of its translation among the target's."""
+    source, target = (list(re.finditer(r"\w+", text)) for text in pair)
+    targets: dict[str, int | None] = {}
+    for place, word in enumerate(target):
+        name = word[0].casefold()
+        targets[name] = None if name in targets else place  # of a word that is there twice, neither can be chosen
+    return source, target, [targets.get(lexicon.get(word[0].casefold(), "")) for word in source]
 
 
 def words_of(text: str) -> list[str]:

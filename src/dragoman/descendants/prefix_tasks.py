@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from dragoman.data.augmentation import with_typos
+from dragoman.data.text_changes import with_typos
 
 TaskName = Literal["forward", "backward", "spelling"]
 TASKS: tuple[TaskName, ...] = ("forward", "backward", "spelling")
