@@ -9,9 +9,10 @@ checkpoints/        step-00001000/ ...: weights, optimiser, progress, and a mani
 skipped.jsonl       the batches of steps whose loss or gradient was not finite, where there were any
 model.safetensors   the weights that translate: best so far, and the average at the end
 model.json          which weights those are
-ctranslate2/        those weights as CTranslate2 reads them, by number type: made when first asked for
+ctranslate2/        those weights as CTranslate2 reads them, by number type: made when first asked for, or imported
 languages.json      {"source": "en", "target": "de"}, where it is known
-engine.json         the number type and vocabulary map to translate with, where `quantize` found them good enough
+engine.json         the number type and vocabulary map to translate with, where `quantize` found them good enough, or
+                    an imported model had it
 confidence.json     the calibration of its probabilities, where `calibrate` learned one
 finetune/           of a fine-tuned run: its text, what it was made from (plan.json) and what came of it (result.json)
 text/               of a quickstart: its text, cleaned and split, and what was found in it (about.json)

@@ -3,7 +3,7 @@
 ctranslate2/<number type>-<digest>/   a model as CTranslate2 reads it; the digest is of all that it was made from
     vmap.txt                          likely target pieces of each source piece, where a map was learned
 ctranslate2/threads.json              how many workers and threads were quickest, machine by machine
-engine.json                           what `quantize` found good enough, for one digest
+engine.json                           what `quantize` found good enough, or a model was imported with, for one digest
 """
 
 import dataclasses
@@ -74,7 +74,7 @@ def find_converted(path: Path) -> Converted | None:
 
 
 def kept_choice(run: RunDirectory, digest: str) -> EngineChoice:
-    """What `quantize` found good enough for exactly these weights; float32 without a map for all others."""
+    """What `quantize` or an import kept for exactly these weights; float32 without a map for all others."""
     kept = read_json(run.engine_path) if run.engine_path.is_file() else {}
     if kept.get("digest") == digest and kept.get("compute_type") in typing.get_args(ComputeType):
         return EngineChoice(kept["compute_type"], kept.get("vocabulary_map") is True)
