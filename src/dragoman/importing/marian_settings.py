@@ -59,9 +59,9 @@ def represented(settings: Settings, where: str, aligns: bool) -> Marian:
         value = settings.get(key, default)
         return value if isinstance(value, str) else " ".join(value)
 
-    def number(key: str, most: int, default: str = "none") -> int:
-        value = word(key, default)
-        if not (value.isascii() and value.isdigit() and 1 <= int(value[:10]) <= most):
+    def number(key: str, most: int) -> int:
+        value = word(key, "none")
+        if not (re.fullmatch("[0-9]{1,9}", value) and 1 <= int(value) <= most):
             raise DataError(f"{where}: {key} = {value}; models with 1 to {most:,} can be imported")
         return int(value)
 
