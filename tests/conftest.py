@@ -132,7 +132,8 @@ def cased_run(tiny_settings: list[str], tmp_path_factory: pytest.TempPathFactory
     draw = random.Random(1)
 
     def cased(pair: tuple[str, str]) -> tuple[str, str]:
-        way = draw.choice([str, str.capitalize, str.capitalize, str.title, str.upper])
+        ways: list[Callable[[str], str]] = [str, str.capitalize, str.capitalize, str.title, str.upper]
+        way = draw.choice(ways)
         return way(pair[0]) + " 12.", way(pair[1]) + " 12."
 
     pairs = [cased(pair) for pair in lexicon_pairs(220, seed=1)]

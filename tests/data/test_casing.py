@@ -7,13 +7,13 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.config import CorpusConfig, DataConfig
+from dragoman.config import Casing, CorpusConfig, DataConfig
 from dragoman.data.augmentation import BpeDropout, known_tags, require_bpe, words_of
 from dragoman.data.casing import MARK_PIECES, InlineCase
 from dragoman.data.dataset import Prepared, prepare
@@ -236,7 +236,7 @@ def run(config: DataConfig, directory: Path) -> Prepared:
 
 def test_the_settings_belong_to_the_prepared_text(text: DataConfig, tmp_path: Path) -> None:
     names = {}
-    for casing, digits in itertools.product(("plain", "inline"), (False, True)):
+    for casing, digits in itertools.product(get_args(Casing), (False, True)):
         config = dataclasses.replace(text, casing=casing, split_digits=digits)
         out = tmp_path / f"{casing}-{digits}"
         made = run(config, out)
