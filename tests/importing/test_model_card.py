@@ -46,6 +46,7 @@ def test_the_values_before_the_text_are_read(tmp_path: Path) -> None:
 def test_values_are_as_they_are_written() -> None:
     assert front_matter("---\nlanguage: no\n---\n") == {"language": ("no",)}
     assert front_matter("---\nlanguage: \n- en\n---\n") == {"language": ("en",)}
+    assert front_matter("---\nlanguage: # of both sides\n- en # here\n---\n") == {"language": ("en",)}
     assert front_matter("---\nlicense:\n- mit\n- apache-2.0\n---") == {"license": ("mit", "apache-2.0")}
     assert front_matter("\ufeff---\r\nlicense: mit\r\n---\r\n") == {"license": ("mit",)}
     for nothing in ("", "# A card\n", "---\nlicense: mit\n", "---", "- a\n", "---\n- a\n---\n"):

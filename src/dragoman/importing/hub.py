@@ -132,7 +132,7 @@ class _HubModel:
                             one(file, folder.name)
                 return folder
         except _transport_errors() as error:
-            if getattr(error, "errno", None) is not None:
+            if getattr(error, "errno", None) is not None and not isinstance(error, ConnectionError | TimeoutError):
                 raise DragomanError(
                     f"{constants.HF_HUB_CACHE}: cannot be written ({_reason(error)}); make room, or give another "
                     f"directory in HF_HOME"

@@ -66,7 +66,7 @@ def front_matter(text: str) -> dict[str, tuple[str, ...]]:
         if line.strip() == "---":
             return found
         if begun := re.fullmatch(r"([\w-]+):(?:\s+(.*))?", line.rstrip()):
-            key, value = begun[1], re.sub(r"\s+#.*", "", begun[2] or "")
+            key, value = begun[1], re.sub(r"(^|\s+)#.*", "", begun[2] or "")
             listed = value[1:-1].split(",") if re.fullmatch(r"\[.*\]", value) else [value]
             found[key] = tuple(_plain(one) for one in listed if one.strip())
         elif (item := re.fullmatch(r"\s*-\s+(.+)", line)) and key and not re.search(r":(\s|$)", item[1]):
