@@ -168,6 +168,10 @@ def changed(name: str, content: str | None) -> Callable[[Path, Path], None]:
     return make
 
 
+def no_archive(_directory: Path, path: Path) -> None:
+    path.write_text("nothing")
+
+
 def with_subword_nmt(directory: Path, path: Path) -> None:
     (directory / "sentencepiece.model").rename(directory / "bpe.model")
     packed(directory, path)
@@ -184,7 +188,7 @@ REFUSED: dict[str, tuple[Callable[[Path, Path], None], str]] = {
     "two packages": (two_packages, "2 folders with a metadata.json"),
     "a bomb": (bomb, "far more than any model; do not trust this package"),
     "damaged": (damaged, "not a package of Argos Translate|not a whole model|not finite|cannot be"),
-    "no archive": (lambda _, path: path.write_text("nothing") and None, "not a package of Argos Translate"),
+    "no archive": (no_archive, "not a package of Argos Translate"),
 }  # fmt: skip
 
 

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dragoman.config import SearchConfig
 from dragoman.data.language_codes import is_code
@@ -65,16 +64,14 @@ def _read(directory: Path) -> ImportedModel:
     model = read_ctranslate2(directory / MODEL, SEARCH, tokenizer=directory, given=prefix, as_given=True)
     codes = about.get("from_code"), about.get("to_code")
     known = all(isinstance(code, str) and is_code(code) for code in codes)
-    kept = {name: about[name] for name in ("package_version", "argos_version") if name in about}
+    kept: dict[str, str] = {
+        name: str(about[name])[:60] for name in ("package_version", "argos_version") if name in about
+    }
     return replace(
         model,
         languages=(str(codes[0]), str(codes[1])) if known else None,
-        origin={**model.origin, "from": directory.name, **_plain(kept)},
+        origin={**model.origin, "from": directory.name, **kept},
     )
-
-
-def _plain(values: dict[str, Any]) -> dict[str, str]:
-    return {name: str(value)[:60] for name, value in values.items()}
 
 
 @contextlib.contextmanager

@@ -205,12 +205,15 @@ class _HubModel:
 @contextmanager
 def _silent() -> Iterator[None]:
     """Keeps huggingface_hub from writing to stderr: bars, and a line for each new attempt."""
+    from logging import ERROR
+
     from huggingface_hub import constants
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars, logging
+    from huggingface_hub.utils import logging
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     bars = constants.HF_HUB_DISABLE_PROGRESS_BARS is None and not are_progress_bars_disabled()
     before = logging.get_verbosity()
-    logging.set_verbosity_error()
+    logging.set_verbosity(ERROR)
     if bars:
         disable_progress_bars()
     try:

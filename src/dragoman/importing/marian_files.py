@@ -109,8 +109,8 @@ def _unpack(archive: zipfile.ZipFile, path: Path, directory: Path) -> frozenset[
         found[name.name] = info
     needed = {name: info for name, info in found.items() if name.endswith(_NEEDED) and _WITHOUT_WEIGHTS not in name}
     _require_bounded(needed.values(), path, str(path))
-    for name, info in needed.items():
-        with archive.open(info) as packed, (directory / name).open("wb") as file:
+    for needed_name, info in needed.items():
+        with archive.open(info) as packed, (directory / needed_name).open("wb") as file:
             shutil.copyfileobj(packed, file)
     return frozenset(found)
 
