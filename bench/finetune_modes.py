@@ -42,7 +42,7 @@ def test_sets(data: Path) -> dict[str, tuple[list[str], list[list[str]]]]:
 def scores(run: Path, data: Path) -> dict[str, float]:
     translator = Translator.load(run)
     return {
-        domain: sacrebleu.corpus_bleu(translator.translate(sources), references).score
+        domain: sacrebleu.corpus_bleu(translator.translate(sources, whole=True, protect=False), references).score
         for domain, (sources, references) in test_sets(data).items()
     }
 
