@@ -258,13 +258,13 @@ def read_phase(directory: Path, seconds: float) -> None:
 def measure_without_text(pairs: int, seed: int) -> dict[str, Any]:
     from dragoman.config import CorpusConfig
     from dragoman.data.batching import plan_epoch
-    from dragoman.data.cleaning import _compare_lines, _Hashes
+    from dragoman.data.cleaning import _compare_lines, _LineHashes
     from dragoman.data.corpus import Corpus
     from dragoman.data.dataset import Dataset
 
     random = np.random.default_rng(seed)
     corpus = Corpus(CorpusConfig(pairs="none"), "train", np.zeros(pairs, np.uint8), 0)
-    hashes = _Hashes(*(bytearray(random.bytes(8 * pairs)) for _ in range(2)))
+    hashes = _LineHashes(*(bytearray(random.bytes(8 * pairs)) for _ in range(2)))
     compared = grown(partial(_compare_lines, [corpus], hashes, True, 1000))
     del hashes, corpus
     lengths = [np.exp(random.normal(2.9, 0.5, pairs)).astype(np.int32).clip(1, 256) for _ in range(2)]
