@@ -147,6 +147,17 @@ def test_as_many_lines_come_out_as_went_in(tiny_run: Path, cli: Cli, stdin: str,
     assert "\r" not in ran.stdout
 
 
+def test_lines_are_cut_into_sentences_unless_they_are_to_stay_whole(tiny_run: Path, cli: Callable[..., Any]) -> None:
+    first, second = "the old dog sees the cat.", "The king has a red house."
+    both = f"{first} {second}"
+    *parts, cut = cli("translate", tiny_run, stdin=f"{first}\n{second}\n{both}\n").stdout.splitlines()
+    assert cut == " ".join(parts)
+    (whole,) = cli("translate", tiny_run, "--whole-lines", stdin=f"{both}\n").stdout.splitlines()
+    assert whole != cut
+    (alone,) = cli("translate", tiny_run, "--whole-lines", stdin=f"{first}\n").stdout.splitlines()
+    assert alone == parts[0]
+
+
 def test_translate_a_file_and_its_compressed_twin(tiny_run: Path, here: Path, cli: Cli) -> None:
     (here / "in.txt").write_text(TEXT, encoding="utf-8")
     (here / "in.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
