@@ -161,7 +161,6 @@ def marian_of_transformers(directory: Path) -> Path:
     pad = len(names) - 1
     config = MarianConfig(
         vocab_size=len(names), pad_token_id=pad, eos_token_id=0, bos_token_id=0, decoder_start_token_id=pad,
-        activation_function="swish", forced_eos_token_id=None, **_SMALL,
+        activation_function="swish", forced_eos_token_id=None, **_SMALL | {"bad_words_ids": [[pad]]},
     )  # fmt: skip
-    config.bad_words_ids = [[pad]]
     return _random(MarianMTModel(config), directory)
