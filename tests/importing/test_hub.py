@@ -274,8 +274,8 @@ def test_a_download_that_broke_off_goes_on(
     assert f"{NAME}: only a part of it is in the cache" in line
     assert not (tmp_path / "run").exists()
     (tmp_path / "file").touch()
-    line = one_line(ask("import", NAME, "--out", "run", HF_HOME=str(tmp_path / "file")), 1)
-    assert f"{tmp_path / 'file' / 'hub'}: cannot be written (Not a directory); make room, or give another " in line
+    line = one_line(ask("import", NAME, "--out", "run", HF_HUB_CACHE=str(tmp_path / "file")), 1)
+    assert f"{tmp_path / 'file'}: cannot be written (Not a directory); make room, or give another " in line
     hub.short.clear()
     hub.asked.clear()
     assert ask("import", NAME, "--out", "run").code == 0
