@@ -441,7 +441,7 @@ class Terminal(io.StringIO):
 def test_a_wait_shows_how_far_it_is(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setattr(LongWork, "FIRST", 0.01)
-    monkeypatch.setattr(LongWork, "FIRST_ELSEWHERE", 0.01)
+    monkeypatch.setattr(LongWork, "FIRST_ELSEWHERE", 0.1)
     with LongWork() as work:
         work.at("3 of 977 sentences")
         ends = time.monotonic() + 60
@@ -461,7 +461,7 @@ def test_nothing_is_said_of_a_short_wait(tiny_run: Path, cli: Callable[..., Any]
 def test_the_command_shows_how_far_a_long_line_is(
     tiny_run: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LongWork, "FIRST_ELSEWHERE", 0.01)
+    monkeypatch.setattr(LongWork, "FIRST_ELSEWHERE", 0.1)
     decode = SentenceDecoder.decode
 
     def slow(self: SentenceDecoder, *given: Any) -> Any:
