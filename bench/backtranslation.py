@@ -10,7 +10,8 @@ all pairs, real, which is as good as it could get. Scored on test_2016_flickr. A
 import argparse
 from pathlib import Path
 
-from dragoman.config import CorpusConfig, load
+from dragoman.config import CorpusConfig
+from dragoman.config.recipes import load
 from dragoman.training.backtranslate import backtranslate
 from multi30k_runs import keep, lines, show, table, trained, translated, written
 from shapes import WORK
@@ -26,7 +27,7 @@ def main() -> None:
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="for every run")
     parser.add_argument("--out", type=Path, default=WORK / "backtranslation")
     given = parser.parse_args()
-    from dragoman.config import parse_set
+    from dragoman.config.recipes import parse_set
 
     out, changes = given.out, [parse_set(text) for text in given.set]
     english, german = lines("train", "en"), lines("train", "de")

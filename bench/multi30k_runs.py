@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import CorpusConfig, load
+from dragoman.config import CorpusConfig
+from dragoman.config.recipes import load
 from dragoman.evaluation import metrics
 from dragoman.run_directory import RunDirectory
 from dragoman.training.loop import train

@@ -10,7 +10,8 @@ goes on.
 import argparse
 from pathlib import Path
 
-from dragoman.config import CorpusConfig, language_tag, parse_set
+from dragoman.config import CorpusConfig, language_tag
+from dragoman.config.recipes import parse_set
 from multi30k_runs import keep, lines, show, table, trained, translated, written
 from shapes import WORK
 

@@ -27,8 +27,6 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 HOUSE = [
     # the ground
     "errors",
-    "config_ranges",
-    "config_values",
     "config",
     "files",
     "progress",

@@ -1,4 +1,4 @@
-"""The reference of every key of a configuration, made of config.py: type, default, range, and the comment beside it."""
+"""The reference of every key of a configuration, made of the code: type, default, range, and the comment beside it."""
 
 import dataclasses
 import html
@@ -12,7 +12,8 @@ import typing
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from dragoman import config, config_ranges
+from dragoman import config
+from dragoman.config import ranges
 
 HEAD = """\
 # Configuration
@@ -24,11 +25,11 @@ was meant.
 """
 CORPUS = "data.train, data.valid"  # lists of tables with keys of their own
 SECTIONS = {
-    "model": (config.ModelConfig, config_ranges.MODEL),
-    "data": (config.DataConfig, config_ranges.DATA),
-    CORPUS: (config.CorpusConfig, config_ranges.CORPUS),
-    "train": (config.TrainConfig, config_ranges.TRAIN),
-    "search": (config.SearchConfig, config_ranges.SEARCH),
+    "model": (config.ModelConfig, ranges.MODEL),
+    "data": (config.DataConfig, ranges.DATA),
+    CORPUS: (config.CorpusConfig, ranges.CORPUS),
+    "train": (config.TrainConfig, ranges.TRAIN),
+    "search": (config.SearchConfig, ranges.SEARCH),
 }
 
 
@@ -42,10 +43,10 @@ class Key(NamedTuple):
 
 
 def every_key() -> Iterator[Key]:
-    for section, (owner, ranges) in SECTIONS.items():
+    for section, (owner, allowed_ranges) in SECTIONS.items():
         comments, hints = _comments(owner), typing.get_type_hints(owner)
         for item in dataclasses.fields(owner):
-            allowed = str(ranges[item.name]) if item.name in ranges else ""
+            allowed = str(allowed_ranges[item.name]) if item.name in allowed_ranges else ""
             yield Key(
                 section,
                 item.name,

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from dragoman import config as configuration
-from dragoman.config import CorpusConfig, RunConfig, language_tag
+from dragoman.config import CorpusConfig, RunConfig, language_tag, recipes
 from dragoman.data.corpus import read_lines
 from dragoman.errors import DataError, DragomanError, UsageError
 from dragoman.progress import Say, StderrRelay, relaying_stderr, to_stderr
@@ -96,7 +95,7 @@ class Run:
             **(settings or {}),
         }
         overrides = [(key, value, "Run.train") for key, value in given.items() if value is not None]
-        config = configuration.load(recipe, overrides).config
+        config = recipes.load(recipe, overrides).config
         with _progress(say):
             train(config, run, "the same call")
         return cls(out)

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.config import RunConfig, load
+from dragoman.config import RunConfig
+from dragoman.config.recipes import load
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.run_directory import RunDirectory
 from dragoman.translation.translator import Translator
@@ -698,7 +699,7 @@ def surprise(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("of two\nlines")
 
-    monkeypatch.setattr("dragoman.config.load", fail)
+    monkeypatch.setattr("dragoman.config.recipes.load", fail)
 
 
 @pytest.mark.usefixtures("surprise")

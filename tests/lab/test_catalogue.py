@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dragoman.cli.lab import parse_duration
-from dragoman.config import flatten
+from dragoman.config.recipes import flatten
 from dragoman.evaluation.charts import draw
 from dragoman.lab import rules
 from dragoman.lab.catalogue import NAMES, chosen, describe, load, path_of

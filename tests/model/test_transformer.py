@@ -14,8 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dragoman import config
-from dragoman.config import ModelConfig
+from dragoman.config import ModelConfig, recipes
 from dragoman.decoding.engines.torch_engine import Prefixes
 from dragoman.errors import ConfigError, DataError
 from dragoman.model.dropout import Dropout
@@ -91,7 +90,7 @@ PRINTED = {"base": 65, "B1": 58, "B2": 60, "C1": 36, "C2": 50, "C3": 80, "C4": 2
 
 
 def millions(row: str, vocab_size: int) -> float:
-    model_config = replace(config.load(f"table3-{row}").config.model, vocab_size=vocab_size)
+    model_config = replace(recipes.load(f"table3-{row}").config.model, vocab_size=vocab_size)
     with torch.device("meta"):
         return count_parameters(Transformer(model_config)) / 1e6
 

@@ -12,7 +12,7 @@ import pytest
 
 import dragoman.quickstart.demo
 import dragoman.training.loop
-from dragoman.config import LayeredConfig, load
+from dragoman.config.recipes import LayeredConfig, load
 from dragoman.errors import DragomanError
 from dragoman.quickstart.demo import SENTENCES, run_demo
 from dragoman.quickstart.tatoeba import DemoData, Summary

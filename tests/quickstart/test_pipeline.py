@@ -254,7 +254,7 @@ def test_larger_models_for_more_text_and_time() -> None:
 @pytest.mark.parametrize("pairs", [300, 2_000, 30_000, 300_000])
 @pytest.mark.parametrize("minutes", [0.5, 10, 600])
 def test_every_plan_is_a_configuration(pairs: int, minutes: float) -> None:
-    from dragoman.config import load
+    from dragoman.config.recipes import load
 
     corpus = sizing.CorpusSize(pairs, 12 * pairs)
     speeds = {size.name: 4000.0 for size in sizing.candidates(corpus, minutes)}

@@ -23,8 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman import config as configuration
-from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig
+from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, recipes
 from dragoman.errors import DragomanError
 
 PAIRS = "".join(f"the {a} dog sees {b}\tla {a} hundo vidas {b}\n" for a in ("red", "old") for b in range(30))
@@ -72,10 +71,10 @@ def targets(directory: Path) -> dict[str, Target]:
         "pairs": Target(text + packed, _read_pairs, endless),
         "corpus": Target(text + packed, _check_corpus, endless),
         "two files": Target([text[0] + b"\x01" + text[0], packed[1] + b"\x01" + text[1]], _check_two_files, endless),
-        "recipe": Target([RECIPE.encode()], lambda path: configuration.load(str(path)), endless),
+        "recipe": Target([RECIPE.encode()], lambda path: recipes.load(str(path)), endless),
         "setting": Target(
             [b"train.minutes=30", b"model.norm=batch", b'data.train=[{pairs="a"}]', b"model.d_k=1_0"],
-            lambda path: configuration.load(None, [configuration.parse_set(_text(path))]),
+            lambda path: recipes.load(None, [recipes.parse_set(_text(path))]),
             endless,
         ),
         "tokenizer": Target([tokenizer.model_bytes, *_other_tokenizers()], _read_tokenizer, TOKENS),

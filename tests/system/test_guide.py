@@ -42,7 +42,7 @@ def workspace(tmp_path: Path, tiny_run: Path, tiny_text: Path, monkeypatch: pyte
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "known").mkdir()
     (tmp_path / "known" / "small.toml").write_text(RECIPE, encoding="utf-8")
-    monkeypatch.setattr("dragoman.config.recipes_dir", lambda: tmp_path / "known")
+    monkeypatch.setattr("dragoman.config.recipes.recipes_dir", lambda: tmp_path / "known")
     for name in ("runs/my", "runs/back"):
         shutil.copytree(tiny_run, name)
     for name, pairs in (("my", lexicon_pairs(120, 5)), ("new", lexicon_pairs(60, 6)), ("valid", lexicon_pairs(5, 8))):

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dragoman import config
+from dragoman.config import recipes
 from dragoman.model.transformer import Transformer, count_parameters
 
 OTHERS = {"base", "big", "base-en-fr", "big-en-fr", "multi30k-tiny", "demo", "small", "parsing", "parsing-small"}
@@ -58,11 +59,11 @@ def cells(row: str) -> dict[str, Any]:
 
 
 def values(recipe: str) -> dict[str, Any]:
-    return dict(config.flatten(config.load(recipe).config))
+    return dict(recipes.flatten(recipes.load(recipe).config))
 
 
 def names() -> list[str]:
-    return sorted(path.stem for path in config.recipes_dir().glob("*.toml"))
+    return sorted(path.stem for path in recipes.recipes_dir().glob("*.toml"))
 
 
 def test_every_row_of_the_table_and_nothing_unknown() -> None:
@@ -71,16 +72,16 @@ def test_every_row_of_the_table_and_nothing_unknown() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_a_recipe_parses_and_survives_json(name: str) -> None:
-    loaded = config.load(name).config
+    loaded = recipes.load(name).config
     assert config.RunConfig.from_json(loaded.to_json(), "config.json") == loaded
 
 
 @pytest.mark.parametrize("name", names())
 def test_a_recipe_says_what_it_is_and_names_no_place_of_its_own(name: str) -> None:
-    lines = (config.recipes_dir() / f"{name}.toml").read_text(encoding="utf-8").splitlines()
+    lines = (recipes.recipes_dir() / f"{name}.toml").read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("# ")
     assert lines[0].endswith((".", ":"))
-    data = config.load(name).config.data
+    data = recipes.load(name).config.data
     for corpus in (*data.train, *data.valid):
         for file in (corpus.pairs, corpus.source, corpus.target):
             assert file is None or not PurePath(file).is_absolute()
@@ -102,10 +103,10 @@ def test_a_row_changes_nothing_but_its_own_cells(row: str) -> None:
 
 @pytest.mark.parametrize("row", TABLE_3)
 def test_table_3_is_without_averaging_and_on_newstest2013(row: str) -> None:
-    loaded = config.load(f"table3-{row}")
+    loaded = recipes.load(f"table3-{row}")
     assert loaded.config.train.average_checkpoints == 1
     assert [corpus.target for corpus in loaded.config.data.valid] == ["data/wmt14/en-de/newstest2013.de"]
-    first_line = (config.recipes_dir() / f"table3-{row}.toml").read_text(encoding="utf-8").splitlines()[0]
+    first_line = (recipes.recipes_dir() / f"table3-{row}.toml").read_text(encoding="utf-8").splitlines()[0]
     assert first_line.startswith((f"# Table 3, row {row}:", f"# Table 3, row ({row}):"))
 
 
@@ -121,7 +122,7 @@ def test_table_3_is_without_averaging_and_on_newstest2013(row: str) -> None:
 def test_the_papers_four_systems(
     name: str, vocabulary: int, dropout: float, steps: int, average: int, seconds_a_step: float
 ) -> None:
-    run = config.load(name).config
+    run = recipes.load(name).config
     assert (run.model.vocab_size, run.model.dropout) == (vocabulary, dropout)
     assert (run.train.steps, run.train.average_checkpoints) == (steps, average)
     assert run.train.valid_steps * seconds_a_step == 600  # checkpoints 10 minutes apart on the paper's machine
@@ -137,14 +138,14 @@ def test_the_papers_four_systems(
 
 def test_base_and_big_are_the_same_in_python() -> None:
     for recipe, model in [("base", config.ModelConfig.base()), ("big", config.ModelConfig.big())]:
-        found = config.load(recipe).config.model
+        found = recipes.load(recipe).config.model
         assert (found.key_size, found.value_size) == (model.key_size, model.value_size)
         differing = {key for key in vars(model) if getattr(found, key) != getattr(model, key)}
         assert differing == {"d_k", "d_v"}  # written out in the recipe, derived in Python
 
 
 def test_base_leaves_nothing_of_the_papers_to_a_default() -> None:
-    origins = config.load("base").origins
+    origins = recipes.load("base").origins
     by_default = {key for key, origin in origins.items() if origin == "default"}
     assert by_default & {key for keys in KEYS.values() for key in keys} == set()
     # No limit of the paper's sinusoids, and what only half a model or an LSTM has, or embeddings that are not tied; the
@@ -155,14 +156,14 @@ def test_base_leaves_nothing_of_the_papers_to_a_default() -> None:
 
 
 def test_multi30k_tiny_has_the_published_shape() -> None:
-    model = config.load("multi30k-tiny").config.model
+    model = recipes.load("multi30k-tiny").config.model
     assert (model.encoder_layers, model.decoder_layers) == (4, 4)
     assert (model.d_model, model.d_ff, model.num_heads) == (128, 256, 4)
     assert count_parameters(Transformer(model)) <= 2_600_000
 
 
 def test_parsing_has_the_values_of_section_6_3() -> None:
-    run = config.load("parsing").config
+    run = recipes.load("parsing").config
     assert (run.model.encoder_layers, run.model.decoder_layers, run.model.d_model) == (4, 4, 1024)
     assert run.model.vocab_size == 16_000
     assert (run.search.beam, run.search.alpha, run.search.max_extra_length) == (21, 0.3, 300)

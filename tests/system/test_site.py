@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from dragoman import config
 from dragoman.cli.main import app
+from dragoman.config import recipes
 from dragoman.serve.app import make_app
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
@@ -72,7 +73,7 @@ def test_every_configuration_key_is_in_the_reference_with_its_default_and_its_me
         cells = [cell.get_text() for cell in row.find_all("td")]
         if cells:
             rows[cells[0]] = cells[1:]
-    keys = dict(config.flatten(config.RunConfig()))
+    keys = dict(recipes.flatten(config.RunConfig()))
     corpus = {"pairs", "source", "target", "weight", "tag", "back_tag"}
     assert set(rows) == set(keys) | corpus
     assert [name for name, (_, _, meaning) in rows.items() if len(meaning) < 10] == []

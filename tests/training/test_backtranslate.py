@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import dragoman
-from dragoman.config import CorpusConfig, DataConfig, load
+from dragoman.config import CorpusConfig, DataConfig
+from dragoman.config.recipes import load
 from dragoman.data.dataset import prepare
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.diagnosis.stress import LEAST

@@ -10,7 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from dragoman.config import RunConfig, load, parse_set
+from dragoman.config import RunConfig
+from dragoman.config.recipes import load, parse_set
 from dragoman.model.checkpoint import save_weights, weights_of
 from dragoman.run_directory import RunDirectory
 from dragoman.training.distributed import LostRankError, Ranks, in_words, launch, processes_for, threads_for

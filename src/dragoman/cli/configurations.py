@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman import config as configuration
 from dragoman.cli.options import AsJson, changed
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import show
-from dragoman.config import RunConfig
+from dragoman.config import RunConfig, recipes
 from dragoman.errors import UsageError
 
 config = group("Show a recipe's or a run's configuration.")
@@ -32,14 +31,14 @@ def show_config(
         if set_:
             raise UsageError("config show: --set goes with a recipe; a run is what it is, so leave it out")
         found: RunConfig = run.read_config()
-        origins = {key: str(run.config_path) for key, _ in configuration.flatten(found)}
+        origins = {key: str(run.config_path) for key, _ in recipes.flatten(found)}
     else:
-        layered = configuration.load(recipe, changed(set_))
+        layered = recipes.load(recipe, changed(set_))
         found, origins = layered.config, dict(layered.origins)
     if as_json:
         show(found.to_json().rstrip("\n"))
         return
-    values = [(key, _shown(value), origins[key]) for key, value in configuration.flatten(found)]
+    values = [(key, _shown(value), origins[key]) for key, value in recipes.flatten(found)]
     widths = [max(len(row[column]) for row in values) for column in (0, 1)]
     for key, value, origin in values:
         show(f"{key:<{widths[0]}}  {value:<{min(widths[1], 24)}}  {origin}")

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman import config as configuration
 from dragoman.cli.options import (
     AsJson,
     Checkpoint,
@@ -26,7 +25,7 @@ from dragoman.cli.options import (
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import lines_from, say, show, this_command
 from dragoman.cli.training import show_trained
-from dragoman.config import RunConfig
+from dragoman.config import RunConfig, recipes
 from dragoman.errors import UsageError
 
 Texts = Annotated[list[Path], typer.Option("--text", help="Plain text, one sentence a line (.gz too).")]
@@ -246,7 +245,7 @@ def tasks(
 
 def _config(recipe: str, training: TrainingOptions, tokenizer: Path | None) -> RunConfig:
     given = None if tokenizer is None else str(tokenizer)
-    return configuration.load(recipe, training.overrides(data__tokenizer=given)).config
+    return recipes.load(recipe, training.overrides(data__tokenizer=given)).config
 
 
 def run_training(config: RunConfig, recipe: str, out: Path | None, as_json: bool) -> str:

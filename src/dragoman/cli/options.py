@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman import config as configuration
-from dragoman.config import CorpusConfig
-from dragoman.config_ranges import MOST_BEAM, MOST_SEED
+from dragoman.config import CorpusConfig, recipes
+from dragoman.config.ranges import MOST_BEAM, MOST_SEED
 from dragoman.data.corpus import corpus_from
 from dragoman.decoding.engines import ComputeType, EngineName
 from dragoman.errors import UsageError
@@ -233,7 +232,7 @@ class TrainingOptions:
 
 def changed(changes: Sequence[str] | None) -> list[tuple[str, Any, str]]:
     """What --set says."""
-    return [configuration.parse_set(text) for text in changes or ()]
+    return [recipes.parse_set(text) for text in changes or ()]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dragoman import config as configuration
 from dragoman.cli.options import (
     AsJson,
     Checkpoint,
@@ -27,6 +26,7 @@ from dragoman.cli.options import (
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import lines_from, named_file, say, show, this_command, write_file
 from dragoman.cli.training import show_trained
+from dragoman.config import recipes
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def train(
 
     The same command goes on with a run that was stopped.
     """
-    config = configuration.load(recipe, training.overrides()).config
+    config = recipes.load(recipe, training.overrides()).config
     out = out or Path("runs") / Path(recipe).stem
     from dragoman.parsing.training import Treebanks, prepare_run
     from dragoman.run_directory import RunDirectory

@@ -17,7 +17,7 @@ from dragoman.cli.options import (
     whole,
 )
 from dragoman.cli.terminal import say, show, this_command
-from dragoman.config_ranges import MOST_SEED
+from dragoman.config.ranges import MOST_SEED
 from dragoman.errors import require_torch
 
 

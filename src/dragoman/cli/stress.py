@@ -19,7 +19,7 @@ from dragoman.cli.options import (
     whole,
 )
 from dragoman.cli.terminal import say, show
-from dragoman.config_ranges import MOST_SEED
+from dragoman.config.ranges import MOST_SEED
 from dragoman.errors import CheckError, DataError, UsageError
 
 

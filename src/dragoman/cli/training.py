@@ -22,7 +22,7 @@ from dragoman.cli.options import (
     whole,
 )
 from dragoman.cli.terminal import say, show, this_command
-from dragoman.config import CorpusConfig
+from dragoman.config import CorpusConfig, recipes
 from dragoman.errors import CheckError, UsageError
 
 
@@ -52,7 +52,7 @@ def train(
         data__valid=_corpora(text.valid_corpus("train"), tagged),
         data__tokenizer=None if tokenizer is None else str(tokenizer),
     )
-    layered = configuration.load(recipe or "small", overrides)
+    layered = recipes.load(recipe or "small", overrides)
     if out is None:
         if recipe is None:
             raise UsageError("train: --out is missing; name the run's directory, for example --out runs/my")

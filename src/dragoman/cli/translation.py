@@ -32,7 +32,7 @@ from dragoman.cli.options import (
     out_option,
 )
 from dragoman.cli.terminal import LongWork, lines_from, named_file, say, settle, show
-from dragoman.config_ranges import MOST_BEAM
+from dragoman.config.ranges import MOST_BEAM
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:

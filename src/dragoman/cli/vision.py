@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman import config as configuration
 from dragoman.cli.options import AsJson, Checkpoint, Recipe, Run, RunOut, TrainingOptions, out_option, whole
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import say, show, write_file
+from dragoman.config import recipes
 from dragoman.errors import UsageError
 
 vit = group("Classify pictures of digits (scikit-learn's): patches in place of words.")
@@ -33,7 +33,7 @@ def train(
     from dragoman.cli.language_models import run_training
     from dragoman.descendants.digits import load_digits, prepare_run
 
-    config = configuration.load(recipe, training.overrides(model__positions=positions)).config
+    config = recipes.load(recipe, training.overrides(model__positions=positions)).config
     out = out or Path("runs") / Path(recipe).stem
     name = run_training(prepare_run(config, load_digits(), out), recipe, out, as_json)
     say(f"try it: dragoman vit evaluate {name}; dragoman vit show {name} --number 0")

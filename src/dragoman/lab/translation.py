@@ -20,8 +20,7 @@ from typing import Any
 
 import torch
 
-from dragoman import config as configuration
-from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
+from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig, recipes
 from dragoman.data.batching import Batch
 from dragoman.data.corpus import read_lines
 from dragoman.data.dataset import Prepared, prepare
@@ -65,7 +64,7 @@ TEXT = {"small": "Multi30k English-German", "smoke": "made-up sentences"}
 
 def scaled(recipe: str, size: LabSize, **changes: Any) -> RunConfig:
     """A recipe made smaller by the rule above, then changed: `train__seed=2` sets the key train.seed."""
-    scale, paper = SCALES[size], configuration.load(recipe).config
+    scale, paper = SCALES[size], recipes.load(recipe).config
 
     def narrow(width: int) -> int:
         return max(1, width // scale.width)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import load
+from dragoman.config.recipes import load
 from dragoman.data.corpus import read_lines
 from dragoman.errors import DataError
 from dragoman.evaluation import metrics

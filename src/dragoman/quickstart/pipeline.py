@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import RunConfig, load
+from dragoman.config import RunConfig
+from dragoman.config.recipes import load
 from dragoman.data.dataset import prepare
 from dragoman.data.language_codes import write_languages
 from dragoman.data.pair_formats import WantedLanguages

@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import CorpusConfig, find_recipe
+from dragoman.config import CorpusConfig
+from dragoman.config.recipes import find_recipe
 from dragoman.data.corpus import corpus_name, file_digest, raw_pairs, read_lines
 from dragoman.errors import DataError, UsageError
 from dragoman.files import directory_made, read_json, replacing, write_atomically

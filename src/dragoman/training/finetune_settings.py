@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dragoman.config import Learn, RunConfig, TrainConfig, with_overrides
+from dragoman.config import Learn, RunConfig, TrainConfig
+from dragoman.config.recipes import with_overrides
 from dragoman.run_directory import RunDirectory
 from dragoman.training.finetune_text import FineTuningText, corpus_at
 from dragoman.training.schedule import rate_at

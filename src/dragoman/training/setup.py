@@ -8,7 +8,8 @@ from pathlib import Path
 
 import torch
 
-from dragoman.config import RunConfig, TrainConfig, flatten
+from dragoman.config import RunConfig, TrainConfig
+from dragoman.config.recipes import flatten
 from dragoman.data.dataset import Prepared, prepare
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.errors import ConfigError, DataError, DragomanError

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import typer
 
-from dragoman import config, config_ranges
+from dragoman import config
 from dragoman.cli.main import app
+from dragoman.config import ranges
 from dragoman.errors import ConfigError
 
 NO_NUMBERS = ["nan", "inf", "-inf", "1e308", "-1e308", str(10**30), str(-(10**30)), "", "x", "1.5.2", "0x10"]
@@ -80,11 +81,11 @@ def test_a_number_outside_of_its_range_is_one_line(command: str, tiny_run: Path,
 
 
 SECTIONS = {
-    "model": (config.ModelConfig, config_ranges.MODEL),
-    "corpus": (config.CorpusConfig, config_ranges.CORPUS),
-    "data": (config.DataConfig, config_ranges.DATA),
-    "train": (config.TrainConfig, config_ranges.TRAIN),
-    "search": (config.SearchConfig, config_ranges.SEARCH),
+    "model": (config.ModelConfig, ranges.MODEL),
+    "corpus": (config.CorpusConfig, ranges.CORPUS),
+    "data": (config.DataConfig, ranges.DATA),
+    "train": (config.TrainConfig, ranges.TRAIN),
+    "search": (config.SearchConfig, ranges.SEARCH),
 }
 FIELDS = [(section, field) for section, (kind, _) in SECTIONS.items() for field in dataclasses.fields(kind)]
 NUMBER_KEYS = {

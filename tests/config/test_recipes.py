@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman import config
-from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, TrainConfig
+from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, TrainConfig, recipes
 from dragoman.errors import ConfigError
 
 
@@ -28,8 +27,8 @@ def recipe(directory: Path, content: str, name: str = "mine.toml") -> str:
     return str(path)
 
 
-def load_set(*texts: str, recipe: str | None = None) -> config.LayeredConfig:
-    return config.load(recipe, [config.parse_set(text) for text in texts])
+def load_set(*texts: str, recipe: str | None = None) -> recipes.LayeredConfig:
+    return recipes.load(recipe, [recipes.parse_set(text) for text in texts])
 
 
 # What is wrong in a recipe is said in terms of the recipe.
@@ -66,13 +65,13 @@ def load_set(*texts: str, recipe: str | None = None) -> config.LayeredConfig:
 )
 def test_a_mistake_in_a_recipe(tmp_path: Path, content: str, complaint: str) -> None:
     path = recipe(tmp_path, content)
-    assert message(lambda: config.load(path)).startswith(f"{path}: {complaint}")
+    assert message(lambda: recipes.load(path)).startswith(f"{path}: {complaint}")
 
 
 def test_a_recipe_that_is_not_utf8(tmp_path: Path) -> None:
     path = tmp_path / "latin.toml"
     path.write_bytes("# é".encode("latin-1"))
-    assert "not UTF-8" in message(lambda: config.load(str(path)))
+    assert "not UTF-8" in message(lambda: recipes.load(str(path)))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +133,7 @@ def test_the_layers_and_where_each_value_came_from(tmp_path: Path) -> None:
     assert loaded.origins["model.d_ff"] == above
     assert loaded.origins["model.dropout"] == "--set model.dropout"
     assert loaded.origins["train.minutes"] == "--set train.minutes"
-    assert list(loaded.origins) == [key for key, _ in config.flatten(loaded.config)]
+    assert list(loaded.origins) == [key for key, _ in recipes.flatten(loaded.config)]
 
 
 def test_the_later_of_two_sets_wins() -> None:
@@ -142,7 +141,7 @@ def test_the_later_of_two_sets_wins() -> None:
 
 
 def test_without_anything_it_is_the_papers_base_model() -> None:
-    loaded = config.load(None)
+    loaded = recipes.load(None)
     assert loaded.config == RunConfig()
     assert loaded.config.model == ModelConfig.base()
     assert set(loaded.origins.values()) == {"default"}
@@ -163,7 +162,7 @@ def test_without_anything_it_is_the_papers_base_model() -> None:
     ],
 )
 def test_a_set_is_toml_or_a_bare_word(text: str, value: object) -> None:
-    assert dict(config.flatten(load_set(text).config))[text.partition("=")[0]] == value
+    assert dict(recipes.flatten(load_set(text).config))[text.partition("=")[0]] == value
 
 
 def test_a_set_can_give_a_corpus() -> None:
@@ -177,26 +176,26 @@ def test_a_set_can_give_a_corpus() -> None:
 def test_extending_in_a_circle(tmp_path: Path) -> None:
     recipe(tmp_path, "extends = 'two.toml'", "one.toml")
     recipe(tmp_path, "extends = 'one.toml'", "two.toml")
-    assert message(lambda: config.load(str(tmp_path / "one.toml"))).endswith(
+    assert message(lambda: recipes.load(str(tmp_path / "one.toml"))).endswith(
         "one.toml: extends itself; remove one `extends`"
     )
 
 
 def test_a_recipe_of_ones_own_extends_one_of_dragomans(tmp_path: Path) -> None:
-    loaded = config.load(recipe(tmp_path, "extends = 'big'\n[model]\ndropout = 0.2"))
+    loaded = recipes.load(recipe(tmp_path, "extends = 'big'\n[model]\ndropout = 0.2"))
     assert (loaded.config.model.d_model, loaded.config.model.dropout) == (1024, 0.2)
 
 
 def test_extending_what_does_not_exist_names_the_recipe_that_says_so(tmp_path: Path) -> None:
     path = recipe(tmp_path, "extends = 'bsae.toml'")
-    found = message(lambda: config.load(path))
+    found = message(lambda: recipes.load(path))
     assert found.startswith(f'{path}: extends recipe bsae.toml: no such file; did you mean "base"?')
 
 
 @pytest.mark.parametrize("name", ["base", "base.toml", "recipes/base.toml", "recipes/base"])
 def test_a_recipe_by_name_from_anywhere(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert config.find_recipe(name) == config.recipes_dir() / "base.toml"
+    assert recipes.find_recipe(name) == recipes.recipes_dir() / "base.toml"
 
 
 def test_a_file_of_ones_own_comes_before_a_recipe_of_the_same_name(
@@ -204,13 +203,13 @@ def test_a_file_of_ones_own_comes_before_a_recipe_of_the_same_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     recipe(tmp_path, "[model]\nd_ff = 7", "base.toml")
-    assert config.load("base.toml").config.model.d_ff == 7
+    assert recipes.load("base.toml").config.model.d_ff == 7
 
 
 @pytest.mark.parametrize("name", ["tabel3-A1", "elsewhere/table3-A1.toml", "recipes"])
 def test_a_missing_recipe_names_the_known_ones(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = message(lambda: config.load(name))
+    found = message(lambda: recipes.load(name))
     assert found.startswith(f"recipe {name}: no such file")
     assert "known recipes: base, base-en-fr, big," in found
     assert ('did you mean "table3-A1"?' in found) == ("A1" in name)
@@ -265,5 +264,5 @@ def test_a_damaged_configuration_of_a_run(text: str, complaint: str) -> None:
 def test_json_holds_every_value() -> None:
     kept = json.loads(RunConfig().to_json())
     assert [f"{section}.{key}" for section in kept for key in kept[section]] == [
-        key for key, _ in config.flatten(RunConfig())
+        key for key, _ in recipes.flatten(RunConfig())
     ]
