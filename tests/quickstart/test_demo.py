@@ -68,11 +68,10 @@ def test_the_demo(data: DemoData, tmp_path: Path, cli: Callable[..., Any]) -> No
     for sentence in SENTENCES:
         assert shown[shown.index(f"  {sentence}") + 1].startswith("    ")
     assert f"  dragoman translate '{out}' --n-best 4" in shown
-    page = next(line for line in shown if line.startswith(f"  dragoman serve --pair en-fr='{out}'"))
-    assert page.endswith("# the page, at http://localhost:5000")
-    assert "CC BY 2.0 FR" in shown[-2]
-    assert str(data.attribution) in shown[-2]
-    assert shown[-1] == f"Verified, as `dragoman verify '{out}'` does: files, chain, weights, replay."
+    assert f"Sentences: Tatoeba, CC BY 2.0 FR, see {data.attribution}" in shown
+    assert f"Verified, as `dragoman verify '{out}'` does: files, chain, weights, replay." in shown
+    assert shown[-1].startswith(f"  dragoman serve --pair en-fr='{out}'")  # the page comes last
+    assert shown[-1].endswith("# the page, at http://localhost:5000")
     assert "not calibrated: 20 sentences" in first.stderr
 
     again = cli("demo", "--out", out)
@@ -121,7 +120,7 @@ def test_a_demo_that_does_not_verify_fails(
 
     monkeypatch.setattr(dragoman.training.loop, "train", train_and_tamper)
     ran = cli("demo", "--out", tmp_path / "run")
-    assert (ran.code, "Now try" in ran.stdout, "Verified" in ran.stdout) == (4, True, False)
+    assert (ran.code, "Everyday sentences" in ran.stdout, "Verified" in ran.stdout) == (4, True, False)
     assert re.search(r"model\.safetensors: not the \w+ of step", ran.stderr.splitlines()[-1])
 
 

@@ -61,20 +61,20 @@ def run_demo(out: Path, minutes: float | None, show: Callable[[str], None]) -> N
     show(f"On {data.summary.test_sentences:,} held-out sentences, one or more references each:")
     show(f"  {scores.bleu.line()}\n  {scores.chrf.line()}\n")
     show_translations(translator, show)
-    named = shlex.quote(str(out))
-    show(
-        f"\nNow try:\n"
-        f'  echo "Two dogs play in the snow." | dragoman translate {named}\n'
-        f"  dragoman translate {named} --n-best 4\n"
-        f"  dragoman serve --pair en-fr={named}              # the page, at http://localhost:5000\n"
-        f"  dragoman train --pairs my.tsv --out runs/my      # your own: source, tab, target on each line\n"
-        f"The commands are in .venv/bin after `make setup`. Sentences: Tatoeba, CC BY 2.0 FR, see {data.attribution}"
-    )
     from dragoman.training.verify import verify
 
+    named = shlex.quote(str(out))
     to_stderr("verifying the run: checking its hashes, and training some steps again")
     passed = [line.split()[0] for line in verify(RunDirectory(out), VERIFIED_STEPS, to_stderr)]
-    show(f"Verified, as `dragoman verify {named}` does: {', '.join(passed)}.")
+    show(
+        f"\nVerified, as `dragoman verify {named}` does: {', '.join(passed)}.\n"
+        f"Sentences: Tatoeba, CC BY 2.0 FR, see {data.attribution}\n\n"
+        f"Now try (the commands are in .venv/bin after `make setup`):\n"
+        f'  echo "Two dogs play in the snow." | dragoman translate {named}\n'
+        f"  dragoman translate {named} --n-best 4\n"
+        f"  dragoman train --pairs my.tsv --out runs/my      # your own: source, tab, target on each line\n"
+        f"  dragoman serve --pair en-fr={named}              # the page, at http://localhost:5000"
+    )
 
 
 def show_translations(translator: Translator, show: Callable[[str], None]) -> None:
