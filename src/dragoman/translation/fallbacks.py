@@ -60,7 +60,7 @@ def translate_protected(
             spoiled[sentence] = replace(translation, notes=notes)
         else:
             found[sentence] = translation
-    for how, way in _WAYS.items():
+    for how, way in FALLBACKS.items():
         better = way(spoiled, plain) if spoiled else {}
         found |= {sentence: _with_notes(sentence, spoiled.pop(sentence), one, how) for sentence, one in better.items()}
     found |= {sentence: _left(sentence, one) for sentence, one in spoiled.items()}
@@ -203,7 +203,7 @@ def _in_pieces(spoiled: _Found, plain: PlainTranslator) -> _Found:
     return better
 
 
-_WAYS: dict[How, _Fallback] = {
+FALLBACKS: dict[How, _Fallback] = {
     "other": _next_best,
     "stand-in": _stand_ins,
     "required": _with_required,
