@@ -19,6 +19,7 @@ from dragoman.serve.model_pool import ModelPool
 from dragoman.serve.service import translate_batch
 from dragoman.serve.texts import BatchKey
 from dragoman.translation.result import Translation
+from support.commands import started
 from support.serving import Running, running, service_of
 from support.waiting import PATIENCE, until
 
@@ -121,20 +122,14 @@ def test_the_cache_is_bounded(served_run: Path) -> None:
         assert len(service.cache) > 1
 
 
-def start(*arguments: str | Path) -> "tuple[subprocess.Popen[str], str]":
-    """The command in a process of its own, and the address that it says."""
-    command = [sys.executable, "-m", "dragoman", "serve", *map(str, arguments)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    assert process.stderr is not None
-    said = process.stderr.readline()
-    found = re.search(r"at (http://\S+)/$", said.strip())
-    assert found is not None, said + process.stderr.read()
-    return process, found[1]
-
-
 def test_the_command_serves_and_stops(served_run: Path) -> None:
-    process, address = start("--pair", f"en-eo={served_run}", "--port", "0")
-    try:
+    command = ["-m", "dragoman", "serve", "--pair", f"en-eo={served_run}", "--port", "0"]
+    with started(command, 2 * PATIENCE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        found = re.search(r"at (http://\S+)/$", said.strip())
+        assert found is not None, said
+        address = found[1]
         for line in readme_curls():
             local = (
                 line.replace("http://localhost:5000", address).replace('"fr"', '"eo"').replace("target=fr", "target=eo")
@@ -142,10 +137,9 @@ def test_the_command_serves_and_stops(served_run: Path) -> None:
             ran = subprocess.run(shlex.split(local), capture_output=True, text=True, check=True, timeout=PATIENCE)
             assert ran.stdout
             assert '"error"' not in ran.stdout, (line, ran.stdout)
-    finally:
         process.send_signal(signal.SIGTERM)
         stdout, stderr = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, stdout, stderr) == (0, "", "")
+        assert (process.returncode, stdout, stderr) == (0, "", "")
 
 
 def readme_curls() -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from support.commands import Ran
+from support.waiting import PATIENCE
 
 LARGE = (".safetensors", ".bin", ".spm", ".model")
 
@@ -77,7 +78,8 @@ def loopback_hub() -> Iterator[LoopbackHub]:
             yield hub
         finally:
             server.shutdown()
-            thread.join()
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
 
 
 def environment(address: str, home: Path, **more: str) -> dict[str, str]:
