@@ -40,13 +40,9 @@ def refusal(config: ModelConfig) -> str | None:
     return next((reason for reason, holds in wrong.items() if holds), None)
 
 
-def write_marian(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> str:
-    """Writes a directory that transformers loads; returns the name of the class that loads it."""
-    config = run.read_config()
-    model = config.model
-    if reason := refusal(model):
-        raise DataError(f"{run.path}: Hugging Face's Marian cannot be this model: {reason}")
-    for holds, reason in (
+def _refusal_of_tokens(tokenizer: Tokenizer) -> str | None:
+    """Why Hugging Face's Marian cannot read and write what this tokenizer makes; None: it can."""
+    wrong = (
         (tokenizer.has_language_tokens, "its languages are tags in the text"),
         (not tokenizer.ends_source, "its sources end with the end symbol, and this model reads none"),
         (len(tokenizer.start_ids) > 1, "its translations begin with no token that is given"),
@@ -55,9 +51,16 @@ def write_marian(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> st
             "it was trained with data.casing = inline, and Marian's text goes through sentencepiece alone, which would "
             "show the marks: train with --set data.casing=plain, or use --format ctranslate2 or onnx",
         ),
-    ):
-        if holds:
-            raise DataError(f"{run.path}: Hugging Face's Marian cannot be this model: {reason}")
+    )
+    return next((reason for holds, reason in wrong if holds), None)
+
+
+def write_marian(run: RunDirectory, tokenizer: Tokenizer, directory: Path) -> str:
+    """Writes a directory that transformers loads; returns the name of the class that loads it."""
+    config = run.read_config()
+    model = config.model
+    if reason := refusal(model) or _refusal_of_tokens(tokenizer):
+        raise DataError(f"{run.path}: Hugging Face's Marian cannot be this model: {reason}")
     weights = Weights(run.model_path, model)
     order = sines_first(model.d_model)
     found = {}
