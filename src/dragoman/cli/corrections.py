@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import AsJson, NewRun, OldText, TargetLanguage, TrainingOptions
+from dragoman.cli.options import AsJson, NewRun, OldText, ScoredLanguage, TrainingOptions
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import say, show, this_command
 from dragoman.errors import CheckError, UsageError
@@ -82,8 +82,10 @@ def promote(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run that was corrected.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="What `corrections train` made of it.")],
     source: Annotated[Path | None, typer.Option(help="A test that must not get worse, one sentence a line.")] = None,
-    reference: Annotated[list[Path] | None, typer.Option(help="Its references.")] = None,
-    target_language: TargetLanguage = None,
+    reference: Annotated[
+        list[Path] | None, typer.Option(help="Its reference translations; several times for several of them.")
+    ] = None,
+    target_language: ScoredLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Let the new model take the run's place, if it is better.

@@ -14,6 +14,7 @@ from dragoman.cli.options import (
     References,
     Run,
     Runs,
+    ScoredLanguage,
     SearchOptions,
     TargetLanguage,
     WholeLines,
@@ -41,7 +42,7 @@ def evaluate(
     ] = None,
     out: Annotated[Path | None, out_option("Keep the translations here.")] = None,
     checkpoint: Checkpoint = None,
-    target_language: TargetLanguage = None,
+    target_language: ScoredLanguage = None,
     protect: Protect = True,
     whole_lines: WholeLines = False,
     as_json: AsJson = False,
@@ -98,12 +99,10 @@ def compare(
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another run directory.")],
     source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
     reference: References = [],  # noqa: B006
-    sentences: Annotated[
-        int, typer.Option(parser=whole(1, 10**9), help="At most so many of the validation pairs.")
-    ] = 1000,
+    sentences: Annotated[int, typer.Option(parser=whole(1, 10**9), help="The most validation pairs to use.")] = 1000,
     out: Annotated[Path | None, out_option("Keep the report here: `dragoman serve --results` opens it.")] = None,
     samples: Annotated[int, typer.Option(parser=whole(100, 100_000), help="Resamples of the bootstrap.")] = 1000,
-    target_language: TargetLanguage = None,
+    target_language: ScoredLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two runs: settings, scores with confidence, and sentence by sentence.
@@ -158,11 +157,11 @@ def quantize(
     reference: References,
     search: SearchOptions,
     compute_type: Annotated[ComputeType, typer.Option(help="The numbers to try.")] = "int8",
-    limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="At most so much BLEU may be lost.")] = 0.2,
+    limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="The most BLEU that may be lost.")] = 0.2,
     rounds: Annotated[
-        int, typer.Option(parser=whole(1, 1000), help="Each speed is the median of so many measurements.")
+        int, typer.Option(parser=whole(1, 1000), help="Measurements of each speed, of which the median counts.")
     ] = 3,
-    target_language: TargetLanguage = None,
+    target_language: ScoredLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Let a run translate with smaller numbers and a vocabulary map, if they are good enough.

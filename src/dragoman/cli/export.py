@@ -12,6 +12,7 @@ from dragoman.cli.options import (
     IntoLanguage,
     NewRun,
     Run,
+    ScoredLanguage,
     SourceLanguage,
     TargetLanguage,
     both_languages,
@@ -109,7 +110,7 @@ def reproduce(
     text: Annotated[
         list[Path] | None, typer.Option(help="A directory to look for the text in; several times for several.")
     ] = None,
-    target_language: TargetLanguage = None,
+    target_language: ScoredLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a bundle's run again from its text, and compare: to the bit where that can be, else by BLEU.

@@ -15,8 +15,8 @@ from dragoman.cli.options import (
     OldText,
     Run,
     SamplingSeed,
+    ScoredLanguage,
     SearchOptions,
-    TargetLanguage,
     TextOptions,
     TrainingOptions,
     in_range,
@@ -41,7 +41,7 @@ def finetune(
         configuration.Learn | None,
         typer.Option(help="What learns: all, the top layers, or low-rank additions [default: all]."),
     ] = None,
-    target_language: TargetLanguage = None,
+    target_language: ScoredLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a trained run on new text.
@@ -81,7 +81,7 @@ def backtranslate(
     search: SearchOptions,
     recipe: Annotated[str, typer.Option(help="The recipe that the written one extends.")] = "small",
     ratio: Annotated[
-        float, typer.Option(parser=in_range(0, above=True), help="At most so many synthetic pairs for each real one.")
+        float, typer.Option(parser=in_range(0, above=True), help="The most synthetic pairs for each real one.")
     ] = 1.0,
     drop: Annotated[
         float,

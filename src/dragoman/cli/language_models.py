@@ -63,10 +63,10 @@ def generate(
     runs: Runs,
     sampling: SamplingOptions,
     prompt: Annotated[str, typer.Option(help="How the text begins.")] = "",
-    n_best: Annotated[int, n_best_option(10_000, "So many texts.")] = 1,
+    n_best: Annotated[int, n_best_option(10_000, "How many texts.")] = 1,
     greedy: Annotated[bool, typer.Option("--greedy", help="The most probable token each time.")] = False,
     max_tokens: Annotated[
-        int | None, typer.Option(parser=whole(1, 100_000), help="At most so many tokens after the prompt.")
+        int | None, typer.Option(parser=whole(1, 100_000), help="The most tokens after the prompt.")
     ] = None,
     seed: SamplingSeed = 0,
     checkpoint: Checkpoint = None,
@@ -164,7 +164,7 @@ def train_mlm(
 def fill(
     run: Run,
     input_: Input = None,
-    n_best: Annotated[int, n_best_option(100_000, "So many fillings of each gap, best first.")] = 5,
+    n_best: Annotated[int, n_best_option(100_000, "How many fillings of each gap, best first.")] = 5,
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:

@@ -99,7 +99,15 @@ TargetLanguage = Annotated[
     typer.Option(
         "--target-language",
         metavar="CODE",
-        help="The target language, for example de: for a run of several languages, and for how scores cut words.",
+        help="The language to translate into, for example de: needed where a run has several.",
+    ),
+]
+ScoredLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--target-language",
+        metavar="CODE",
+        help="The target language, for example de: for a run of several, and for how scores cut text into words.",
     ),
 ]
 
@@ -206,9 +214,9 @@ class EngineOptions:
 class TrainingOptions:
     """What every training can be told."""
 
-    steps: Annotated[int | None, typer.Option(parser=whole(1, 10**12), help="Stop after so many steps.")] = None
+    steps: Annotated[int | None, typer.Option(parser=whole(1, 10**12), help="Stop after this many steps.")] = None
     minutes: Annotated[
-        float | None, typer.Option(parser=in_range(0, 1e6, above=True), help="Stop after so many minutes.")
+        float | None, typer.Option(parser=in_range(0, 1e6, above=True), help="Stop after this many minutes.")
     ] = None
     seed: Annotated[int | None, typer.Option(parser=whole(0, MOST_SEED), help="The same seed gives the same bits.")] = (
         None

@@ -54,7 +54,10 @@ def train(
         float, typer.Option(parser=in_range(0, 1000, above=True), help="How often a silver tree is seen in an epoch.")
     ] = 1.0,
     sentences: Annotated[
-        int | None, typer.Option(parser=whole(1, 10**12), help="Train on so many of the trees, drawn at random.")
+        int | None,
+        typer.Option(
+            parser=whole(1, 10**12), help="How many of the trees to train on, drawn at random [default: all]."
+        ),
     ] = None,
     units: Annotated[
         Literal["words", "subwords"], typer.Option(help="A token is a word, rare ones by class, or a part of it.")
@@ -123,14 +126,16 @@ def run(
 def evaluate(
     trees: Annotated[Path, typer.Option("--trees", help="The right trees.")],
     search: SearchOptions,
-    runs: Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="As for `parse run`.")] = None,
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN", help="Run directory; several make an ensemble.")
+    ] = None,
     hypotheses: Annotated[Path | None, typer.Option(help="Trees to score, one a line, in place of a run.")] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Also without the constraint, and the right-branching baseline.")
     ] = False,
     unconstrained: Unconstrained = False,
     sentences: Annotated[
-        int | None, typer.Option(parser=whole(1, 10**12), help="Only the first so many trees.")
+        int | None, typer.Option(parser=whole(1, 10**12), help="How many trees, from the first on [default: all].")
     ] = None,
     out: Annotated[Path | None, out_option("Keep the parses here, one a line.")] = None,
     checkpoint: Checkpoint = None,

@@ -12,8 +12,8 @@ from dragoman.cli.options import (
     EngineOption,
     Protect,
     Run,
+    ScoredLanguage,
     SourceLanguage,
-    TargetLanguage,
     WholeLines,
     language_asked_for,
     whole,
@@ -28,12 +28,12 @@ def stress(
     pairs: Annotated[
         Path | None, typer.Option(help="Sentence pairs, of any format [default: its validation text].")
     ] = None,
-    sentences: Annotated[int, typer.Option(parser=whole(3, 10**9), help="At most so many of the pairs.")] = 200,
+    sentences: Annotated[int, typer.Option(parser=whole(3, 10**9), help="The most pairs to use.")] = 200,
     least: Annotated[
         list[str] | None, typer.Option("--least", metavar="TEST=VALUE", help='Another limit: --least "typos=0.6".')
     ] = None,
     source_language: SourceLanguage = None,
-    target_language: TargetLanguage = None,
+    target_language: ScoredLanguage = None,
     seed: Annotated[int, typer.Option(parser=whole(0, MOST_SEED), help="Seed of all that is drawn.")] = 1,
     engine: EngineOption = "auto",
     protect: Protect = True,

@@ -81,7 +81,7 @@ def show_trained(out: Path) -> None:
 
 def average(
     run: Run,
-    last: Annotated[int, typer.Option(parser=whole(1, 1_000_000), help="So many of the newest checkpoints.")] = 5,
+    last: Annotated[int, typer.Option(parser=whole(1, 1_000_000), help="How many of the newest checkpoints.")] = 5,
     as_json: AsJson = False,
 ) -> None:
     """Average a run's newest checkpoints.
@@ -106,7 +106,7 @@ def average(
 
 def verify(
     run: Run,
-    steps: Annotated[int, typer.Option(parser=whole(0, 10**9), help="Do at most so many steps again; 0: none.")] = 100,
+    steps: Annotated[int, typer.Option(parser=whole(0, 10**9), help="The most steps to train again; 0: none.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """Check that a run is what its log says: every hash, the chain of them, and a stretch of it trained again.

@@ -137,7 +137,7 @@ def translate(
     out: Annotated[
         Path | None, out_option("Where to write [default: stdout]; if stopped, the same command goes on.")
     ] = None,
-    n_best: Annotated[int, n_best_option(MOST_BEAM, "So many translations a line, best first.")] = 1,
+    n_best: Annotated[int, n_best_option(MOST_BEAM, "How many translations of each line, best first.")] = 1,
     sample: Annotated[bool, typer.Option("--sample", help="Draw at random in place of searching.")] = False,
     seed: SamplingSeed = 0,
     checkpoint: Checkpoint = None,

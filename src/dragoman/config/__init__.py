@@ -68,7 +68,7 @@ class ModelConfig:
     output_bias: bool = False  # add a bias to the logits
     alignment_layer: int = 0  # the decoder layer whose first head was trained to show the alignment; 0: none was
     classes: tuple[str, ...] = ()  # of an encoder alone: the labels it predicts, in place of tokens
-    patch: int = 0  # the source is a square picture, cut into patches with sides of so many pixels; 0: it is text
+    patch: int = 0  # the source is a square picture, cut into square patches of this many pixels a side; 0: it is text
     architecture: Architecture = "transformer"  # lstm: the baseline of model/lstm.py, which has no heads or norms
     recurrent_attention: RecurrentAttention = "multiplicative"  # of an lstm; none: only the last states
 
@@ -253,7 +253,7 @@ class TrainConfig:
     adam_beta2: float = 0.98  # decay of the mean of squared gradients
     adam_epsilon: float = 1e-9  # added to the root of that mean before dividing by it
     label_smoothing: float = 0.1  # the share of probability that the target spreads over all tokens alike
-    valid_steps: int = 1000  # validate and write a checkpoint every so many steps
+    valid_steps: int = 1000  # validate and write a checkpoint each time after this many steps
     valid_sentences: int = 500  # translated for BLEU at each validation; the loss is always over all of them
     patience: int = 0  # validations without a better score before stopping; 0: never
     keep_checkpoints: int = 5  # how many of the newest checkpoints are kept
