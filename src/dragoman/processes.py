@@ -18,8 +18,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any, Generic, Self, TypeVar
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+ItemT = TypeVar("ItemT")
+OutcomeT = TypeVar("OutcomeT")
 
 _HERE = 2  # items done in this process before others are started: little work does not wait for them
 # One thread each; and what is freed is kept for the next item, as faulting pages in anew costs a fifth of the time.
@@ -55,8 +55,8 @@ def keep_freed_memory() -> None:
 
 
 def map_on_all_cores(
-    function: Callable[[Item], Result], items: Iterable[Item], processes: int | None = None
-) -> Iterator[Result]:
+    function: Callable[[ItemT], OutcomeT], items: Iterable[ItemT], processes: int | None = None
+) -> Iterator[OutcomeT]:
     """Applies a function to each item on all cores; results come in the order of the items, of which a few are in
     memory at a time.
 
@@ -75,10 +75,10 @@ def map_on_all_cores(
         yield from crew.map(itertools.chain([following], items))
 
 
-class Crew(Generic[Item, Result]):
+class Crew(Generic[ItemT, OutcomeT]):
     """Worker processes for one function, which start at once and run until `close`."""
 
-    def __init__(self, function: Callable[[Item], Result], processes: int) -> None:
+    def __init__(self, function: Callable[[ItemT], OutcomeT], processes: int) -> None:
         self._size = processes
         self._idle: SimpleQueue[_Process] = SimpleQueue()
         self._stack = contextlib.ExitStack()
@@ -94,9 +94,9 @@ class Crew(Generic[Item, Result]):
     def close(self) -> None:
         self._stack.close()
 
-    def map(self, items: Iterable[Item]) -> Iterator[Result]:
+    def map(self, items: Iterable[ItemT]) -> Iterator[OutcomeT]:
         """Results in the order of the items. A caller that stops early may call `map` again with other items."""
-        waiting: deque[Future[Result]] = deque()
+        waiting: deque[Future[OutcomeT]] = deque()
         threads = ThreadPoolExecutor(self._size)
         try:
             for item in items:
@@ -108,10 +108,10 @@ class Crew(Generic[Item, Result]):
         finally:
             threads.shutdown(cancel_futures=True)
 
-    def _call(self, item: Item) -> Result:
+    def _call(self, item: ItemT) -> OutcomeT:
         process = self._idle.get()
         try:
-            result: Result = process.call(item)
+            result: OutcomeT = process.call(item)
             return result
         finally:
             self._idle.put(process)

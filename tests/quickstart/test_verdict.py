@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from dragoman.quickstart.verdict import ConfidenceThreshold, Measurements, judge, threshold, worth_measuring
+from dragoman.quickstart.verdict import ConfidenceThreshold, MeasuredQuality, judge, threshold, worth_measuring
 from dragoman.translation.confidence import Judged
 
-GOOD_ONE = Measurements(
+GOOD_ONE = MeasuredQuality(
     bleu=40.0, copied=2.0, good=0.7, sentences=1000, words=14.0, seen=20.0, sure=ConfidenceThreshold(0.5, 0.8, 0.85)
 )
 

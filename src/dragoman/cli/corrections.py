@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import AsJson, NewRun, OldText, ScoredLanguage, TrainingOptions
+from dragoman.cli.options import AsJson, NewRun, OldShare, ScoredLanguage, TrainingOptions
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import say, show, this_command
 from dragoman.errors import CheckError, UsageError
@@ -50,7 +50,7 @@ def train(
     target_language: Target,
     out: NewRun,
     training: TrainingOptions,
-    old: OldText = 1.0,
+    old: OldShare = 1.0,
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a copy of the run on the corrections.

@@ -11,7 +11,7 @@ from dragoman.cli.options import (
     Checkpoint,
     EngineOptions,
     Protect,
-    References,
+    ReferenceFiles,
     Run,
     Runs,
     ScoredLanguage,
@@ -34,7 +34,7 @@ def evaluate(
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="RUN", help="Run directory; several make an ensemble.")
     ] = None,
-    reference: References = [],  # noqa: B006
+    reference: ReferenceFiles = [],  # noqa: B006
     source: Annotated[Path | None, typer.Option(help="What to translate, one sentence a line.")] = None,
     hypotheses: Annotated[Path | None, typer.Option(help="Translations to score, in place of a run.")] = None,
     baseline: Annotated[
@@ -98,7 +98,7 @@ def compare(
     run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="Run directory.")],
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another run directory.")],
     source: Annotated[Path | None, typer.Option(help="A test set [default: validation pairs that both share].")] = None,
-    reference: References = [],  # noqa: B006
+    reference: ReferenceFiles = [],  # noqa: B006
     sentences: Annotated[int, typer.Option(parser=whole(1, 10**9), help="The most validation pairs to use.")] = 1000,
     out: Annotated[Path | None, out_option("Keep the report here: `dragoman serve --results` opens it.")] = None,
     samples: Annotated[int, typer.Option(parser=whole(100, 100_000), help="Resamples of the bootstrap.")] = 1000,
@@ -154,7 +154,7 @@ def score(
 def quantize(
     run: Run,
     source: Annotated[Path, typer.Option(help="What to measure with, one sentence a line.")],
-    reference: References,
+    reference: ReferenceFiles,
     search: SearchOptions,
     compute_type: Annotated[ComputeType, typer.Option(help="The numbers to try.")] = "int8",
     limit: Annotated[float, typer.Option(parser=in_range(0, 100), help="The most BLEU that may be lost.")] = 0.2,
@@ -200,7 +200,7 @@ def quantize(
 def calibrate(
     run: Run,
     source: Annotated[Path, typer.Option(help="Sentences that the run was not trained on, one a line.")],
-    reference: References,
+    reference: ReferenceFiles,
     good: Annotated[
         float, typer.Option(parser=in_range(0, 100), help="The chrF from which on a sentence counts as good.")
     ] = 50.0,

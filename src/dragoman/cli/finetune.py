@@ -12,7 +12,7 @@ from dragoman import config as configuration
 from dragoman.cli.options import (
     AsJson,
     NewRun,
-    OldText,
+    OldShare,
     Run,
     SamplingSeed,
     ScoredLanguage,
@@ -32,7 +32,7 @@ def finetune(
     out: NewRun,
     text: TextOptions,
     training: TrainingOptions,
-    old: OldText = 1.0,
+    old: OldShare = 1.0,
     general: Annotated[
         Path | None,
         typer.Option(help="Source sentences, one a line, for a run without its text: its own translations are kept."),

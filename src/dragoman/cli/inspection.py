@@ -16,8 +16,8 @@ from dragoman.errors import UsageError
 if TYPE_CHECKING:
     from dragoman.inspection.inspector import Inspection, Inspector
 
-Form = Literal["text", "html", "json", "pharaoh", "png"]
-_SUFFIXES: dict[str, Form] = {
+InspectionFormat = Literal["text", "html", "json", "pharaoh", "png"]
+_SUFFIXES: dict[str, InspectionFormat] = {
     ".html": "html", ".htm": "html", ".json": "json", ".jsonl": "json", ".png": "png", ".txt": "text",
     ".pharaoh": "pharaoh", ".align": "pharaoh",
 }  # fmt: skip
@@ -34,7 +34,7 @@ def inspect(
     ] = None,
     out: Annotated[Path | None, out_option("File to write [default: stdout].")] = None,
     form: Annotated[
-        Form | None,
+        InspectionFormat | None,
         typer.Option("--format", help="What to write [default: by the name of --out, else text, a heat map]."),
     ] = None,
     kind: Annotated[
@@ -108,7 +108,7 @@ def inspect(
     say(f"{out}: written")
 
 
-def _form_of(out: Path) -> Form:
+def _form_of(out: Path) -> InspectionFormat:
     if out.suffix.lower() not in _SUFFIXES:
         raise UsageError(f"inspect: --out {out}; name it .html, .json, .png, .pharaoh or .txt, or give --format")
     return _SUFFIXES[out.suffix.lower()]
@@ -129,7 +129,7 @@ def _written(
     text: str,
     translation: str | None,
     changes: list[str],
-    form: Form,
+    form: InspectionFormat,
     effects: bool,
     kind: Any,
     layer: int | None,
@@ -161,7 +161,7 @@ def _written(
                 for effect in inspector.effects(text, seen.tokens):
                     yield f"{effect.change:+9.4f}  {effect.kind}.{effect.layer}.{effect.head}"
         case _:
-            raise UsageError(f"inspect: --format {form}; allowed: {', '.join(get_args(Form))}")
+            raise UsageError(f"inspect: --format {form}; allowed: {', '.join(get_args(InspectionFormat))}")
 
 
 def _links(inspector: "Inspector", text: str, seen: "Inspection") -> list[tuple[int, int]]:

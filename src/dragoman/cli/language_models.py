@@ -30,7 +30,7 @@ from dragoman.errors import UsageError
 
 Texts = Annotated[list[Path], typer.Option("--text", help="Plain text, one sentence a line (.gz too).")]
 ValidText = Annotated[Path | None, typer.Option(help="Text to validate with [default: 1,000 lines held out].")]
-Tokenizer = Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")]
+TokenizerFile = Annotated[Path | None, typer.Option(help="A sentencepiece model, in place of learning one.")]
 
 
 lm = group("Train and use language models: the decoder alone.")
@@ -42,7 +42,7 @@ def train_lm(
     training: TrainingOptions,
     valid_text: ValidText = None,
     recipe: Recipe = "lm",
-    tokenizer: Tokenizer = None,
+    tokenizer: TokenizerFile = None,
     out: RunOut = None,
     as_json: AsJson = False,
 ) -> None:
@@ -132,7 +132,7 @@ def train_mlm(
             metavar="RECIPE", help="A TOML file or a known name [default: mlm, or classify with --labelled]."
         ),
     ] = None,
-    tokenizer: Tokenizer = None,
+    tokenizer: TokenizerFile = None,
     out: RunOut = None,
     as_json: AsJson = False,
 ) -> None:

@@ -74,7 +74,7 @@ def n_best_option(most: int, text: str) -> Any:
 NewRun = Annotated[Path, out_option("The new run's directory.")]
 RunOut = Annotated[Path | None, out_option("The run's directory [default: runs/ and the recipe's name].")]
 
-OldText = Annotated[
+OldShare = Annotated[
     float,
     typer.Option("--old", parser=in_range(0), help="Pairs of the old training mixed in for each new pair; 0: none."),
 ]
@@ -149,7 +149,7 @@ MarkBefore = Annotated[
 ]
 
 # Of measuring.
-References = Annotated[
+ReferenceFiles = Annotated[
     list[Path], typer.Option("--reference", help="Reference translations; several times for several of them.")
 ]
 

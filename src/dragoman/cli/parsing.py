@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dragoman.parsing.parser import Parse
     from dragoman.parsing.trees import Tree
 
-Form = Literal["line", "indented", "drawing", "json"]
+TreeFormat = Literal["line", "indented", "drawing", "json"]
 
 Unconstrained = Annotated[
     bool, typer.Option("--unconstrained", help="Let the model write what it likes; what is no tree is left out.")
@@ -93,7 +93,7 @@ def run(
     raw: Annotated[
         bool, typer.Option("--raw", help="Split the text into words first; else they stand apart already.")
     ] = False,
-    form: Annotated[Form | None, typer.Option("--format", help="How trees are written [default: line].")] = None,
+    form: Annotated[TreeFormat | None, typer.Option("--format", help="How trees are written [default: line].")] = None,
     drawings: Annotated[Path | None, typer.Option(help="A directory to draw each tree into, as SVG.")] = None,
     unconstrained: Unconstrained = False,
     checkpoint: Checkpoint = None,
@@ -186,7 +186,7 @@ def _summary_line(name: str, summary: Any) -> str:
     )
 
 
-def _written(parse: "Parse", form: Form) -> Iterator[str]:
+def _written(parse: "Parse", form: TreeFormat) -> Iterator[str]:
     from dragoman.parsing.draw import draw_text
     from dragoman.parsing.trees import write, write_indented
 

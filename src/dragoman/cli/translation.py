@@ -79,7 +79,7 @@ class Written:
         return values
 
 
-class Step(NamedTuple):
+class Hop(NamedTuple):
     """Runs that translate from one language into another; None: as the run says."""
 
     runs: list[Path]
@@ -88,7 +88,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Way:
+class RunChain:
     """The runs to translate with, one after the other, and the languages of what comes in and goes out."""
 
     runs: list[Path]
@@ -96,10 +96,10 @@ class Way:
     source: str | None
     target: str | None
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[Hop]:
         """One step, or two, which fit together."""
         if self.then is None:
-            return [Step(self.runs, self.source, language_asked_for(self.runs[0], self.target))]
+            return [Hop(self.runs, self.source, language_asked_for(self.runs[0], self.target))]
         from dragoman.data.language_codes import languages_of, same_language
         from dragoman.run_directory import RunDirectory
 
@@ -111,14 +111,14 @@ class Way:
                 f"translate: {self.then} does not say its languages, so {self.runs[0]} cannot be told into which to "
                 f'translate for it; write {{"source": "fr", "target": "de"}} into its languages.json'
             )
-        first = Step(self.runs, self.source, pivot if many else None)
+        first = Hop(self.runs, self.source, pivot if many else None)
         made = first.target or (None if before is None else before[1])
         if made is not None and pivot is not None and not same_language(made, pivot):
             raise UsageError(
                 f"translate: {self.runs[0]} translates into {made}, and --then {self.then} from {pivot}; "
                 f"give a run from {made}"
             )
-        return [first, Step([self.then], made, language_asked_for(self.then, self.target))]
+        return [first, Hop([self.then], made, language_asked_for(self.then, self.target))]
 
 
 def _has_many_targets(run: Path) -> bool:
@@ -179,7 +179,7 @@ def translate(
         raise UsageError(f"translate: --min-confidence and --n-best {n_best}; a line is one or the other: leave one")
     loaded = [
         _load(step, None if number else checkpoint, engine, settings, corrections, min_confidence)
-        for number, step in enumerate(Way(runs, then, source_language, target_language).steps())
+        for number, step in enumerate(RunChain(runs, then, source_language, target_language).steps())
     ]
     translator = loaded[0] if then is None else PivotTranslator(*loaded)
     rate = as_json or min_confidence is not None
@@ -209,7 +209,7 @@ def translate(
 
 
 def _load(
-    step: "Step",
+    step: "Hop",
     checkpoint: str | None,
     engine: EngineOptions,
     settings: dict[str, float],

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dragoman.decoding.constrained_beam import Choice, Requirement, Row, share_out
+from dragoman.decoding.constrained_beam import BeamRow, Choice, Requirement, share_out
 from dragoman.decoding.constraints import Constrain
 from dragoman.decoding.hypothesis import Hypothesis, LengthPenalty
 from dragoman.decoding.topk import CHUNK, Candidates, Floats, Ints, best_of_chunks, merge
@@ -89,7 +89,7 @@ class BeamRows:
                 if room >= 0:
                     further = sorted(self._wanted(row, beam_row, constrain, require) - options.keys())
                     options |= zip(further, log_probs[row, beam_row, further].double().tolist(), strict=True)
-                rows.append((beam_row, Row(total, self.phrase_states[row][beam_row], options)))
+                rows.append((beam_row, BeamRow(total, self.phrase_states[row][beam_row], options)))
             chosen.append(share_out(require[sentence], rows, beam, room, self.eos_id))
         return _as_candidates(chosen, beam, self.eos_id)
 

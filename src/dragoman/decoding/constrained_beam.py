@@ -44,7 +44,7 @@ class Choice(NamedTuple):
         return -self.total, self.origin, self.token
 
 
-class Row(NamedTuple):
+class BeamRow(NamedTuple):
     """A hypothesis that can be continued."""
 
     total: float  # its log-probability
@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 def share_out(
-    requirement: Requirement, rows: Sequence[tuple[int, Row]], beam: int, room: int, eos_id: int
+    requirement: Requirement, rows: Sequence[tuple[int, BeamRow]], beam: int, room: int, eos_id: int
 ) -> list[Choice]:
     """For one sentence, the `beam` choices that go on and all that end, best first. Rows come with their numbers.
 

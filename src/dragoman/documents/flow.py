@@ -15,7 +15,7 @@ from dragoman.data.protected_spans import has_words
 from dragoman.data.segmentation import Fits, Wrap, fitting_sentences, wrapped
 
 # A part of a translated sentence: text, or a tag by its number in the flow.
-Item = str | int
+TextOrTag = str | int
 
 DEEPEST = 100  # elements open in a flow at a time; one more and the outermost counts as never closed
 _SPACES = re.compile(r"[ \t\r\n]+")
@@ -108,16 +108,16 @@ def _around_kept(spans: Sequence[tuple[int, int]], kept: Sequence[tuple[int, int
         yield begun
 
 
-def untranslated(flow: Flow, sentence: Sentence) -> list[Item]:
+def untranslated(flow: Flow, sentence: Sentence) -> list[TextOrTag]:
     """The source sentence with its tags in their places."""
     return _with_tags(flow, sentence.start, sentence.end, sentence.tags)
 
 
-def assemble(flow: Flow, sentences: Sequence[Sentence], translations: Sequence[Sequence[Item]]) -> list[Item]:
+def assemble(flow: Flow, sentences: Sequence[Sentence], translations: Sequence[Sequence[TextOrTag]]) -> list[TextOrTag]:
     """The whole flow as text and tags: the translations of its sentences, and between them what was there."""
     inner = {tag for sentence in sentences for tag in sentence.tags}
     outer = [number for number in range(len(flow.tags)) if number not in inner]
-    items: list[Item] = []
+    items: list[TextOrTag] = []
     position = done = 0
     for sentence, translation in zip(sentences, translations, strict=True):
         begin = done
@@ -129,9 +129,9 @@ def assemble(flow: Flow, sentences: Sequence[Sentence], translations: Sequence[S
     return [*items, *_with_tags(flow, position, len(flow.text), outer[done:])]
 
 
-def merged(items: Sequence[Item]) -> list[Item]:
+def merged(items: Sequence[TextOrTag]) -> list[TextOrTag]:
     """Joins text that follows text."""
-    found: list[Item] = []
+    found: list[TextOrTag] = []
     for is_text, run in itertools.groupby(items, lambda item: isinstance(item, str)):
         if not is_text:
             found += run
@@ -140,7 +140,7 @@ def merged(items: Sequence[Item]) -> list[Item]:
     return found
 
 
-def render(flow: Flow, items: Sequence[Item], column: int = 0, wrap: bool = True) -> "Iterator[str | Flow]":
+def render(flow: Flow, items: Sequence[TextOrTag], column: int = 0, wrap: bool = True) -> "Iterator[str | Flow]":
     """Writes text and tags as the format does. Flows in tags are given as they are, to be rendered in their turn."""
     open_elements: list[int | None] = [None]
     divided = False
@@ -215,8 +215,8 @@ def _belongs(tag: InlineTag, ranges: dict[int, tuple[int | None, int | None]], s
     return (tag.opens and opened == start and closed < end) or (not tag.opens and closed == end and opened > start)
 
 
-def _with_tags(flow: Flow, start: int, end: int, numbers: Sequence[int]) -> list[Item]:
-    items: list[Item] = []
+def _with_tags(flow: Flow, start: int, end: int, numbers: Sequence[int]) -> list[TextOrTag]:
+    items: list[TextOrTag] = []
     position = start
     for number in numbers:
         at = min(max(flow.tags[number].at, position), end)

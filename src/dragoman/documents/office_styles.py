@@ -39,6 +39,8 @@ def is_fixed_width(font: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Style:
+    """A style of an office document: its names, the style that it is based on, its font."""
+
     names: tuple[str, ...]  # as the file calls it and as people see it
     parent: str | None = None
     font: str | None = None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from dragoman.documents.flow import Flow, Item, Sentence, merged
+from dragoman.documents.flow import Flow, Sentence, TextOrTag, merged
 from dragoman.documents.word_alignment import AlignedWords, Shares, WordSpan, places_in, prepared
 
 
@@ -34,7 +34,7 @@ class _Node:
 class Placement:
     """A translation with the tags of its sentence in it."""
 
-    items: tuple[Item, ...]
+    items: tuple[TextOrTag, ...]
     empty: int  # elements that had words and found none
 
 
@@ -195,7 +195,7 @@ class _Writer:
     ) -> None:
         self.flow, self.target, self.words, self.intervals = flow, target, words, intervals
 
-    def write(self, node: _Node, start: int, end: int) -> Iterator[Item]:
+    def write(self, node: _Node, start: int, end: int) -> Iterator[TextOrTag]:
         """The characters from start to end, with the tags of the node's children among them."""
         position = start
         order = {id(child): number for number, child in enumerate(node.children)}

@@ -7,7 +7,7 @@ too, the source stays. Each translated sentence tells which way was taken.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dragoman.documents.flow import Flow, Item, Sentence, untranslated
+from dragoman.documents.flow import Flow, Sentence, TextOrTag, untranslated
 from dragoman.documents.sentence_translator import SentenceTranslator
 from dragoman.documents.tag_placement import place_tags
 from dragoman.documents.word_alignment import AlignedWords, places_in, without_alignment
@@ -21,7 +21,7 @@ from dragoman.translation.result import Candidate, How, SourceSentence, Translat
 class TranslatedSentence:
     """A sentence as it is written into the document, and how it was translated."""
 
-    items: tuple[Item, ...]
+    items: tuple[TextOrTag, ...]
     how: How
     notes: tuple[str, ...]  # what was wrong with the translations that were not taken, and with this one
 
@@ -81,7 +81,7 @@ def _masked_sentence(sentence: Sentence, mask: Masked | None) -> Sentence:
     return replace(sentence, text=mask.text, origin=origin, kept=mask.words)
 
 
-def _unmasked(items: Sequence[Item], mask: Masked | None) -> tuple[Item, ...]:
+def _unmasked(items: Sequence[TextOrTag], mask: Masked | None) -> tuple[TextOrTag, ...]:
     if mask is None:
         return tuple(items)
     return tuple(mask.unmasked(item) if isinstance(item, str) else item for item in items)
@@ -89,7 +89,7 @@ def _unmasked(items: Sequence[Item], mask: Masked | None) -> tuple[Item, ...]:
 
 def _placed(
     flow: Flow, sentence: Sentence, candidate: Candidate, translator: SentenceTranslator
-) -> tuple[tuple[Item, ...] | None, tuple[str, ...]]:
+) -> tuple[tuple[TextOrTag, ...] | None, tuple[str, ...]]:
     if not sentence.tags:
         return (candidate.text,), ()
     alignment = translator.align(sentence.text, candidate)
@@ -107,17 +107,17 @@ def _placed(
     return placed.items, notes
 
 
-def _in_pieces(flow: Flow, sentence: Sentence, translator: SentenceTranslator) -> list[Item]:
+def _in_pieces(flow: Flow, sentence: Sentence, translator: SentenceTranslator) -> list[TextOrTag]:
     """Translates the text between tags and between what must be copied, in the order of the source."""
     place = places_in(sentence)
-    tags: dict[int, list[Item]] = {}
+    tags: dict[int, list[TextOrTag]] = {}
     for number in sentence.tags:
         tags.setdefault(place(flow.tags[number].at), []).append(number)
     parts = stretches(_source_sentence(sentence), tags)
     texts, _ = translate_stretches(
         parts, lambda wanted: translator.translate([SourceSentence(text) for text in wanted])
     )
-    items: list[Item] = []
+    items: list[TextOrTag] = []
     for part, text in zip(parts, texts, strict=True):
         items += [*tags.get(part.start, ()), text]
     return [*items, *tags.get(len(sentence.text), ())]

@@ -27,7 +27,7 @@ from dragoman.importing.imported_model import ImportedModel
 from dragoman.importing.marian_files import ModelFiles, files_of, readable, tensors_of
 from dragoman.importing.marian_settings import Marian, represented, trained_to_align
 from dragoman.importing.marian_tensors import their_tensors
-from dragoman.importing.marian_text import Settings, read_pieces, read_settings
+from dragoman.importing.marian_text import MarianOptions, read_pieces, read_settings
 from dragoman.importing.tokenizers import packed, require_vocabulary
 
 EOS, UNK, PAD = "</s>", "<unk>", "<pad>"
@@ -62,11 +62,11 @@ def read_marian(path: Path) -> ImportedModel:
         return ImportedModel(run_config, weights, tokenizer, _languages(files), origin)
 
 
-def _model_and_decoder(files: ModelFiles) -> tuple[str, Settings]:
+def _model_and_decoder(files: ModelFiles) -> tuple[str, MarianOptions]:
     """The file with the weights, and what decoder.yml says: which files belong together, and how to search."""
     candidates = files.model_names()
     weights = files.chosen or (candidates[0] if len(candidates) == 1 else "")
-    decoder: Settings = {}
+    decoder: MarianOptions = {}
     for name in ("decoder.yml", f"{weights}.decoder.yml"):  # the second, as Marian writes it, if both are there
         if name in files.names:
             with readable(files.where(name)):
@@ -86,13 +86,13 @@ def _model_and_decoder(files: ModelFiles) -> tuple[str, Settings]:
     )
 
 
-def _names(decoder: Settings, key: str) -> list[str]:
+def _names(decoder: MarianOptions, key: str) -> list[str]:
     """The files that decoder.yml names, without their directories, which are often of another machine."""
     named = decoder.get(key, [])
     return [PurePosixPath(name).name for name in ([named] if isinstance(named, str) else named)]
 
 
-def _vocabulary_names(files: ModelFiles, model: str, decoder: Settings) -> tuple[str, str]:
+def _vocabulary_names(files: ModelFiles, model: str, decoder: MarianOptions) -> tuple[str, str]:
     """The vocabularies of source and target."""
     named = _names(decoder, "vocabs")
     if len(named) == 2 and files.names.issuperset(named):
@@ -164,7 +164,7 @@ def _vocabulary(name: str, content: bytes, size: int, files: ModelFiles) -> byte
     return as_json
 
 
-def _search(decoder: Settings) -> SearchConfig:
+def _search(decoder: MarianOptions) -> SearchConfig:
     """Beam and length penalty, as Marian has them."""
     try:
         beam, alpha = int(str(decoder["beam-size"])), float(str(decoder["normalize"]))

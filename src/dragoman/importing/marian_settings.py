@@ -9,7 +9,7 @@ from dragoman.config import NormOrder
 from dragoman.errors import DataError
 from dragoman.importing.huggingface import Family
 from dragoman.importing.marian_files import ModelFiles, readable
-from dragoman.importing.marian_text import Settings, read_settings
+from dragoman.importing.marian_text import MarianOptions, read_settings
 
 _MOST_LAYERS = 100  # of a stack; one layer in the file can be many in the model
 # What a setting must be for our model to represent it, Marian's default first.
@@ -52,7 +52,7 @@ class Marian:
         return range(1, self.values["encoder_layers"] + 1)
 
 
-def represented(settings: Settings, where: str, aligns: bool) -> Marian:
+def represented(settings: MarianOptions, where: str, aligns: bool) -> Marian:
     """The settings in our terms; raises if our model cannot represent one."""
 
     def word(key: str, default: str = "") -> str:
@@ -102,7 +102,7 @@ def represented(settings: Settings, where: str, aligns: bool) -> Marian:
     )
 
 
-def _norm_order(settings: Settings, where: str) -> NormOrder:
+def _norm_order(settings: MarianOptions, where: str) -> NormOrder:
     keys = ("transformer-preprocess", "transformer-postprocess", "transformer-postprocess-top")
     found = {key: str(settings.get(key, default)) for key, default in zip(keys, ("", "dan", ""), strict=True)}
     order = _ORDERS.get(tuple(value.replace("d", "") for value in found.values()))
@@ -112,7 +112,7 @@ def _norm_order(settings: Settings, where: str) -> NormOrder:
     return order
 
 
-def _decoder_layers(settings: Settings, depth: int, where: str) -> tuple[int, ...]:
+def _decoder_layers(settings: MarianOptions, depth: int, where: str) -> tuple[int, ...]:
     """The number that each decoder layer has in the file: several can be one."""
     tied = settings.get("transformer-tied-layers", [])
     numbers = tied.split() if isinstance(tied, str) else tied
@@ -126,7 +126,7 @@ def _decoder_layers(settings: Settings, depth: int, where: str) -> tuple[int, ..
     return tuple(map(int, numbers))
 
 
-def trained_to_align(name: str, settings: Settings, files: ModelFiles) -> bool:
+def trained_to_align(name: str, settings: MarianOptions, files: ModelFiles) -> bool:
     """Whether a head was trained to show the alignment. The settings in the .npz file do not say it: those that Marian
     writes beside it do, and in OPUS-MT's archives the name of the type of model, such as transformer-align."""
     if f"{name}.yml" in files.names:

@@ -12,10 +12,10 @@ _ESCAPES = {
     '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
 _ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-Settings = Mapping[str, str | list[str]]
+MarianOptions = Mapping[str, str | list[str]]
 
 
-def read_settings(content: bytes) -> Settings:
+def read_settings(content: bytes) -> MarianOptions:
     """The entries of a YAML file: texts, and lists of texts. What is nested deeper is left out."""
     found: dict[str, str | list[str]] = {}
     last: list[str] = []  # the list that the next item belongs to

@@ -24,6 +24,8 @@ NOTICEABLE = 0.5
 
 @dataclass(frozen=True)
 class Alignment:
+    """How much each word of a translation looks at each word of its source."""
+
     source_words: tuple[Word, ...]
     target_words: tuple[Word, ...]
     weights: tuple[tuple[float, ...], ...]  # target words by source words: how much each looks at each

@@ -16,6 +16,8 @@ LONGEST_LABEL = 14
 
 @dataclass(frozen=True)
 class Heatmap:
+    """A table of attention weights with its labels, ready to be drawn."""
+
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]

@@ -79,6 +79,8 @@ class Layer(Protocol):
 
 
 class CrossWeights(NamedTuple):
+    """What a step needs of one layer's cross-attention."""
+
     norm: Normalise
     query: Tensor  # (D, H d_k), scaled
     query_bias: Tensor | None

@@ -28,6 +28,8 @@ _TOKEN = re.compile(r"\s*(?:\(([^\s()]*)(?:\s+([^\s()]*)(?=\)))?|(\))|(\S))", re
 
 
 class Status(IntEnum):
+    """What EVALB says of a sentence: scored, not comparable, or left out."""
+
     OK = 0
     ERROR = 1
     SKIPPED = 2

@@ -16,7 +16,7 @@ from dragoman.progress import Say, discard, waiting
 from dragoman.quickstart import sizing
 from dragoman.quickstart.budget import SentenceCounts, TimeBudget, share_time
 from dragoman.quickstart.text import QuickstartText
-from dragoman.quickstart.verdict import Measurements, UsabilityVerdict, judge, threshold, worth_measuring
+from dragoman.quickstart.verdict import MeasuredQuality, UsabilityVerdict, judge, threshold, worth_measuring
 from dragoman.run_directory import RunDirectory
 from dragoman.translation import confidence
 from dragoman.translation.translator import Translator
@@ -33,7 +33,7 @@ class Outcome:
     data: QuickstartText
     plan: sizing.Plan
     verdict: UsabilityVerdict
-    facts: Measurements
+    facts: MeasuredQuality
     scores: Scores
     actual: dict[str, float]  # steps, minutes and tokens_per_second of the training; all_minutes of everything
     samples: list[tuple[str, str, str, str]]  # source, output, reference, confidence
@@ -81,7 +81,7 @@ def finish(
     scores, chrfs, samples = _test(run, data, shares.test)
     seen = times_seen(training_pairs(run), events)
     sources = data.source("test")[: shares.test]
-    facts = Measurements(
+    facts = MeasuredQuality(
         scores.bleu.value,
         bleu(sources, data.references("test")[: shares.test], data.target_language).value,
         sum(chrf >= confidence.GOOD for chrf in chrfs) / len(chrfs),

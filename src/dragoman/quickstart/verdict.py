@@ -29,7 +29,7 @@ class ConfidenceThreshold:
 
 
 @dataclass(frozen=True)
-class Measurements:
+class MeasuredQuality:
     """The measurements that a verdict follows from."""
 
     bleu: float
@@ -75,7 +75,7 @@ def worth_measuring(valid_bleu: float, copied: float) -> bool:
     return valid_bleu >= LEAST_TELLING_BLEU and valid_bleu > copied
 
 
-def judge(facts: Measurements) -> UsabilityVerdict:
+def judge(facts: MeasuredQuality) -> UsabilityVerdict:
     """Applies the rules in order; the first that holds decides."""
     reasons = tuple(_reasons(facts))
     if facts.bleu <= facts.copied + ABOVE_COPY:
@@ -93,7 +93,7 @@ def judge(facts: Measurements) -> UsabilityVerdict:
     return UsabilityVerdict("not usable", "", reasons)
 
 
-def _reasons(facts: Measurements) -> list[str]:
+def _reasons(facts: MeasuredQuality) -> list[str]:
     if facts.bleu < facts.copied:
         beside = "worse than leaving the source as it is"
     elif facts.bleu <= facts.copied + ABOVE_COPY:

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 
 class Problem(BaseModel):
+    """What is answered when something is wrong."""
+
     error: str
 
 

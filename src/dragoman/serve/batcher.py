@@ -40,6 +40,8 @@ class _Job(Generic[KeyT, ResultT]):
 
 
 class Batcher(Generic[KeyT, ResultT]):
+    """Gathers sentences of concurrent requests into batches, in one bounded queue."""
+
     def __init__(
         self,
         translate: Callable[[KeyT, Sequence[str]], Sequence[ResultT]],

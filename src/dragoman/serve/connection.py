@@ -15,6 +15,8 @@ LINGER = 2.0  # seconds in which a client may go on sending what is not read
 
 
 class Connection(H11Protocol):
+    """A connection whose client must send its headers in time."""
+
     def __init__(self, header_seconds: float, **given: Any) -> None:
         super().__init__(**given)
         self._header_seconds = header_seconds

@@ -29,6 +29,8 @@ Stamp = tuple[int, int] | None  # of a run's model: when it was written, and its
 
 
 class ModelPool:
+    """Holds the loaded models of the served language pairs, and takes newer ones when they are there."""
+
     def __init__(
         self,
         pairs: Sequence[ServedPair],

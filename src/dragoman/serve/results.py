@@ -18,7 +18,9 @@ LARGEST = 64 << 20  # bytes of a file that is opened
 
 
 @dataclass(frozen=True)
-class Result:
+class SavedResult:
+    """A comparison or an experiment, read from a file for the page."""
+
     name: str
     kind: Literal["comparison", "experiment"]
     title: str
@@ -32,17 +34,17 @@ def check_results(paths: Sequence[Path]) -> None:
             raise UsageError(f"serve: --results {path}: no such file or directory; give one that holds JSON results")
 
 
-def read_results(paths: Sequence[Path]) -> dict[str, Result]:
+def read_results(paths: Sequence[Path]) -> dict[str, SavedResult]:
     """The results in these files and directories, by name. Files that hold something else are passed over."""
     files = [file for path in paths for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])]
-    found: dict[str, Result] = {}
+    found: dict[str, SavedResult] = {}
     for file in files:
         if (result := _read(file)) is not None:
             found.setdefault(result.name, result)
     return found
 
 
-def _read(file: Path) -> Result | None:
+def _read(file: Path) -> SavedResult | None:
     try:
         content = json.loads(file.read_bytes()) if file.stat().st_size <= LARGEST else None
     except (OSError, ValueError, RecursionError):
@@ -51,7 +53,7 @@ def _read(file: Path) -> Result | None:
         return None
     if content.get("kind") == "comparison" and isinstance(content.get("sentences"), list):
         title = f"{content.get('a')} and {content.get('b')}"
-        return Result(file.stem, "comparison", title, str(content.get("test_set", "")), content)
+        return SavedResult(file.stem, "comparison", title, str(content.get("test_set", "")), content)
     if isinstance(content.get("experiment"), str):
         arms, figures = (content.get(name) for name in ("arms", "figures"))
         known = {
@@ -60,5 +62,5 @@ def _read(file: Path) -> Result | None:
             "figures": figures if isinstance(figures, list) else [],
         }
         named = content["title"] if isinstance(content.get("title"), str) else content["experiment"]
-        return Result(file.stem, "experiment", named, str(content.get("verdict", "")), known)
+        return SavedResult(file.stem, "experiment", named, str(content.get("verdict", "")), known)
     return None

@@ -26,7 +26,7 @@ from dragoman.errors import ConfigError, DragomanError, UnheardError
 from dragoman.processes import cores
 from dragoman.progress import to_stderr
 
-Item = TypeVar("Item")
+SharedT = TypeVar("SharedT")
 
 GO_ON = "the same command goes on from the last checkpoint"
 STARTING_SECONDS = 600.0  # that ranks may differ by at the first step, as some have more to import and read
@@ -100,18 +100,18 @@ class Ranks:
                 timeout=timeout,
             )
 
-    def share(self, items: Sequence[Item]) -> Sequence[Item]:
+    def share(self, items: Sequence[SharedT]) -> Sequence[SharedT]:
         """Returns this rank's part of what all ranks have to do."""
         return items[self.rank :: self.size]
 
-    def share_evenly(self, items: Sequence[Item]) -> Iterator[tuple[int, Item, float]]:
+    def share_evenly(self, items: Sequence[SharedT]) -> Iterator[tuple[int, SharedT, float]]:
         """Yields number, item and weight of this rank's items. Every rank gets as many items, some of weight 0 when
         items run out: ranks that divide a model must pass through it together."""
         for first in range(0, len(items), self.size):
             number = first + self.rank
             yield (number, items[number], 1.0) if number < len(items) else (0, items[0], 0.0)
 
-    def first(self, name: str, work: Callable[[], Item]) -> Item:
+    def first(self, name: str, work: Callable[[], SharedT]) -> SharedT:
         """Lets rank 0 do the work before the others, however long that takes; the others then find its results."""
         if self.size == 1:
             return work()

@@ -11,7 +11,7 @@ from dragoman.errors import UsageError
 from dragoman.serve.answers import ERRORS, key_check, while_connected
 from dragoman.serve.pairs import ServedPair
 from dragoman.serve.routes.translation import pair_of
-from dragoman.serve.routes.translation_models import ApiModel, Language, Question, Text, Tokens, WordAnswer
+from dragoman.serve.routes.translation_models import ApiModel, Language, Question, QuestionText, TokenList, WordAnswer
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service
 from dragoman.serve.texts import check_text
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 AttentionKind = Literal["encoder", "decoder", "cross"]
-Layer = Annotated[int, Field(ge=0, description="From 0")]
+LayerNumber = Annotated[int, Field(ge=0, description="From 0")]
 TranslationText = Annotated[str, Field(description="A translation as text")]
 Changes = Annotated[
     list[Annotated[str, Field(max_length=64)]],
@@ -44,7 +44,7 @@ FILE: dict[int | str, dict[str, object]] = {
 class InsideQuestion(Question):
     sentence: Annotated[int, Field(ge=0, description="Which of the text's sentences, from 0")] = 0
     translation: Annotated[
-        Tokens | TranslationText | None, Field(description="As tokens or text; null: the service's own translation")
+        TokenList | TranslationText | None, Field(description="As tokens or text; null: the service's own translation")
     ] = None
 
 
@@ -54,7 +54,7 @@ class ChangedQuestion(InsideQuestion):
 
 class AttentionQuestion(ChangedQuestion):
     kind: AttentionKind
-    layer: Layer
+    layer: LayerNumber
     values: Annotated[
         Literal["weights", "scores"], Field(description="scores: what the softmax is given, before the mask")
     ] = "weights"
@@ -73,7 +73,7 @@ class PageQuestion(ChangedQuestion):
 
 class EffectsQuestion(InsideQuestion):
     kind: AttentionKind | None = None
-    layer: Layer | None = None
+    layer: LayerNumber | None = None
 
 
 class PositionsQuestion(ApiModel):
@@ -83,7 +83,7 @@ class PositionsQuestion(ApiModel):
 
 
 class NeighboursQuestion(ApiModel):
-    text: Text
+    text: QuestionText
     source: Language
     target: Language
     count: Annotated[int, Field(ge=1, le=50)] = 8

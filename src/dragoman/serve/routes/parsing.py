@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dragoman.errors import UsageError
 from dragoman.serve.answers import ERRORS, key_check, while_connected
-from dragoman.serve.routes.translation_models import ApiModel, Text
+from dragoman.serve.routes.translation_models import ApiModel, QuestionText
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service
 from dragoman.serve.texts import check_text
@@ -23,7 +23,7 @@ DEEPEST = 200  # nested brackets; pydantic writes no more than 255
 
 
 class ParseQuestion(ApiModel):
-    text: Text
+    text: QuestionText
     constrained: Annotated[bool, Field(description="Whether the search can only end in a tree over the words")] = True
     layer: Annotated[int | None, Field(ge=0, description="Of the attention, from 0; null: the last")] = None
 

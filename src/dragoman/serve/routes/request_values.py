@@ -16,6 +16,8 @@ FIELDS = 1000  # of a form
 
 @dataclass(frozen=True)
 class Upload:
+    """A document that a client sent."""
+
     name: str  # as the client calls it: only its ending is looked at
     content: bytes
 

@@ -16,15 +16,15 @@ class ApiModel(BaseModel):
     model_config = ConfigDict(extra="forbid", from_attributes=True)
 
 
-Text = Annotated[str, Field(min_length=1, description="At most so many characters as /api/v1/service says")]
+QuestionText = Annotated[str, Field(min_length=1, description="At most so many characters as /api/v1/service says")]
 Language = Annotated[str, Field(min_length=1, max_length=16, examples=["en"])]
-Tokens = Annotated[list[str], Field(max_length=1024, description="Pieces of the vocabulary, as answers name them")]
+TokenList = Annotated[list[str], Field(max_length=1024, description="Pieces of the vocabulary, as answers name them")]
 Beam = Annotated[int | None, Field(ge=1, description="Beam size; null: the run's own")]
 Alpha = Annotated[float | None, Field(ge=0, le=5, description="Length penalty; null: the run's own")]
 
 
 class Question(ApiModel):
-    text: Text
+    text: QuestionText
     source: Language
     target: Language
 
@@ -64,7 +64,7 @@ class TranslateQuestion(Question):
 
 
 class SearchQuestion(Question):
-    prefix: Tokens = []
+    prefix: TokenList = []
     beam: Beam = None
     alpha: Alpha = None
 
@@ -74,12 +74,12 @@ class SearchQuestion(Question):
 
 
 class ExplainQuestion(SearchQuestion):
-    translation: Tokens | None = None
+    translation: TokenList | None = None
     alternatives: Annotated[int, Field(ge=1)] = 5
 
 
 class AlternativesQuestion(Question):
-    prefix: Tokens = []
+    prefix: TokenList = []
     alternatives: Annotated[int, Field(ge=1)] = 6
 
 
