@@ -13,7 +13,7 @@ from dragoman.cli.options import (
     GlossaryFile,
     MarkBefore,
     MinConfidence,
-    Run,
+    RunPath,
     SearchOptions,
     SourceLanguage,
     TargetLanguage,
@@ -26,7 +26,7 @@ FormatName = Literal["auto", "text", "markdown", "html", "docx", "odt", "srt", "
 
 
 def translate_file(
-    run: Run,
+    run: RunPath,
     document: Annotated[Path, typer.Argument(metavar="IN", help="The document.")],
     out: Annotated[Path, out_option("Where to write the translation; if stopped, the same command goes on.")],
     search: SearchOptions,

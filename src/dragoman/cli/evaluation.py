@@ -12,8 +12,8 @@ from dragoman.cli.options import (
     EngineOptions,
     Protect,
     ReferenceFiles,
-    Run,
-    Runs,
+    RunPath,
+    RunPaths,
     ScoredLanguage,
     SearchOptions,
     TargetLanguage,
@@ -125,7 +125,7 @@ def compare(
 
 
 def score(
-    runs: Runs,
+    runs: RunPaths,
     pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
     engine: EngineOptions,
     checkpoint: Checkpoint = None,
@@ -152,7 +152,7 @@ def score(
 
 
 def quantize(
-    run: Run,
+    run: RunPath,
     source: Annotated[Path, typer.Option(help="What to measure with, one sentence a line.")],
     reference: ReferenceFiles,
     search: SearchOptions,
@@ -198,7 +198,7 @@ def quantize(
 
 
 def calibrate(
-    run: Run,
+    run: RunPath,
     source: Annotated[Path, typer.Option(help="Sentences that the run was not trained on, one a line.")],
     reference: ReferenceFiles,
     good: Annotated[

@@ -11,7 +11,7 @@ from dragoman.cli.options import (
     FromLanguage,
     IntoLanguage,
     NewRun,
-    Run,
+    RunPath,
     ScoredLanguage,
     SourceLanguage,
     TargetLanguage,
@@ -24,7 +24,7 @@ from dragoman.errors import CheckError
 
 
 def export(
-    run: Run,
+    run: RunPath,
     form: Annotated[
         Literal["ctranslate2", "argos", "marian-hf", "onnx"],
         typer.Option("--format", help="The format, by the program that reads it."),
@@ -73,7 +73,7 @@ def import_(
 
 
 def bundle(
-    run: Run,
+    run: RunPath,
     out: Annotated[Path, out_option("The file, for example my.dragoman.zip.")],
     title: Annotated[str, typer.Option(help="The title of its card.")] = "",
     author: Annotated[str, typer.Option(help="The author, for its card.")] = "",

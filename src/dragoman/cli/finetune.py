@@ -13,7 +13,7 @@ from dragoman.cli.options import (
     AsJson,
     NewRun,
     OldShare,
-    Run,
+    RunPath,
     SamplingSeed,
     ScoredLanguage,
     SearchOptions,
@@ -28,7 +28,7 @@ from dragoman.errors import UsageError
 
 
 def finetune(
-    run: Run,
+    run: RunPath,
     out: NewRun,
     text: TextOptions,
     training: TrainingOptions,

@@ -4,12 +4,13 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from dragoman.cli.options import AsJson, Checkpoint, Run, SearchOptions, out_option, whole
+from dragoman.cli.options import AsJson, Checkpoint, RunPath, SearchOptions, out_option, whole
 from dragoman.cli.terminal import say, show
 from dragoman.errors import UsageError
 
@@ -23,8 +24,25 @@ _SUFFIXES: dict[str, InspectionFormat] = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class ViewOptions:
+    """What a heat map shows."""
+
+    kind: Annotated[Literal["encoder", "decoder", "cross"], typer.Option(help="Which attention text and png show.")] = (
+        "cross"
+    )
+    layer: Annotated[
+        int | None,
+        typer.Option(parser=whole(0, 1000), help="Show this layer, from 0 [default: the heads that align best]."),
+    ] = None
+    head: Annotated[
+        int | None, typer.Option(parser=whole(0, 1000), help="Show this head, from 0 [default: the mean].")
+    ] = None
+
+
 def inspect(
-    run: Run,
+    run: RunPath,
+    view: ViewOptions,
     search: SearchOptions,
     sentence: Annotated[
         str | None, typer.Argument(metavar="SENTENCE", help="Left out: lines of stdin, for json and pharaoh.")
@@ -36,16 +54,6 @@ def inspect(
     form: Annotated[
         InspectionFormat | None,
         typer.Option("--format", help="What to write [default: by the name of --out, else text, a heat map]."),
-    ] = None,
-    kind: Annotated[
-        Literal["encoder", "decoder", "cross"], typer.Option(help="Which attention text and png show.")
-    ] = "cross",
-    layer: Annotated[
-        int | None,
-        typer.Option(parser=whole(0, 1000), help="Show this layer, from 0 [default: the heads that align best]."),
-    ] = None,
-    head: Annotated[
-        int | None, typer.Option(parser=whole(0, 1000), help="Show this head, from 0 [default: the mean].")
     ] = None,
     change: Annotated[
         list[str] | None,
@@ -79,24 +87,13 @@ def inspect(
 
     inspector = Inspector.load(run, checkpoint, **search.given())
     changes = change or []
-    if chosen == "html":
-        from dragoman.inspection.html_page import page_of
-
+    if chosen in ("html", "png"):
         assert sentence is not None
-        state = {"kind": kind, "layer": str(layer or 0), "head": str(head or 0), "text": sentence}
-        content = page_of(inspector, sentence, translation, changes, state).encode()
-    elif chosen == "png":
-        from dragoman.inspection.heatmaps import as_png, heatmap_of
-
-        assert sentence is not None
-        seen = inspector.inspect(sentence, translation, changes)
-        content = as_png(heatmap_of(inspector, seen, kind, layer, head))
+        content = _drawn(inspector, sentence, translation, changes, chosen, view)
     else:
         given = iter([(sentence, translation)]) if sentence is not None else _lines()
         lines = (
-            line
-            for text, said in given
-            for line in _written(inspector, text, said, changes, chosen, effects, kind, layer, head)
+            line for text, said in given for line in _written(inspector, text, said, changes, chosen, effects, view)
         )
         if out is None:
             for line in lines:
@@ -124,6 +121,26 @@ def _lines() -> Iterator[tuple[str, str | None]]:
         yield text, translation if tab else None
 
 
+def _drawn(
+    inspector: "Inspector",
+    text: str,
+    translation: str | None,
+    changes: list[str],
+    form: InspectionFormat,
+    view: ViewOptions,
+) -> bytes:
+    """The page, or the heat map as a picture."""
+    if form == "html":
+        from dragoman.inspection.html_page import page_of
+
+        state = {"kind": view.kind, "layer": str(view.layer or 0), "head": str(view.head or 0), "text": text}
+        return page_of(inspector, text, translation, changes, state).encode()
+    from dragoman.inspection.heatmaps import as_png, heatmap_of
+
+    seen = inspector.inspect(text, translation, changes)
+    return as_png(heatmap_of(inspector, seen, view.kind, view.layer, view.head))
+
+
 def _written(
     inspector: "Inspector",
     text: str,
@@ -131,9 +148,7 @@ def _written(
     changes: list[str],
     form: InspectionFormat,
     effects: bool,
-    kind: Any,
-    layer: int | None,
-    head: int | None,
+    view: ViewOptions,
 ) -> Iterator[str]:
     if form == "pharaoh" and not text.strip():
         yield ""  # a line stays a line
@@ -148,7 +163,7 @@ def _written(
             from dragoman.inspection.heatmaps import as_text, heatmap_of
 
             # First: what cannot be shown is refused before anything is.
-            heatmap = heatmap_of(inspector, seen, kind, layer, head)
+            heatmap = heatmap_of(inspector, seen, view.kind, view.layer, view.head)
             yield f"{seen.text}\n{seen.translation}\nlog P {seen.log_probability:.4f}\n"
             if changes:
                 outcome = inspector.intervene(text, changes, seen.tokens)

@@ -13,9 +13,9 @@ from dragoman.cli.options import (
     Checkpoint,
     Input,
     Recipe,
-    Run,
     RunOut,
-    Runs,
+    RunPath,
+    RunPaths,
     SamplingOptions,
     SamplingSeed,
     TrainingOptions,
@@ -60,7 +60,7 @@ def train_lm(
 
 @command(lm)
 def generate(
-    runs: Runs,
+    runs: RunPaths,
     sampling: SamplingOptions,
     prompt: Annotated[str, typer.Option(help="How the text begins.")] = "",
     n_best: Annotated[int, n_best_option(10_000, "How many texts.")] = 1,
@@ -92,7 +92,7 @@ def generate(
 
 @command(lm)
 def evaluate(
-    runs: Runs,
+    runs: RunPaths,
     text: Annotated[Path, typer.Option(help="Plain text that was held out, one sentence a line.")],
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
@@ -162,7 +162,7 @@ def train_mlm(
 
 @command(mlm)
 def fill(
-    run: Run,
+    run: RunPath,
     input_: Input = None,
     n_best: Annotated[int, n_best_option(100_000, "How many fillings of each gap, best first.")] = 5,
     checkpoint: Checkpoint = None,
@@ -184,7 +184,7 @@ def fill(
 
 @command(mlm)
 def classify(
-    run: Run,
+    run: RunPath,
     input_: Input = None,
     labelled: Annotated[Path | None, typer.Option(help="Sentence, tab, label: prints the accuracy.")] = None,
     checkpoint: Checkpoint = None,

@@ -48,8 +48,8 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     return parse
 
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")]
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="Run directory; several make an ensemble.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")]
+RunPaths = Annotated[list[Path], typer.Argument(metavar="RUN", help="Run directory; several make an ensemble.")]
 Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A TOML file or a known name.")]
 Input = Annotated[Path | None, typer.Option("--input", "-i", help="Text, one sentence a line [default: stdin].")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]

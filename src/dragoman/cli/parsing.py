@@ -16,7 +16,7 @@ from dragoman.cli.options import (
     Input,
     Recipe,
     RunOut,
-    Runs,
+    RunPaths,
     SearchOptions,
     TrainingOptions,
     in_range,
@@ -87,7 +87,7 @@ def train(
 
 @command(parse)
 def run(
-    runs: Runs,
+    runs: RunPaths,
     search: SearchOptions,
     input_: Input = None,
     raw: Annotated[

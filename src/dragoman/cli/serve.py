@@ -1,15 +1,61 @@
 """`dragoman serve`. Heavy imports inside, as in the command line that this is part of."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from dragoman.cli.options import EngineOption, Numbers, in_range
+from dragoman.cli.options import EngineOptions, in_range
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """How much one request, one client and all of them together may ask for."""
+
+    body_limit: Annotated[int, typer.Option(help="Most bytes of a request.")] = 1 << 20
+    character_limit: Annotated[int, typer.Option(help="Most characters of a text.")] = 5000
+    batch_limit: Annotated[int, typer.Option(help="Most texts of a request.")] = 64
+    sentence_limit: Annotated[int, typer.Option(help="Most sentences of a request.")] = 20_000
+    alternatives_limit: Annotated[int, typer.Option(help="Most alternatives of a text.")] = 8
+    rate_limit: Annotated[int, typer.Option(help="Most texts a minute from one address; 0: no limit.")] = 1200
+    queue_limit: Annotated[
+        int, typer.Option(help="Most sentences that wait; a request beyond that is answered 503.")
+    ] = 1024
+    workers: Annotated[int, typer.Option(help="Batches translated at the same time.")] = 2
+    batch_tokens: Annotated[int, typer.Option(help="Source tokens translated together.")] = 2048
+    batch_wait: Annotated[
+        float,
+        typer.Option(
+            parser=in_range(0, 60_000), help="Milliseconds that a sentence waits for others, to be translated together."
+        ),
+    ] = 2.0
+    cache_characters: Annotated[int, typer.Option(help="Translations kept, in characters; 0: none.")] = 4_000_000
+
+    def values(self) -> dict[str, Any]:
+        """By the names of the service's settings, whose times are in seconds."""
+        return vars(self) | {"batch_wait": self.batch_wait / 1000}
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What the page's Compare shows."""
+
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file or directory of results to open in Compare; several times for several."),
+    ] = None
+    source: Annotated[Path | None, typer.Option(help="A test set for Compare, in place of validation pairs.")] = None
+    reference: Annotated[
+        list[Path] | None, typer.Option(help="Its reference translations; several times for several of them.")
+    ] = None
 
 
 def serve(
+    limits: LimitOptions,
+    compare: CompareOptions,
+    engine: EngineOptions,
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -37,32 +83,6 @@ def serve(
     ] = None,
     api_key_file: Annotated[Path | None, typer.Option(help="A file of API keys, one a line.")] = None,
     without_key: Annotated[bool, typer.Option("--without-key", help="Let a whole network in without a key.")] = False,
-    body_limit: Annotated[int, typer.Option(help="Most bytes of a request.")] = 1 << 20,
-    character_limit: Annotated[int, typer.Option(help="Most characters of a text.")] = 5000,
-    batch_limit: Annotated[int, typer.Option(help="Most texts of a request.")] = 64,
-    sentence_limit: Annotated[int, typer.Option(help="Most sentences of a request.")] = 20_000,
-    alternatives_limit: Annotated[int, typer.Option(help="Most alternatives of a text.")] = 8,
-    rate_limit: Annotated[int, typer.Option(help="Most texts a minute from one address; 0: no limit.")] = 1200,
-    queue_limit: Annotated[
-        int, typer.Option(help="Most sentences that wait; a request beyond that is answered 503.")
-    ] = 1024,
-    workers: Annotated[int, typer.Option(help="Batches translated at the same time.")] = 2,
-    batch_tokens: Annotated[int, typer.Option(help="Source tokens translated together.")] = 2048,
-    batch_wait: Annotated[
-        float,
-        typer.Option(
-            parser=in_range(0, 60_000), help="Milliseconds that a sentence waits for others, to be translated together."
-        ),
-    ] = 2.0,
-    cache_characters: Annotated[int, typer.Option(help="Translations kept, in characters; 0: none.")] = 4_000_000,
-    results: Annotated[
-        list[Path] | None,
-        typer.Option(help="A file or directory of results to open in Compare; several times for several."),
-    ] = None,
-    source: Annotated[Path | None, typer.Option(help="A test set for Compare, in place of validation pairs.")] = None,
-    reference: Annotated[
-        list[Path] | None, typer.Option(help="Its reference translations; several times for several of them.")
-    ] = None,
     pivot: Annotated[
         bool,
         typer.Option("--pivot/--no-pivot", help="Translate through a third language where no run does it directly."),
@@ -71,8 +91,6 @@ def serve(
     corrections: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep corrections made on the page here, and use them.")
     ] = None,
-    engine: EngineOption = "auto",
-    compute_type: Numbers = None,
 ) -> None:
     """Serve runs over HTTP: a page to translate and to parse on, and an API.
 
@@ -93,31 +111,22 @@ def serve(
         allowed_hosts=tuple(name.lower() for name in allowed_host or ()),
         api_keys=read_keys(api_key_file),
         without_key=without_key,
-        body_limit=body_limit,
-        character_limit=character_limit,
-        batch_limit=batch_limit,
-        sentence_limit=sentence_limit,
-        alternatives_limit=alternatives_limit,
-        rate_limit=rate_limit,
-        queue_limit=queue_limit,
-        workers=workers,
-        batch_tokens=batch_tokens,
-        batch_wait=batch_wait / 1000,
-        cache_characters=cache_characters,
+        **limits.values(),
         metrics=metrics,
         pivot=pivot,
         corrections=corrections,
     )
-    check_results(results or ())
+    check_results(compare.results or ())
     from dragoman.evaluation.compare import read_test_set
     from dragoman.serve.app import run
     from dragoman.serve.service import Service
     from dragoman.translation.translator import Translator
 
     def load(served: ServedPair) -> Translator:
-        return Translator.load(
-            served.run, engine=engine, compute_type=compute_type, to=target_for(served), source=served.source
-        )
+        return Translator.load(served.run, **vars(engine), to=target_for(served), source=served.source)
 
-    test_set = read_test_set("serve", source, reference or ())
-    run(Service(pairs, settings, load, results or (), test_set, parsers), lambda line: print(line, file=sys.stderr))
+    test_set = read_test_set("serve", compare.source, compare.reference or ())
+    run(
+        Service(pairs, settings, load, compare.results or (), test_set, parsers),
+        lambda line: print(line, file=sys.stderr),
+    )

@@ -11,7 +11,7 @@ from dragoman.cli.options import (
     AsJson,
     EngineOption,
     Protect,
-    Run,
+    RunPath,
     ScoredLanguage,
     SourceLanguage,
     WholeLines,
@@ -24,7 +24,7 @@ from dragoman.errors import CheckError, DataError, UsageError
 
 
 def stress(
-    run: Run,
+    run: RunPath,
     pairs: Annotated[
         Path | None, typer.Option(help="Sentence pairs, of any format [default: its validation text].")
     ] = None,

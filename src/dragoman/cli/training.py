@@ -14,8 +14,8 @@ from dragoman.cli.options import (
     AsJson,
     FromLanguage,
     IntoLanguage,
-    Run,
     RunOut,
+    RunPath,
     TextOptions,
     TrainingOptions,
     both_languages,
@@ -80,7 +80,7 @@ def show_trained(out: Path) -> None:
 
 
 def average(
-    run: Run,
+    run: RunPath,
     last: Annotated[int, typer.Option(parser=whole(1, 1_000_000), help="How many of the newest checkpoints.")] = 5,
     as_json: AsJson = False,
 ) -> None:
@@ -105,7 +105,7 @@ def average(
 
 
 def verify(
-    run: Run,
+    run: RunPath,
     steps: Annotated[int, typer.Option(parser=whole(0, 10**9), help="The most steps to train again; 0: none.")] = 100,
     as_json: AsJson = False,
 ) -> None:

@@ -20,7 +20,7 @@ from dragoman.cli.options import (
     MarkBefore,
     MinConfidence,
     Protect,
-    Runs,
+    RunPaths,
     SamplingOptions,
     SamplingSeed,
     SearchOptions,
@@ -129,7 +129,7 @@ def _has_many_targets(run: Path) -> bool:
 
 
 def translate(
-    runs: Runs,
+    runs: RunPaths,
     search: SearchOptions,
     sampling: SamplingOptions,
     engine: EngineOptions,

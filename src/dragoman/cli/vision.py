@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dragoman.cli.options import AsJson, Checkpoint, Recipe, Run, RunOut, TrainingOptions, out_option, whole
+from dragoman.cli.options import AsJson, Checkpoint, Recipe, RunOut, RunPath, TrainingOptions, out_option, whole
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import say, show, write_file
 from dragoman.config import recipes
@@ -41,7 +41,7 @@ def train(
 
 @command(vit)
 def evaluate(
-    run: Run,
+    run: RunPath,
     checkpoint: Checkpoint = None,
     as_json: AsJson = False,
 ) -> None:
@@ -67,7 +67,7 @@ def evaluate(
 
 @command(vit, "show")
 def show_one(
-    run: Run,
+    run: RunPath,
     number: Annotated[int, typer.Option(parser=whole(0, 10**9), help="Which of the held-out pictures.")] = 0,
     out: Annotated[Path | None, out_option("Draw every head's attention into this file, as SVG.")] = None,
     checkpoint: Checkpoint = None,

@@ -139,10 +139,10 @@ class SentenceDecoder:
             self._borders = Borders.of(self.tokenizer)
         return Phrases(required, self.tokenizer, self._borders)
 
-    def _free_batches(self, sentences: Sequence[EncodedSentence]) -> "Iterator[_Batch]":
+    def _free_batches(self, sentences: Sequence[EncodedSentence]) -> "Iterator[_SentenceBatch]":
         free = [index for index, sentence in enumerate(sentences) if not sentence.required]
         for batch in self._batches([len(sentences[index].ids) for index in free]):
-            yield _Batch([free[number] for number in batch], batch[0])
+            yield _SentenceBatch([free[number] for number in batch], batch[0])
 
     def _constrained_batches(self, sentences: Sequence[EncodedSentence]) -> Iterator[list[int]]:
         bound = [index for index, sentence in enumerate(sentences) if sentence.required]
@@ -159,7 +159,7 @@ class SentenceDecoder:
         return iter([list(range(len(lengths)))] if lengths else [])
 
 
-class _Batch(NamedTuple):
+class _SentenceBatch(NamedTuple):
     """Sentences without required words that are decoded together."""
 
     indices: list[int]  # among all sentences
