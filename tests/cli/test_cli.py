@@ -404,7 +404,7 @@ def test_closed_streams_are_told(tiny_run: Path) -> None:
     )
     assert (shown.returncode, shown.stderr) == (1, b"dragoman: stdout is closed; the result has nowhere to go\n")
     asked = subprocess.run(["sh", "-c", f"{shell} <&-", "sh", "translate", tiny_run], capture_output=True, check=False)
-    assert (asked.returncode, asked.stderr) == (2, b"dragoman: translate: stdin is closed; give --input FILE\n")
+    assert (asked.returncode, asked.stderr) == (2, b"dragoman: translate: stdin is closed; give a file\n")
 
 
 def test_text_is_utf8_whatever_the_locale(tiny_run: Path, here: Path) -> None:

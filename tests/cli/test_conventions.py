@@ -206,6 +206,11 @@ def test_a_dash_is_standard_input_and_output(tiny_run: Path, cli: Cli, tmp_path:
     assert json.loads(scored.stdout)["bleu"]["value"] == pytest.approx(100)
     written = cli("evaluate", tiny_run, "--source", "-", "--reference", tmp_path / "right", "-o", "-", stdin=text)
     assert written.stdout.startswith(plain.stdout)
+    pairs = "".join(map("{}\t{}\n".format, text.splitlines(), plain.stdout.splitlines()))
+    assert len(cli("score", tiny_run, "--pairs", "-", stdin=pairs).stdout.splitlines()) == 2
+    shown = cli("inspect", tiny_run, "--format", "pharaoh", "-o", "-", stdin=text)
+    assert (shown.code, shown.stdout.count("\n")) == (0, 2)
+    assert not Path("-").exists()
 
 
 def test_verify_as_json_and_its_exit_code(tiny_run: Path, cli: Cli, tmp_path: Path) -> None:

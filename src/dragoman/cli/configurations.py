@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman.cli.options import AsJson, changed
+from dragoman.cli.options import AsJson, Changes, changed
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import show
 from dragoman.config import RunConfig, recipes
@@ -17,10 +17,7 @@ config = group("Show a recipe's or a run's configuration.")
 @command(config, "show")
 def show_config(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE|RUN", help="A recipe, or a run's directory.")],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any value of the configuration, as for train."),
-    ] = None,
+    changes: Changes = None,
     as_json: AsJson = False,
 ) -> None:
     """Show every value and where it came from."""
@@ -28,12 +25,12 @@ def show_config(
 
     run = RunDirectory(recipe)
     if run.config_path.is_file():
-        if set_:
+        if changes:
             raise UsageError("config show: --set goes with a recipe; a run is what it is, so leave it out")
         found: RunConfig = run.read_config()
         origins = {key: str(run.config_path) for key, _ in recipes.flatten(found)}
     else:
-        layered = recipes.load(recipe, changed(set_))
+        layered = recipes.load(recipe, changed(changes))
         found, origins = layered.config, dict(layered.origins)
     if as_json:
         show(found.to_json().rstrip("\n"))

@@ -10,7 +10,7 @@ import typer
 
 from dragoman.cli.options import AsJson, NewRun, OldShare, ScoredLanguage, TrainingOptions
 from dragoman.cli.registration import command, group
-from dragoman.cli.terminal import say, show, this_command
+from dragoman.cli.terminal import lines_from, say, show, this_command
 from dragoman.errors import CheckError, UsageError
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="What `dragoman serve --corrections FILE` keeps.")]
@@ -93,7 +93,6 @@ def promote(
     Significantly better on the corrections held out, and not significantly worse on what the run was validated
     with, or on the test that is given. Else nothing changes, and the exit code is 4.
     """
-    from dragoman.data.corpus import read_lines
     from dragoman.evaluation.metrics import read_references
     from dragoman.run_directory import CONFIDENCE
     from dragoman.training.promotion import BEFORE
@@ -101,7 +100,8 @@ def promote(
 
     if (source is None) != (not reference):
         raise UsageError("corrections promote: --source and --reference go together; give both or none")
-    test = None if source is None else (list(read_lines(source)), read_references(reference or []))
+    command = "corrections promote"
+    test = None if source is None else (list(lines_from(source, command)), read_references(reference or []))
     verdict = put_in_place(run, new, test, target_language)
     show(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.reasons))
     if not verdict.promoted:

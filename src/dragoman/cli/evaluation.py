@@ -23,7 +23,7 @@ from dragoman.cli.options import (
     out_option,
     whole,
 )
-from dragoman.cli.terminal import lines_from, say, settle, show, write_file
+from dragoman.cli.terminal import input_from, lines_from, say, settle, show, write_file
 from dragoman.decoding.engines import ComputeType
 from dragoman.errors import CheckError, UsageError
 
@@ -52,7 +52,6 @@ def evaluate(
     A run translates as `dragoman translate` does: lines are cut into sentences, and what must come through does.
     `--whole-lines --no-protect` is the bare model, as papers score it.
     """
-    from dragoman.data.corpus import read_lines
     from dragoman.evaluation import metrics as evaluation
 
     if not reference:
@@ -88,7 +87,7 @@ def evaluate(
     report: dict[str, Any] = result.to_dict()
     lines = result.lines()
     if baseline is not None:
-        comparison = evaluation.compare(outputs, list(read_lines(baseline)), references, target_language)
+        comparison = evaluation.compare(outputs, list(lines_from(baseline, "evaluate")), references, target_language)
         report["comparison"] = comparison.to_dict()
         lines += comparison.lines()
     show(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(lines))
@@ -139,7 +138,7 @@ def score(
     from dragoman.data.corpus import read_pairs
     from dragoman.translation.translator import Translator
 
-    given = list(read_pairs(pairs))
+    given = list(read_pairs(input_from(pairs, "score")))
     into = language_asked_for(runs[0], target_language)
     translator = Translator.load(*runs, checkpoint=checkpoint, to=into, **vars(engine))
     for (source, target), log_probs in zip(given, translator.score(given), strict=True):
@@ -215,14 +214,13 @@ def calibrate(
     word how probably it is right; `translate --min-confidence` leaves the source where that is too little. What is
     printed was measured on parts of the sentences that the fit did not see.
     """
-    from dragoman.data.corpus import read_lines
     from dragoman.evaluation.calibration import calibrate_run
     from dragoman.evaluation.confidence_plots import draw
     from dragoman.evaluation.metrics import read_references
     from dragoman.run_directory import RunDirectory
 
     references = read_references(reference)
-    sources = list(read_lines(source))
+    sources = list(lines_from(source, "calibrate"))
     if len(sources) != len(references):
         raise UsageError(
             f"calibrate: {len(sources)} lines in {source}, {len(references)} in {reference[0]}; both must be aligned"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from dragoman.cli.options import AsJson, Checkpoint, RunPath, SearchOptions, out_option, whole
-from dragoman.cli.terminal import say, show
+from dragoman.cli.terminal import named_file, say, show
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def inspect(
     """
     if as_json and form not in (None, "json"):
         raise UsageError(f"inspect: --json and --format {form}; leave one out")
+    out = named_file(out)
     chosen = "json" if as_json else form or (_form_of(out) if out else "text")
     if sentence is None and chosen not in ("json", "pharaoh"):
         raise UsageError(f"inspect: SENTENCE is missing; only json and pharaoh read lines of stdin, not {chosen}")

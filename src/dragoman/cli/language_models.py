@@ -98,11 +98,10 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure perplexity a token and bits per byte. Each line's end counts, as one token and one byte."""
-    from dragoman.data.corpus import read_lines
     from dragoman.descendants.language_model import LanguageModel
 
     model = LanguageModel.load(*runs, checkpoint=checkpoint)
-    scored = model.evaluate([line.strip() for line in read_lines(text) if line.strip()])
+    scored = model.evaluate([line.strip() for line in lines_from(text, "lm evaluate") if line.strip()])
     measured = {"perplexity": scored.perplexity, "bits_per_byte": scored.bits_per_byte}
     if as_json:
         show(json.dumps({**dataclasses.asdict(scored), **measured}))

@@ -210,6 +210,16 @@ class EngineOptions:
     compute_type: Numbers = None
 
 
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any value of the configuration: --set model.d_ff=512; several times for several.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class TrainingOptions:
     """What every training can be told."""
@@ -221,14 +231,7 @@ class TrainingOptions:
     seed: Annotated[int | None, typer.Option(parser=whole(0, MOST_SEED), help="The same seed gives the same bits.")] = (
         None
     )
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any value of the configuration: --set model.d_ff=512; several times for several.",
-        ),
-    ] = None
+    changes: Changes = None
 
     def overrides(self, **others: Any) -> list[tuple[str, Any, str]]:
         """What --set says, then the other options and `others`, by full name with two underscores."""

@@ -143,7 +143,6 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure labelled bracket F1, as EVALB computes it with COLLINS.prm."""
-    from dragoman.data.corpus import read_lines
     from dragoman.parsing import evalb
     from dragoman.parsing.trees import read_stripped, right_branching
 
@@ -153,7 +152,7 @@ def evaluate(
     gold_lines = list(map(str, gold))
     systems: dict[str, list[str]] = {}
     if hypotheses is not None:
-        systems["hypotheses"] = list(read_lines(hypotheses))[:sentences]
+        systems["hypotheses"] = list(lines_from(hypotheses, "parse evaluate"))[:sentences]
     else:
         from dragoman.parsing.parser import Parser
 

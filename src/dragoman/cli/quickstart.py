@@ -8,6 +8,7 @@ import typer
 
 from dragoman.cli.options import (
     AsJson,
+    Changes,
     FromLanguage,
     IntoLanguage,
     both_languages,
@@ -54,10 +55,7 @@ def quickstart(
     seed: Annotated[
         int, typer.Option(parser=whole(0, MOST_SEED), help="Seed of what is held out, and of the training.")
     ] = 1,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any value of the configuration, as for train."),
-    ] = None,
+    changes: Changes = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a translator from your own sentence pairs, and learn what it is good for.
@@ -69,9 +67,9 @@ def quickstart(
     wanted = both_languages("quickstart", source_language, target_language)
     first = paths[0]
     out = out or Path("runs") / first.name.removesuffix(".gz").split(".")[0]
-    changes = changed(set_)
+    overrides = changed(changes)
     from dragoman.quickstart.pipeline import quickstart as start
 
     again = this_command()
-    ended = start(paths, out, minutes, wanted, seed, changes, again, say)
+    ended = start(paths, out, minutes, wanted, seed, overrides, again, say)
     show(json.dumps(ended.values, ensure_ascii=False) if as_json else "\n".join(ended.lines))

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
@@ -146,14 +146,19 @@ def named_file(path: Path | None) -> Path | None:
     return None if path == Path("-") else path
 
 
-def lines_from(path: Path | None, command: str) -> Iterator[str]:
-    """Of a file, or of stdin where none is named, or `-`."""
-    from dragoman.data.corpus import read_lines
-
+def input_from(path: Path | None, command: str) -> Path | BinaryIO:
+    """A file, or stdin where none is named, or `-`."""
     file = named_file(path)
     if file is None and sys.stdin is None:
-        raise UsageError(f"{command}: stdin is closed; give --input FILE")
-    return read_lines(sys.stdin.buffer if file is None else file)
+        raise UsageError(f"{command}: stdin is closed; give a file")
+    return sys.stdin.buffer if file is None else file
+
+
+def lines_from(path: Path | None, command: str) -> Iterator[str]:
+    """The lines of a file, or of stdin where none is named, or `-`."""
+    from dragoman.data.corpus import read_lines
+
+    return read_lines(input_from(path, command))
 
 
 def this_command() -> str:
