@@ -4,15 +4,21 @@ import gzip
 import io
 import os
 import random
+import re
+import shlex
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import openpyxl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.config import CorpusConfig
-from dragoman.data.corpus import LONGEST_LINE, file_digest, raw_pairs, read_lines, read_pairs
+from dragoman.data.corpus import LONGEST_LINE, OTHER_FORMATS, file_digest, raw_pairs, read_lines, read_pairs
+from dragoman.data.pair_formats import has_lines
 from dragoman.errors import DataError
 
 
@@ -73,6 +79,31 @@ def test_faults_of_a_file_are_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DataError, match=r"not a regular file; .* save it to a file first"):
         file_digest(str(tmp_path / "pipe"))
+
+
+def test_a_file_of_another_format_is_called_what_it_is(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    """And the remedy works: not iconv, which would make rubble of an archive."""
+    pairs = [("the dog", "la hundo"), ("the cat", "la kato")]
+    book = openpyxl.Workbook()
+    for row in pairs:
+        book.active.append(row)
+    book.save(tmp_path / "my pairs.xlsx")
+    (tmp_path / "my.csv").write_text("".join(f"{source},{target}\n" for source, target in pairs), encoding="utf-8")
+    for name in ("my pairs.xlsx", "my.csv"):
+        path = tmp_path / name
+        remedy = f"dragoman doctor {shlex.quote(str(path))} --out pairs.tsv"
+        for command in (
+            ("train --out run --pairs", "lm train --out run --text") if "xlsx" in name else ("train --out run --pairs",)
+        ):
+            ran = cli(*command.split(), path)
+            assert ran.code == 3
+            assert (remedy in ran.stderr.splitlines()[-1], "iconv" in ran.stderr) == (True, False)
+        with pytest.raises(DataError, match=re.escape(remedy)):
+            list(read_pairs(path))
+        cli(*shlex.split(remedy)[1:-1], tmp_path / "pairs.tsv")
+        assert list(read_pairs(tmp_path / "pairs.tsv")) == pairs
+    for ending in OTHER_FORMATS:
+        assert not has_lines(Path(f"a{ending}")), ending
 
 
 any_line = st.binary().map(lambda line: line.replace(b"\n", b"").removesuffix(b"\r"))

@@ -29,6 +29,7 @@ from dragoman.data.corpus import (
     Role,
     corpus_name,
     count_verdicts,
+    how_to_write_pairs,
     raw_pairs,
 )
 from dragoman.errors import DataError
@@ -243,14 +244,14 @@ def _require_format(corpus: Corpus) -> None:
     if not lines:
         raise DataError(f"{corpus.name}: no lines; give a file with a sentence, or a pair of them, on each line")
     remedies = {
-        LineVerdict.NOT_UTF8: "are not UTF-8, {}; convert the text with: iconv -f ITS_ENCODING -t UTF-8",
-        LineVerdict.COLUMNS: "have no tab, {}; each line must be a source, a tab and a target",
+        LineVerdict.NOT_UTF8: ("are not UTF-8", "convert the text with: iconv -f ITS_ENCODING -t UTF-8"),
+        LineVerdict.COLUMNS: ("have no tab", how_to_write_pairs(corpus.name)),
     }
-    for verdict, remedy in remedies.items():
+    for verdict, (fault, remedy) in remedies.items():
         bad = np.flatnonzero(corpus.verdicts == verdict)
         if len(bad) > 0.01 * lines:
             first = f"the first being line {bad[0] + 1:,}, where 1 % is tolerated"
-            raise DataError(f"{corpus.files}: {len(bad):,} of {lines:,} lines {remedy.format(first)}")
+            raise DataError(f"{corpus.files}: {len(bad):,} of {lines:,} lines {fault}, {first}; {remedy}")
 
 
 @dataclass(frozen=True)

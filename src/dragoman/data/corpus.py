@@ -12,6 +12,7 @@ import dataclasses
 import gzip
 import io
 import itertools
+import shlex
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,12 @@ RawPair = Sequence[bytes]  # source and target, undecoded; further columns may f
 
 CHARACTERS_PER_TOKEN = 16  # of the longest piece that a tokenizer learns: n tokens hold at most 16 n characters
 LONGEST_LINE = 1_000_000  # bytes of a line that are read: no sentence has more, and memory is limited
+# Endings of files that hold pairs in another way than a line each; `pair_formats` reads them.
+OTHER_FORMATS = {
+    ".csv", ".xlsx", ".xlsm", ".json", ".jsonl", ".ndjson", ".tmx", ".xlf", ".xliff", ".sdlxliff", ".mxliff",
+    ".po", ".pot", ".mo",
+}  # fmt: skip
+_ZIP = b"PK\x03\x04"
 _EXAMPLES = 3  # dropped lines that a report shows for each rule
 _CLIPPED = 80  # characters of each
 
@@ -215,6 +222,15 @@ def corpus_name(config: CorpusConfig) -> str:
 # ---------------------------------------------------------------------------------------------------------- reading
 
 
+def how_to_write_pairs(name: str) -> str:
+    """What is to be done about a file whose lines are no pairs; one of another format can be written as lines."""
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes if suffix.lower() != ".gz"]
+    lines = "each line must be a source, a tab and a target"
+    if not suffixes or suffixes[-1] not in OTHER_FORMATS:
+        return lines
+    return f"{lines}; write it so: dragoman doctor {shlex.quote(name)} --out pairs.tsv"
+
+
 def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
     """Reads the lines of a text file or stream, unchanged. A line that is not UTF-8, or too long, is an error."""
     for number, line in enumerate(_raw_lines(file), start=1):
@@ -226,7 +242,7 @@ def read_pairs(file: str | Path | BinaryIO) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(_raw_lines(file), start=1):
         columns = _decode(line, file, number).split("\t", 2)
         if len(columns) < 2:
-            raise DataError(f"{_name(file)}:{number}: one column; each line must be a source, a tab and a target")
+            raise DataError(f"{_name(file)}:{number}: one column; {how_to_write_pairs(_name(file))}")
         yield columns[0], columns[1]
 
 
@@ -288,6 +304,11 @@ def _raw_lines(file: str | Path | BinaryIO) -> Iterator[bytes]:
                 if number == 1:
                     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
                         raise DataError(f"{name}:1: UTF-16; convert it with: iconv -f UTF-16 -t UTF-8")
+                    if line.startswith(_ZIP):
+                        raise DataError(
+                            f"{name}: an archive, as XLSX, DOCX and ODT are, and no lines of text; if it has pairs: "
+                            f"dragoman doctor {shlex.quote(name)} --out pairs.tsv; a document is for translate-file"
+                        )
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 yield line.removesuffix(b"\n").removesuffix(b"\r")
         except (EOFError, zlib.error, gzip.BadGzipFile):
