@@ -90,6 +90,22 @@ def test_the_command_and_python_refuse_mark_and_protect(run: Path, tmp_path: Pat
     assert "Language: de" in ran.stderr
     assert not (tmp_path / "out.po").exists()
 
+    # A run that does not know its languages takes the user's word, and without it says that nothing was checked.
+    (run / "languages.json").unlink()
+    named = ["translate-file", run, tmp_path / "de.po", "--out", tmp_path / "out.po"]
+    ran = cli(*named, "--target-language", "eo")
+    assert (ran.code, "Language: de, but the target language is Esperanto" in ran.stderr) == (3, True)
+    assert not (tmp_path / "out.po").exists()
+    ran = cli(*named, "--target-language", "de")
+    assert (ran.code, "Language" in ran.stderr) == (0, False)
+    ran = cli(*named)
+    assert ran.code == 0
+    assert [line for line in ran.stderr.splitlines() if "Language: de" in line] == [
+        f"{tmp_path / 'de.po'}: its header says Language: de, and nothing says whether the run translates into that; "
+        "--target-language has it checked"
+    ]
+    (run / "languages.json").write_text('{"source": "en", "target": "eo"}', encoding="utf-8")
+
     (tmp_path / "eo.po").write_text(HEADER.format(language="eo") + 'msgid "the dog"\nmsgstr ""\n', encoding="utf-8")
     for switch, fuzzy in (([], True), (["--no-fuzzy"], False)):
         ran = cli("translate-file", run, tmp_path / "eo.po", "--out", tmp_path / "out.po", *switch)

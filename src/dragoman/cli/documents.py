@@ -71,6 +71,7 @@ def translate_file(
         report=report,
         language=source_language,
         to=language_asked_for(run, target_language),
+        target_language=target_language,
         glossary=glossary,
         corrections=corrections,
         min_confidence=min_confidence,

@@ -26,6 +26,7 @@ def translate_with(
     report: Path | None = None,
     language: str | None = None,
     to: str | None = None,
+    target_language: str | None = None,
     glossary: Path | Glossary | None = None,
     corrections: Path | None = None,
     min_confidence: float | None = None,
@@ -40,14 +41,15 @@ def translate_with(
     """Translates a document into another file, and resumes where an earlier call was stopped.
 
     `document_format` None: by the ending of the document's name. `language` None: the source language of the run's
-    data. `min_confidence`: sentences with less are left untranslated, with `mark` before them. `protect_styles`,
-    `fuzzy`: as in FormatSettings.
+    data. `to`: what a run of several languages is asked for; `target_language`: what the run translates into, where its
+    data may not say it. `min_confidence`: sentences with less are left untranslated, with `mark` before them.
+    `protect_styles`, `fuzzy`: as in FormatSettings.
     """
     document_format = format_of(document.name) if document_format is None else document_format
     if not all(name.strip() for name in protect_styles):
         raise UsageError("a style to protect has an empty name; give the name of a style or a font")
     terms = Glossary.load(glossary) if isinstance(glossary, Path) else glossary
-    source_language, target_language = _languages(run, language, to)
+    source_language, target_language = _languages(run, language, to or target_language)
     sentence_translator = RunSentenceTranslator.load(
         run,
         engine=engine,

@@ -37,7 +37,7 @@ def po_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> Ite
             values = {found["key"]: _po_unescape(found["value"]) for found in fields}
             if values.get("msgid") == "" and "msgctxt" not in values:
                 header = _header(values.get("msgstr", ""))
-                _check_language(header.get("language"), settings.target)
+                _check_language(header.get("language"), settings)
                 used = header.get("x-accelerator-marker")
                 used = used if used in tuple(MARKS) else None
             yield _entry_flow(entry, fields, values, used, settings.fuzzy) or entry
@@ -120,8 +120,11 @@ def _header(text: str) -> dict[str, str]:
     return {name.strip().lower(): value.strip() for name, _, value in lines if value.strip()}
 
 
-def _check_language(language: str | None, target: str | None) -> None:
-    if language is not None and target is not None and not same_language(language, target):
+def _check_language(language: str | None, settings: FormatSettings) -> None:
+    target = settings.target
+    if language and target is None:
+        settings.unchecked.add(language)
+    elif language is not None and target is not None and not same_language(language, target):
         raise OtherLanguageError(
             f"its header says Language: {language}, but the target language is {language_name(target)} ({target}); "
             f"take a run into that language, or correct the header"

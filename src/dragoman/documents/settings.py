@@ -9,13 +9,15 @@ class FormatSettings:
 
     `protect`: names of styles and fonts (HTML, Markdown: of tags and classes) whose text is not translated. `fuzzy`:
     messages filled in a PO file are marked fuzzy, for a person to look at. `target`: code of the target language, where
-    it is known. `met`: the protected names that the document had so far.
+    it is known. `met`: the protected names that the document had so far. `unchecked`: languages that the document says
+    it is in, while the target language is not known.
     """
 
     protect: tuple[str, ...] = ()
     fuzzy: bool = True
     target: str | None = None
     met: set[str] = field(default_factory=set, compare=False)
+    unchecked: set[str] = field(default_factory=set, compare=False)
 
     def protects(self, *names: str | None) -> bool:
         """Whether one of the names is protected. Capitals do not matter."""
