@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dragoman import CorpusConfig, DragomanError, Run
@@ -70,6 +71,10 @@ WRONG: list[tuple[str, Callable[[Any], object], str]] = [
     ("a style of no name", lambda run: run.translate_document("a.txt", "b", protect_styles=[" "]), "has an empty name"),
     ("no such confidence", lambda run: run.translate_document("a.txt", "b", min_confidence=float("nan")), "nan; give"),
     ("finetune on None", lambda run: run.finetune(None, "out"), "None was given for a file of pairs"),
+    ("a bundle of no name", lambda run: run.bundle(None), "None was given for the file to write"),
+    ("good of nan", lambda run: run.calibrate(["dog"], ["hundo"], good=float("nan")), "good nan; give a number from 0"),
+    ("no such limit", lambda run: run.quantize(["dog"], ["hundo"], limit=float("nan")), "limit nan; give a number"),
+    ("import None", lambda _: Run.import_model(None, "out"), "None was given for the model"),  # type: ignore[arg-type]
     ("train on None", lambda _: Run.train(None, "out"), "None was given for a file of pairs"),  # type: ignore[arg-type]
     ("train into None", lambda _: Run.train("a", None), "None was given for the new run"),  # type: ignore[arg-type]
     ("say a word", lambda _: Run.train("a", "out", say="loud"), r"say is 'loud' \(str\)"),  # type: ignore[arg-type]
@@ -85,6 +90,30 @@ def test_what_it_cannot_be_given_is_said(call: Callable[[Any], object], message:
     with pytest.raises(UsageError, match=message) as raised:
         call(Run(tiny_run))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "search", "message"),
+    [
+        ("dog", {"beam": 2.5}, "search.beam must be a whole number, found 2.5"),
+        ("dog", {"beam": "2"}, 'search.beam must be a whole number, found "2"'),
+        ("dog", {"alpha": None}, "search.alpha must be a number, found null"),
+        ("dog", {"stop": "later"}, 'search.stop = "later"; allowed: '),
+        ("dog", {"beam": 0}, "search.beam = 0; must be at least 1"),
+        ("dog \ud800", {}, "character 5 of 'dog .*is a lone surrogate .U.D800.*; decode the input as UTF-8"),
+    ],
+)
+def test_what_cannot_be_searched_with_is_one_line(
+    text: str, search: dict[str, Any], message: str, tiny_run: Path
+) -> None:
+    with pytest.raises(DragomanError, match=message) as raised:
+        Run(tiny_run).translate(text, **search)
+    assert "\n" not in str(raised.value)
+
+
+def test_numbers_of_numpy_are_numbers(tiny_run: Path) -> None:
+    run = Run(tiny_run)
+    assert run.translate("the dog", beam=np.int64(2), alpha=np.float64(1)) == run.translate("the dog", beam=2, alpha=1)
 
 
 def test_one_sentence_and_several(run: Run, tmp_path: Path) -> None:

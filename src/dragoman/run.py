@@ -174,8 +174,8 @@ class Run:
         """
         from dragoman.documents.from_run import translate_with
 
-        if min_confidence is not None and not 0 <= min_confidence <= 1:
-            raise UsageError(f"min_confidence {min_confidence!r}; give a number from 0 to 1")
+        if min_confidence is not None:
+            _within(min_confidence, 1, "min_confidence")
         return translate_with(
             self.path,
             _path(document, "the document"),
@@ -241,6 +241,7 @@ class Run:
         """
         from dragoman.evaluation.calibration import calibrate_run
 
+        _within(good, 100, "good")
         self._translators.clear()
         return calibrate_run(self.path, _lines(sources), [[line] for line in _lines(references)], good, to)
 
@@ -259,6 +260,7 @@ class Run:
         """Translates with a smaller number type from now on, if that loses no more BLEU than the limit."""
         from dragoman.evaluation.quantize import quantize
 
+        _within(limit, 100, "limit")
         self._translators.clear()
         return quantize(self.path, list(_lines(sources)), [[line] for line in _lines(references)], to, limit)
 
@@ -272,7 +274,7 @@ class Run:
         """Writes the run and its model card into one file."""
         from dragoman.export.bundle import bundle
 
-        return bundle(self.path, out, about, with_text)
+        return bundle(self.path, _path(out, "the file to write"), about, with_text)
 
     @classmethod
     def import_model(
@@ -285,7 +287,8 @@ class Run:
         """Makes a run from a public model, as `dragoman import` does. `model`: its path, or its name on the hub."""
         from dragoman.importing.read import import_model
 
-        return cls(import_model(model, out, languages, revision))
+        _path(model, "the model")
+        return cls(import_model(model, _path(out, "the new run's directory"), languages, revision))
 
     def translator(self, to: str | None = None, **search: float) -> "Translator":
         """The translator into this language with these search settings; each is loaded once."""
@@ -353,6 +356,11 @@ def _names(value: Any) -> list[str]:
         if not isinstance(name, str):
             raise UsageError(f"{_shown(name)} was given for a style; give its name, a string")
     return names
+
+
+def _within(value: Any, most: int, name: str) -> None:
+    if not isinstance(value, int | float) or not 0 <= value <= most:
+        raise UsageError(f"{name} {value!r}; give a number from 0 to {most}")
 
 
 def _path(value: Any, what: str) -> Path:

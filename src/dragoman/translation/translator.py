@@ -172,7 +172,7 @@ class Translator:
         """Whether a sentence is short enough to be translated as one."""
         limit = self.search.max_source_length
         # A token is at least a byte, so most sentences need no counting. One more: the space put before a text.
-        return len(f"{self.tag}{text}".encode()) < limit - 1 or self._count_tokens(text) <= limit
+        return len(f"{self.tag}{text}".encode(errors="surrogatepass")) < limit - 1 or self._count_tokens(text) <= limit
 
     def translate(
         self,
