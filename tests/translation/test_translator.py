@@ -262,7 +262,7 @@ def test_settings_of_the_run_hold_unless_others_are_given(tiny_run: Path) -> Non
         Translator.load(tiny_run, baem=7)
     with pytest.raises(ConfigError, match=r"search\.beam = 0; must be at least 1"):
         Translator.load(tiny_run, beam=0)
-    with pytest.raises(ConfigError, match=r'search\.stop = "never"; must be exact or first'):
+    with pytest.raises(ConfigError, match=r'search\.stop = "never"; allowed: "exact", "first"'):
         Translator.load(tiny_run, stop="never")
     with pytest.raises(UsageError, match="at least one run"):
         Translator.load()
