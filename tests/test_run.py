@@ -113,7 +113,8 @@ def test_what_cannot_be_searched_with_is_one_line(
 
 def test_numbers_of_numpy_are_numbers(tiny_run: Path) -> None:
     run = Run(tiny_run)
-    assert run.translate("the dog", beam=np.int64(2), alpha=np.float64(1)) == run.translate("the dog", beam=2, alpha=1)
+    numbers: dict[str, Any] = {"beam": np.int64(2), "alpha": np.float64(1)}
+    assert run.translate("the dog", **numbers) == run.translate("the dog", beam=2, alpha=1)
 
 
 def test_one_sentence_and_several(run: Run, tmp_path: Path) -> None:

@@ -184,6 +184,7 @@ class Run:
             document_format=kind,
             language=language,
             to=to,
+            target_language=to,
             glossary=Path(glossary) if isinstance(glossary, str) else glossary,
             corrections=self._corrections,
             min_confidence=min_confidence,
