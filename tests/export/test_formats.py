@@ -199,7 +199,8 @@ def test_what_marian_cannot_be_is_refused(tiny_run: Path, tmp_path: Path, cli: C
     ran = cli("import", tmp_path / "other", "--out", tmp_path / "run")
     assert ran.code == 3
     assert ran.stderr == (
-        f"dragoman: {tmp_path / 'other'}: a model of type bert; marian, pegasus, m2m_100, mbart, bart can be imported\n"
+        f"dragoman: {tmp_path / 'other' / 'config.json'}: model_type = bert; marian, pegasus, m2m_100, mbart, bart can "
+        f"be imported\n"
     )
     assert "names no model_type" in cli("import", tiny_run, "--out", tmp_path / "run").stderr
     assert cli("export", tiny_run, "--format", "onnx", "--out", tiny_run).code == 2

@@ -197,7 +197,7 @@ def test_what_cannot_be_imported_is_refused_before_its_weights_are_fetched(
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").touch()
     refused = ask_one_by_one([["import", f"someone/{name}", "--out", "run"] for name in ("other", "empty")])
-    assert "someone/other: a model of type t5; marian, " in one_line(refused[0], 3)
+    assert "someone/other/config.json: model_type = t5; marian, " in one_line(refused[0], 3)
     assert "no model.safetensors or pytorch_model.bin among its files" in one_line(refused[1], 3)
     program = (
         "import importlib.util as util; find = util.find_spec\n"

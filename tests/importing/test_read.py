@@ -1,6 +1,7 @@
 """A directory that transformers wrote becomes a run: it searches as generate() does, and every command takes it."""
 
 import json
+import tarfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.errors import DataError
 from dragoman.importing.read import import_model
 from dragoman.translation.translator import Translator
 from support.commands import Ran
@@ -89,9 +91,15 @@ def test_every_command_takes_an_imported_run(marian: Path, tmp_path: Path, cli: 
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("river snow\nold harbour\n")
     target.write_text("rivière neige\nvieux port\n")
+    (tmp_path / "page.html").write_text("<p>old <b>harbour</b></p>\n")
     for command in (
         ("translate", out, "--input", source, "--out", tmp_path / "translated"),
+        ("translate-file", out, tmp_path / "page.html", "--out", tmp_path / "translated.html"),
         ("score", out, "--pairs", pairs),
+        ("quantize", out, "--source", source, "--reference", target, "--rounds", "1"),
+        ("doctor", out),
+        ("finetune", out, "--pairs", pairs, "--steps", "2", "--out", tmp_path / "tuned"),
+        ("verify", tmp_path / "tuned"),
         ("evaluate", out, "--source", source, "--reference", target),
         ("inspect", out, "river snow"),
         ("export", out, "--format", "ctranslate2", "--out", tmp_path / "ct2"),
@@ -135,3 +143,22 @@ def test_what_is_no_model_is_said_in_a_line(tmp_path: Path, cli: Callable[..., R
     ran = cli("import", tmp_path / "empty", "--out", tmp_path / "run")
     assert (ran.code, ran.stderr.count("\n")) == (3, 1)
     assert "no config.json" in ran.stderr
+
+
+def test_files_that_lead_to_a_model_say_which_way(marian: Path, tmp_path: Path) -> None:
+    checkpoints = tmp_path / "fairseq"
+    checkpoints.mkdir()
+    (checkpoints / "averaged.pt").write_bytes(b"never read")
+    packed = tmp_path / "model.tar.gz"
+    with tarfile.open(packed, "w:gz") as archive:
+        archive.add(marian, "model")
+    for path, message in (
+        (checkpoints, "averaged.pt is a checkpoint as OpenNMT-py or fairseq write them, which cannot be imported"),
+        (checkpoints / "averaged.pt", "averaged.pt: a checkpoint as OpenNMT-py or fairseq write them, which cannot be"),
+        (packed, "model.tar.gz: a tar archive; unpack it and give the directory of the model"),
+        (marian / "model.safetensors", "only the weights of a model; give the directory that they are in"),
+    ):
+        with pytest.raises(DataError) as refused:
+            import_model(path, tmp_path / "run")
+        assert message in str(refused.value)
+    assert not (tmp_path / "run").exists()

@@ -9,13 +9,11 @@ import pickle
 import re
 import warnings
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
 from dragoman.config import Activation, ModelConfig, NormOrder, Positions, RunConfig, SearchConfig, TiedPair
 from dragoman.data.tokenizer import Tokenizer
@@ -24,11 +22,13 @@ from dragoman.errors import ConfigError, DataError, require_torch
 from dragoman.files import read_json
 from dragoman.importing.huggingface_tensors import TensorMapping, alternating, reordered, tensors
 from dragoman.importing.imported_model import ImportedModel
+from dragoman.importing.safetensors_file import read_safetensors
 
 # The files of the weights, the best first; an index names the parts that they are cut into.
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 INDEX = ".index.json"
 _PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")  # a name, not a path
+_KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a name"}
 ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
 SHARED, OF_SOURCE, OF_TARGET, OUTPUT = (
     "model.shared.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight",
@@ -69,7 +69,10 @@ def read_weights(directory: Path, values: Mapping[str, Any]) -> tuple[ModelConfi
         # transformers' own conversion of Marian's models wrote random numbers there until its version 4.41, and until 5
         # it did not look at them.
         found[OUTPUT] = found[OF_TARGET]
-    return in_our_terms(family, values, found, directory)
+    try:
+        return in_our_terms(family, values, found, directory)
+    except ConfigError as error:
+        raise DataError(f"{directory}/config.json: {error}; other models can be imported") from None
 
 
 def in_our_terms(
@@ -88,18 +91,28 @@ def family_of(values: Mapping[str, Any], directory: Path) -> Family:
     kind, can = values.get("model_type"), f"{', '.join(FAMILIES)} can be imported"
     if kind is None:
         raise DataError(f"{directory}: its config.json names no model_type; {can}")
-    if kind not in FAMILIES:
-        raise DataError(f"{directory}: a model of type {kind}; {can}")
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        raise DataError(f"{directory}/config.json: model_type = {kind}; {can}")
+    if values.get("quantization_config"):
+        raise DataError(
+            f"{directory}/config.json: quantization_config = {values['quantization_config']}; weights that are not "
+            f"quantised can be imported, and be quantised afterwards: dragoman quantize"
+        )
     return FAMILIES[kind]
 
 
 def model_config(family: Family, values: Mapping[str, Any], found: Mapping[str, Array], directory: Path) -> ModelConfig:
     """The configuration in our terms. `found`: the tensors, which tell what is tied, and whether biases are zero."""
 
-    def value(name: str, default: Any = None) -> Any:
+    def value(name: str, default: Any = None, kind: type = int) -> Any:
         if name not in values and default is None:
             raise DataError(f"{directory}/config.json: {name} is missing; fetch the directory again")
-        return values.get(name, default)
+        stated = values.get(name, default)
+        if type(stated) is not kind and not (kind is float and type(stated) is int):
+            raise DataError(
+                f"{directory}/config.json: {name} = {stated!r}; {_KINDS[kind]} is needed: fetch the directory again"
+            )
+        return stated
 
     def both(name: str) -> Any:
         """A number that encoder and decoder must share."""
@@ -111,7 +124,7 @@ def model_config(family: Family, values: Mapping[str, Any], found: Mapping[str, 
             )
         return encoder
 
-    activation = value("activation_function", "gelu")
+    activation = value("activation_function", "gelu", str)
     if activation not in ACTIVATIONS:
         raise DataError(
             f"{directory}/config.json: activation_function = {activation}; models with {', '.join(ACTIVATIONS)} can "
@@ -119,28 +132,30 @@ def model_config(family: Family, values: Mapping[str, Any], found: Mapping[str, 
         )
     tied, pair = _tying(found)
     shared = tied or pair == "source-target"
-    config = ModelConfig(
-        vocab_size=value("vocab_size") if shared else value("decoder_vocab_size", 0) or value("vocab_size"),
-        source_vocab_size=0 if shared else value("vocab_size"),
-        encoder_layers=value("encoder_layers"),
-        decoder_layers=value("decoder_layers"),
-        d_model=value("d_model"),
-        d_ff=both("ffn_dim"),
-        num_heads=both("attention_heads"),
-        dropout=float(value("dropout", 0.1)),
+    size, learned = value("vocab_size"), family.positions == "learned"
+    target_size = value("decoder_vocab_size") if values.get("decoder_vocab_size") else size
+    settings = {
+        "vocab_size": size if shared else target_size,
+        "source_vocab_size": 0 if shared else size,
+        "encoder_layers": value("encoder_layers"),
+        "decoder_layers": value("decoder_layers"),
+        "d_model": value("d_model"),
+        "d_ff": both("ffn_dim"),
+        "num_heads": both("attention_heads"),
+        "dropout": float(value("dropout", 0.1, float)),
+        "scale_embeddings": value("scale_embedding", False, bool),
+        "activation": ACTIVATIONS[activation],
+    } | ({"max_positions": value("max_position_embeddings")} if learned else {})
+    return ModelConfig(
+        **settings,
         norm_order=family.norm_order,
         positions=family.positions,
         embedding_norm=family.embedding_norm,
         tie_embeddings=tied,
         tied_pair=pair,
-        scale_embeddings=bool(value("scale_embedding", False)),
-        activation=ACTIVATIONS[activation],
         attention_bias=any(name.endswith("_proj.bias") and np.any(bias) for name, bias in found.items()),
         output_bias="final_logits_bias" in found and bool(np.any(found["final_logits_bias"])),
     )
-    if family.positions == "learned":
-        return replace(config, max_positions=value("max_position_embeddings"))
-    return config
 
 
 def _tying(found: Mapping[str, Array]) -> tuple[bool, TiedPair]:
@@ -166,6 +181,8 @@ def _taken(found: Mapping[str, Array], tensor: TensorMapping, directory: Path) -
             f"{directory}: {tensor.theirs} {what}, and config.json says {wanted}; fetch the directory again"
         )
     array = found[tensor.theirs].astype(np.float32)
+    if not np.isfinite(array).all():
+        raise DataError(f"{directory}: {tensor.theirs} has numbers that are not finite; fetch the directory again")
     return array[0] if tensor.is_row else array[tensor.added :]
 
 
@@ -216,7 +233,7 @@ def _their_tensors(directory: Path) -> dict[str, Array]:
     found: dict[str, Array] = {}
     for name in parts_of(directory / first):
         path = directory / name
-        found |= _unpickled(path) if path.suffix == ".bin" else _loaded(path)
+        found |= _unpickled(path) if path.suffix == ".bin" else read_safetensors(path)
     # The file keeps a tied tensor once, under any of its names.
     for name, others in (
         (OF_SOURCE, (SHARED, OF_TARGET, OUTPUT)), (OF_TARGET, (SHARED, OUTPUT, OF_SOURCE)), (OUTPUT, (OF_TARGET,)),
@@ -245,13 +262,6 @@ def parts_of(path: Path) -> list[str]:
     return sorted(parts)
 
 
-def _loaded(path: Path) -> dict[str, Array]:
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: not a readable safetensors file ({error}); fetch it again") from None
-
-
 def _unpickled(path: Path) -> dict[str, Array]:
     """The tensors of a pickle. It could name any function to be called; none is."""
     require_torch(f"a model as {path.name}")
@@ -271,7 +281,14 @@ def _unpickled(path: Path) -> dict[str, Array]:
         ValueError,
         TypeError,
     ) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(
-            f"{path}: holds something else than tensors ({reason}); do not trust it, fetch it again"
+            f"{path}: holds something else than tensors ({_found_in_pickle(error)}); do not trust it, fetch it again"
         ) from None
+
+
+def _found_in_pickle(error: Exception) -> str:
+    """What was there, without torch's advice to load it all the same."""
+    if not isinstance(error, pickle.UnpicklingError):
+        return str(error).partition("\n")[0] or type(error).__name__
+    named = re.search(r"(?:GLOBAL|global) ([\w.]+\.\w+)", str(error))
+    return f"it asks for {named[1]}" if named else "more than numbers and names"

@@ -1,11 +1,13 @@
 """Tells what kind of public model a path holds, and makes a run of it."""
 
+import tarfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 from dragoman.errors import DataError
 from dragoman.importing.hub import located
+from dragoman.importing.huggingface import WEIGHTS, read_huggingface
 from dragoman.importing.imported_model import ImportedModel, require_new, write_run
 from dragoman.importing.marian_files import is_marian
 from dragoman.importing.model_card import with_card
@@ -36,8 +38,6 @@ def read_model(path: Path) -> ImportedModel:
 
         return read_ctranslate2(path)
     if (path / "config.json").is_file():
-        from dragoman.importing.huggingface import read_huggingface
-
         return read_huggingface(path)
     if is_marian(path):
         from dragoman.importing.marian import read_marian
@@ -45,9 +45,25 @@ def read_model(path: Path) -> ImportedModel:
         return read_marian(path)
     if _is_packed_directory(path):
         raise DataError(f"{path}: a zip of a directory that transformers loads; unpack it and give that directory")
-    raise DataError(
-        f"{path}: no config.json in it; give a directory that transformers or CTranslate2 loads a model from, a model "
-        f"of Marian's (its archive, directory or .npz file), or a package of Argos Translate"
+    raise DataError(f"{path}: {_not_a_model(path)}")
+
+
+def _not_a_model(path: Path) -> str:
+    """Why a path cannot be imported, and what can be."""
+    checkpoints = [path] if path.is_file() else sorted(path.glob("*.pt"))
+    if checkpoints and checkpoints[0].suffix == ".pt":
+        return (
+            f"{'' if path.is_file() else checkpoints[0].name + ' is '}a checkpoint as OpenNMT-py or fairseq write "
+            f"them, which cannot be imported; convert it to CTranslate2 (ct2-opennmt-py-converter, "
+            f"ct2-fairseq-converter), put its sentencepiece model beside, and import that directory"
+        )
+    if path.name in WEIGHTS:
+        return "only the weights of a model; give the directory that they are in"
+    if path.is_file() and tarfile.is_tarfile(path):
+        return "a tar archive; unpack it and give the directory of the model"
+    return (
+        "no config.json in it; give a directory that transformers or CTranslate2 loads a model from, a model of "
+        "Marian's (its archive, directory or .npz file), or a package of Argos Translate"
     )
 
 

@@ -75,7 +75,7 @@ def m2m_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
     settings = _settings(directory)
     files = {name: _read(directory / name) for name in (ONE_MODEL, VOCABULARY)}
     unk, which = _token(settings, "unk_token", "<unk>"), settings.get("language_codes", "m2m100")
-    if which not in M2M_LANGUAGES:
+    if not isinstance(which, str) or which not in M2M_LANGUAGES:
         raise DataError(
             f"{directory}/{SETTINGS}: language_codes = {which}; models with "
             f"{' or '.join(M2M_LANGUAGES)} can be imported"
