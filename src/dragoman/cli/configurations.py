@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman.cli.options import AsJson, Changes, changed
+from dragoman.cli.options import AsJson, Overrides, changed
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import show
 from dragoman.config import RunConfig, recipes
@@ -17,7 +17,7 @@ config = group("Show a recipe's or a run's configuration.")
 @command(config, "show")
 def show_config(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE|RUN", help="A recipe, or a run's directory.")],
-    changes: Changes = None,
+    changes: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
     """Show every value and where it came from."""

@@ -210,7 +210,7 @@ class EngineOptions:
     compute_type: Numbers = None
 
 
-Changes = Annotated[
+Overrides = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
@@ -231,7 +231,7 @@ class TrainingOptions:
     seed: Annotated[int | None, typer.Option(parser=whole(0, MOST_SEED), help="The same seed gives the same bits.")] = (
         None
     )
-    changes: Changes = None
+    changes: Overrides = None
 
     def overrides(self, **others: Any) -> list[tuple[str, Any, str]]:
         """What --set says, then the other options and `others`, by full name with two underscores."""

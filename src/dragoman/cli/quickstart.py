@@ -8,9 +8,9 @@ import typer
 
 from dragoman.cli.options import (
     AsJson,
-    Changes,
     FromLanguage,
     IntoLanguage,
+    Overrides,
     both_languages,
     changed,
     in_range,
@@ -55,7 +55,7 @@ def quickstart(
     seed: Annotated[
         int, typer.Option(parser=whole(0, MOST_SEED), help="Seed of what is held out, and of the training.")
     ] = 1,
-    changes: Changes = None,
+    changes: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a translator from your own sentence pairs, and learn what it is good for.
