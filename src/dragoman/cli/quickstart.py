@@ -20,23 +20,27 @@ from dragoman.cli.options import (
 from dragoman.cli.terminal import say, show, this_command
 from dragoman.config.ranges import MOST_SEED
 from dragoman.errors import require_torch
+from dragoman.quickstart.corpora import DEFAULT, DemoName
 
 
 def demo(
+    name: Annotated[DemoName, typer.Argument(help="The languages.")] = DEFAULT,
     minutes: Annotated[
         float | None,
         typer.Option(parser=in_range(0, 1e6, above=True), help="Minutes of training [default: the recipe's]."),
     ] = None,
-    out: Annotated[Path, out_option("The run's directory.")] = Path("runs/demo"),
+    out: Annotated[
+        Path | None, out_option("The run's directory [default: runs/demo; runs/demo-en-es and so on].")
+    ] = None,
 ) -> None:
-    """Train an English-French translator and try it.
+    """Train a translator from English and try it.
 
     Fetches real sentence pairs, trains for some minutes, scores on sentences held out, translates a few more.
     """
     require_torch("demo")  # before anything is fetched
     from dragoman.quickstart.demo import run_demo
 
-    run_demo(out, minutes, show)
+    run_demo(name, out or Path("runs/demo" if name == DEFAULT else f"runs/demo-{name}"), minutes, show)
 
 
 def quickstart(

