@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.data.splitting import split_pairs
+from dragoman.data.splitting import identity_of, split_pairs
 
 # Few words in many dresses, so that sentences meet often: some are equal, some equal but for the dress.
 PLAIN = ["go", "run", "i go", "we run", "ou", "la", "ete", "va", "l ete", "3", "coeur"]
@@ -83,3 +83,8 @@ def test_split_gives_all_references_and_depends_on_the_seed_alone() -> None:
         environment = os.environ | {"PYTHONHASHSEED": hash_seed}
         outcome = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
         assert outcome.stdout.strip() == b"True"
+
+
+def test_apostrophes_make_no_other_sentence() -> None:
+    """Of the three that Ukrainian is written with, one is a letter by its category."""
+    assert len({identity_of(f"Це п{apostrophe}ять.") for apostrophe in "'’ʼ"}) == 1

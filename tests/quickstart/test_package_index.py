@@ -5,50 +5,17 @@ import hashlib
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from dragoman.errors import DataError
 from dragoman.quickstart.package_index import NotFetchedError, PipSettings, fetch_file, pip_settings
+from support.loopback_files import Answer, served
 
 CONTENT = b"a source distribution"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 NAME = "thing-1.0.tar.gz"
-
-Answer = tuple[int, str, bytes]  # status, content type, or where to go on a redirection, and content
-
-
-@contextmanager
-def served(answers: dict[str, Answer], seen: list[tuple[str, dict[str, str]]] | None = None) -> Iterator[str]:
-    """A server on this machine: an answer for each path, 404 for all others."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if seen is not None:
-                seen.append((self.path, dict(self.headers)))
-            status, kind, content = answers.get(self.path, (404, "text/plain", b"no"))
-            self.send_response(status)
-            self.send_header("Location" if status == 302 else "Content-Type", kind)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join(timeout=30)
 
 
 def fetched(into: Path, *, indexes: tuple[str, ...] = (), links: tuple[str, ...] = ()) -> Path:

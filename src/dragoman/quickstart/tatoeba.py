@@ -45,8 +45,8 @@ where https://tatoeba.org/sentences/show/<number> shows each. The authors of all
 _IN_THE_ARCHIVE = "The third column of {text} in {file} names, for each pair,"
 _BESIDE_THE_TEXT = """\
 Each line of train.attribution names, for the same line of train.tsv, and each line of valid.attribution.N and
-test.attribution.N, for the same line of valid.{target}.N and test.{target}.N (several with tabs between, where several
-pairs were equal),"""
+test.attribution.N, for the same line of valid.{target}.N and test.{target}.N (valid.tsv has those of valid.{target}.0;
+several with tabs between, where several pairs were equal),"""
 # Changes that only one language needs.
 _CHANGES = {"uk": "Latin letters in place of Cyrillic ones that look the same exchanged, marks of stress removed,\n"}
 
