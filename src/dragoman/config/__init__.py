@@ -187,7 +187,7 @@ class DataConfig:
     max_length_ratio: float = 9.0  # pairs where one side has this many times the other's characters are dropped
     drop_duplicates: bool = True  # of pairs that are equal on both sides, only the first is used
     hold_out: int = 1000  # sentence pairs taken from the training data for validation where `valid` is empty
-    views: int = 1  # versions of the training text: the first as it is, the others changed; each epoch takes the next
+    views: int = 1  # versions of the training text; each epoch takes the next. Of several the first is not changed
     bpe_dropout: float = 0.0  # share of subword merges left out at random, on both sides (Provilkov et al. 2020)
     upper_case: float = 0.0  # share of pairs written in capitals, both sides
     title_case: float = 0.0  # share of pairs written In Title Case, both sides
@@ -206,20 +206,19 @@ class DataConfig:
         for name, plain in (("casing", "plain"), ("split_digits", False)):
             limit = f"{str(plain).lower()} where data.tokenizer is given: a vocabulary that is there keeps its own"
             _require(self.tokenizer is None or getattr(self, name) == plain, "data", name, getattr(self, name), limit)
-        changes = [name for name in ("bpe_dropout", *TEXT_CHANGES) if getattr(self, name)]
-        if bool(changes) != (self.views > 1):
-            reason = (
-                f"with {changes[0]} = {getattr(self, changes[0])}" if changes else "with nothing that changes the text"
+        if self.views > 1 and not self.changes:
+            raise ConfigError(
+                f"data.views = {self.views} with nothing that changes the text; must be 1, or give one of bpe_dropout, "
+                f"{', '.join(TEXT_CHANGES)}"
             )
-            limit = (
-                "at least 2 (8 is a good number)"
-                if changes
-                else f"1, or give one of bpe_dropout, {', '.join(TEXT_CHANGES)}"
-            )
-            raise ConfigError(f"data.views = {self.views} {reason}; must be {limit}")
         shares = sum(getattr(self, name) for name in TEXT_CHANGES)
         added = " + ".join(name for name in TEXT_CHANGES if getattr(self, name))
         _require(shares <= 1, "data", added, shares, "at most 1: a pair is changed in one way")
+
+    @property
+    def changes(self) -> list[str]:
+        """The names of what changes the training text."""
+        return [name for name in ("bpe_dropout", *TEXT_CHANGES) if getattr(self, name)]
 
     @property
     def tags(self) -> list[str]:

@@ -105,7 +105,7 @@ class Prepared:
     further_views: tuple[Dataset, ...] = ()  # other versions of `train`: the same pairs, row by row, changed
 
     def view(self, epoch: int) -> Dataset:
-        """The version of the training text that an epoch uses: epoch 0 the plain text, each further one the next."""
+        """The version of the training text that an epoch uses: each the next."""
         views = (self.train, *self.further_views)
         return views[epoch % len(views)]
 
@@ -179,7 +179,8 @@ def _encode_all(
     seed: int,
     say: Callable[[str], None],
 ) -> None:
-    """Writes train/ and valid/, and a directory for each further view of the training text."""
+    """Writes train/ and valid/, and a directory for each further view of the training text. Where there is one view
+    only, it is the changed one: a text that is seen hardly more than once would otherwise be learned as it is."""
     for name, corpora in (("train", checked.train), ("valid", checked.valid)):
         say(f"encoding {sum(map(len, corpora)):,} pairs for {name}")
         encode_corpora(corpora, tokenizer, directory / name, config.max_length, keep_text=name == "valid")
@@ -190,6 +191,10 @@ def _encode_all(
         require_bpe(tokenizer, sample, tags)
     sentences = ((split_tags(source, tags)[1], target) for source, target in _pairs(checked.train))
     lexicon = learn_lexicon(sentences) if any(getattr(config, change) for change in NEED_LEXICON) else {}
+    if config.changes and config.views == 1:
+        say("encoding the training text as it is changed")
+        with replacing(directory / "train") as changed:
+            encode_view(checked.train, tokenizer, lexicon, changed, config, seed, view=0)
     for view in range(1, config.views):
         say(f"encoding a changed version of the training text: view {view + 1} of {config.views}")
         encode_view(checked.train, tokenizer, lexicon, directory / _view_name(view), config, seed, view)
@@ -355,7 +360,7 @@ def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
     if config.tags:  # only where there are any, so that data prepared before there were tags stays valid
         settings["data.tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.train]
         settings["data.valid tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.valid]
-    if config.views > 1:  # only then, so that data prepared before there were views stays valid
+    if config.changes:  # only then, so that data prepared before there were views stays valid
         changes = {name: getattr(config, name) for name in ("views", "bpe_dropout", *TEXT_CHANGES)}
         settings |= {f"data.{name}": value for name, value in changes.items() if value or name in _ALWAYS_RECORDED}
         settings["train.seed"] = seed

@@ -1,0 +1,128 @@
+"""What makes a model robust: casing, digits and changes of the training text, each by the stress suite and by BLEU.
+
+    python bench/robustness.py plain inline "inline + upper" --steps 3500 --out build/bench/robustness
+    python bench/robustness.py --table                                    # what was measured so far
+
+Every cell is a training of the demo's recipe on the demo's text, of so many steps on one core: steps hold the same number
+of target tokens whatever the settings, so cells cost the same. It is scored on the demo's validation sentences (its test
+sentences stay unseen until the end): BLEU of whole lines without protection, that is of the model alone, and the stress
+suite twice, on the model alone and as `translate` has it. Cells are added to bench/robustness.jsonl as they end; one
+that is there is not done again.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from dragoman.quickstart.tatoeba import DemoData, prepare_demo
+from dragoman.run_directory import default_cache
+
+RESULTS = Path(__file__).with_name("robustness.jsonl")
+ALONE = ("--whole-lines", "--no-protect")
+
+# What is varied, by name: settings on top of recipes/demo.toml. A candidate is one of these, or several joined by " + ".
+CHANGES: dict[str, dict[str, object]] = {
+    "plain": {},
+    "inline": {"data.casing": "inline", "data.split_digits": "true"},
+    "inline casing alone": {"data.casing": "inline"},
+    "digits": {"data.split_digits": "true"},
+    "upper": {"data.upper_case": 0.07},
+    "title": {"data.title_case": 0.05},
+    "lower": {"data.lower_case": 0.05},
+    "no end": {"data.no_end_punctuation": 0.2},
+    "no end less": {"data.no_end_punctuation": 0.08},
+    "typos": {"data.typos": 0.05},
+    "typos more": {"data.typos": 0.15},
+    "noise": {"data.inline_noise": 0.1},
+    "noise less": {"data.inline_noise": 0.05},
+    "joined": {"data.joined": 0.05},
+    "phrases": {"data.short_phrases": 0.05},
+    "tags": {"data.inline_tags": 0.02},
+    **{f"α {alpha:g}": {"search.alpha": alpha} for alpha in (0.6, 1.4)},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("candidates", nargs="*", type=candidate, help=f'of {", ".join(CHANGES)}; several by " + "')
+    parser.add_argument("--steps", type=int, default=3500)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--sentences", type=int, default=1000, help="that the stress suite takes")
+    parser.add_argument("--out", type=Path, default=Path("build/bench/robustness"), help="where the runs are kept")
+    parser.add_argument("--table", action="store_true", help="only print what was measured")
+    given = parser.parse_args()
+    if not given.table:
+        text = prepare_demo(default_cache())
+        for seed in given.seeds:
+            for name in given.candidates:
+                measure(text, name, given.steps, seed, given.sentences, given.out)
+    print_table()
+
+
+def candidate(name: str) -> str:
+    """A name as given, of which every part is known."""
+    if unknown := set(name.split(" + ")) - set(CHANGES):
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; known are {', '.join(CHANGES)}")
+    return name
+
+
+def measured() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+
+
+def measure(text: DemoData, name: str, steps: int, seed: int, sentences: int, out: Path) -> None:
+    cell: dict[str, Any] = {"settings": name, "steps": steps, "seed": seed}
+    if any(cell.items() <= found.items() for found in measured()):
+        return
+    changes = {"train.processes": 1, "train.threads": 1, "train.valid_steps": 500}
+    changes |= {key: value for part in name.split(" + ") for key, value in CHANGES[part].items()}  # type: ignore[misc]
+    run = out / f"{name} {steps} {seed}".replace(" + ", "+").replace(" ", "-")
+    minutes = 10_000  # out of reach, so that the steps end it
+    dragoman(
+        "train", "demo", "--pairs", text.train, "--valid-pairs", text.valid, "--source-language", "en",
+        "--target-language", "fr", "--steps", steps, "--minutes", minutes, "--seed", seed, "--out", run,
+        *(part for key, value in changes.items() for part in ("--set", f"{key}={value}")),
+    )  # fmt: skip
+    references = [part for path in text.valid_references for part in ("--reference", path)]
+    source = ("--source", text.valid_source, *references, "--target-language", "fr")
+    for kind, options in (("alone", ALONE), ("translate", ())):
+        scores = dragoman("evaluate", run, *source, *options, "--json")
+        stress = dragoman("stress", run, "--pairs", text.valid, "--sentences", sentences, *options, "--json", fine=(0, 4))
+        cell[kind] = {"bleu": scores["bleu"]["value"], "stress": {row["name"]: row["value"] for row in stress["tests"]}}
+        cell["signature"] = scores["bleu"]["signature"]
+    with RESULTS.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(cell, ensure_ascii=False) + "\n")
+
+
+def dragoman(*arguments: object, fine: tuple[int, ...] = (0,)) -> Any:
+    """Runs a command; returns what it prints as JSON, if anything."""
+    command = [sys.executable, "-m", "dragoman", *map(str, arguments)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=os.environ, check=False)
+    if done.returncode not in fine:
+        raise SystemExit(f"{' '.join(command)}: ended with {done.returncode}")
+    return json.loads(done.stdout) if "--json" in arguments else None
+
+
+def print_table() -> None:
+    """One line a cell and kind, one column a row of the stress suite."""
+    rows = measured()
+    names = list(dict.fromkeys(name for row in rows for name in row["alone"]["stress"]))
+    print("| settings | steps | seed | | BLEU |", " | ".join(names), "|")
+    print("|---" * (5 + len(names)) + "|")
+    for row in rows:
+        for kind in ("alone", "translate"):
+            values = (row[kind]["stress"].get(name) for name in names)
+            shown = ("" if value is None else f"{value:.2f}" for value in values)
+            print(
+                f"| {row['settings']} | {row['steps']:,} | {row['seed']} | {kind} | {row[kind]['bleu']:.2f} |",
+                " | ".join(shown),
+                "|",
+            )
+
+
+if __name__ == "__main__":
+    main()
