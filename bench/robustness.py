@@ -3,11 +3,11 @@
     python bench/robustness.py plain inline "inline + upper" --steps 3500 --out build/bench/robustness
     python bench/robustness.py --table                                    # what was measured so far
 
-Every cell is a training of the demo's recipe on the demo's text, of so many steps on one core: steps hold the same number
-of target tokens whatever the settings, so cells cost the same. It is scored on the demo's validation sentences (its test
-sentences stay unseen until the end): BLEU of whole lines without protection, that is of the model alone, and the stress
-suite twice, on the model alone and as `translate` has it. Cells are added to bench/robustness.jsonl as they end; one
-that is there is not done again.
+Every cell is a training of the demo's recipe on the demo's text, of so many steps on one core: a step holds as many
+target tokens whatever the settings, so cells cost the same. It is scored on the demo's validation sentences (its test
+sentences stay unseen until the end), twice: the model alone, whole lines without protection, and as `translate` has
+it; by BLEU and by the stress suite. Cells are added to bench/robustness.jsonl as they end; one that is there is not
+done again.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from dragoman.run_directory import default_cache
 RESULTS = Path(__file__).with_name("robustness.jsonl")
 ALONE = ("--whole-lines", "--no-protect")
 
-# What is varied, by name: settings on top of recipes/demo.toml. A candidate is one of these, or several joined by " + ".
+# What is varied, by name: settings on top of recipes/demo.toml. A candidate is one of these, or several with " + ".
 CHANGES: dict[str, dict[str, object]] = {
     "plain": {},
     "inline": {"data.casing": "inline", "data.split_digits": "true"},
@@ -91,7 +91,8 @@ def measure(text: DemoData, name: str, steps: int, seed: int, sentences: int, ou
     source = ("--source", text.valid_source, *references, "--target-language", "fr")
     for kind, options in (("alone", ALONE), ("translate", ())):
         scores = dragoman("evaluate", run, *source, *options, "--json")
-        stress = dragoman("stress", run, "--pairs", text.valid, "--sentences", sentences, *options, "--json", fine=(0, 4))
+        tested = ("--pairs", text.valid, "--sentences", sentences, *options, "--json")
+        stress = dragoman("stress", run, *tested, fine=(0, 4))
         cell[kind] = {"bleu": scores["bleu"]["value"], "stress": {row["name"]: row["value"] for row in stress["tests"]}}
         cell["signature"] = scores["bleu"]["signature"]
     with RESULTS.open("a", encoding="utf-8") as file:

@@ -1,10 +1,10 @@
 """Data augmentation: writes a training pair in another way. It is cut into other subwords (BPE dropout), or its text is
 changed (text_changes.py).
 
-A view is a version of the whole training text; of several, view 0 is the text as it is. What becomes of a pair in another
-view depends on (seed, view, row) alone, and on the rows that follow where it is joined with them; so views can be made
-once, before training, and on any number of cores. The tags before a source are not part of the sentence, and stay the
-same in every view.
+A view is a version of the whole training text; of several, view 0 is the text as it is. What becomes of a pair in
+another view depends on (seed, view, row) alone, and on the rows that follow where it is joined with them; so views can
+be made once, before training, and on any number of cores. The tags before a source are not part of the sentence, and
+stay the same in every view.
 """
 
 import math

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from dragoman.config import SearchConfig
-from dragoman.config_values import convert
+from dragoman.config.values import convert
 from dragoman.errors import UsageError
 
 
