@@ -123,7 +123,9 @@ def test_a_run_translates_as_the_model_itself(quantization: str | None, tmp_path
     shutil.move(tmp_path / "sentencepiece.model", directory)
     run = import_model(directory, tmp_path / "run")
     numbers_of = "float32" if quantization in (None, "float16") else quantization.partition("_")[0]
-    expected = theirs(directory, cut(directory), numbers_of)
+    # Most processors do not compute with int16: there its integers are weights of float32.
+    computes = numbers_of in ctranslate2.get_supported_compute_types("cpu")
+    expected = theirs(directory, cut(directory), numbers_of if computes else "float32")
     found = ours(run)
     assert [tokens for tokens, _ in found] == [tokens for tokens, _ in expected]
     ended = [(mine[1], other[1]) for mine, other in zip(found, expected, strict=True) if mine[0][-1] == "</s>"]

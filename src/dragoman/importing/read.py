@@ -59,12 +59,19 @@ def _not_a_model(path: Path) -> str:
         )
     if path.name in WEIGHTS:
         return "only the weights of a model; give the directory that they are in"
-    if path.is_file() and tarfile.is_tarfile(path):
+    if _is_tar(path):
         return "a tar archive; unpack it and give the directory of the model"
     return (
         "no config.json in it; give a directory that transformers or CTranslate2 loads a model from, a model of "
         "Marian's (its archive, directory or .npz file), or a package of Argos Translate"
     )
+
+
+def _is_tar(path: Path) -> bool:
+    try:
+        return path.is_file() and tarfile.is_tarfile(path)
+    except EOFError:  # a compressed file that ends too early
+        return False
 
 
 def _is_packed_directory(path: Path) -> bool:
