@@ -226,6 +226,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         r"quantization_config = {'bits': 8}; weights that are not quan",
     ),
     "another size": ({"d_model": 32}, r"has shape \(\d+, 16\), and config.json says"),
+    "fewer layers": (
+        {"decoder_layers": 1},
+        r"decoder_layers = 1, and there are weights of more, model.decoder",
+    ),
     "more layers": ({"encoder_layers": 3}, r"model.encoder.layers.2.self_attn.q_proj.weight is missing"),
 }
 

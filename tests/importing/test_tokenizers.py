@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.data.tokenizer import Tokenizer
+from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.errors import DataError, UsageError
-from dragoman.importing.tokenizers import m2m_tokenizer, marian_tokenizer, nllb_tokenizer
+from dragoman.importing.read import import_model
+from dragoman.importing.tokenizers import MBART_LANGUAGES, m2m_tokenizer, marian_tokenizer, nllb_tokenizer
+from support.model_directories import mbart_directory
 from support.public_models import ODD, learned, lines, pieces_of
 
 TEXT = lines(1000, seed=1)
@@ -111,6 +113,17 @@ def test_nllb_s_ids_are_those_of_transformers(tmp_path: Path) -> None:
     assert ours.languages == languages
 
 
+def test_mbart_50_s_languages_have_the_ids_that_transformers_gives_them(tmp_path: Path) -> None:
+    directory = mbart_directory(tmp_path / "mbart")
+    reference = theirs("MBart50Tokenizer", directory, src_lang="en_XX", tgt_lang="de_DE")
+    ours = load_tokenizer(import_model(directory, tmp_path / "run"))
+    for code in MBART_LANGUAGES.split():
+        assert ours.for_languages(code, code).start_ids == (2, reference.convert_tokens_to_ids(code))
+    text = "children playing in front of the old harbour"
+    assert reference(text).input_ids == [*ours.for_languages("en_XX", "de_DE").encode(text), 2]
+    assert ours.for_languages("en", "zh").start_ids == (2, reference.convert_tokens_to_ids("zh_CN"))
+
+
 def test_the_archive_is_the_same_every_time_and_a_damaged_one_is_said_in_a_line(
     marian: tuple[Path, dict[str, Any]],
 ) -> None:
@@ -135,6 +148,8 @@ def test_the_archive_is_the_same_every_time_and_a_damaged_one_is_said_in_a_line(
             r"bad_words_ids = \[\[1, 2\]\]; models that forbid single tokens can be imported",
         ),
         ({"vocab_size": 100, "decoder_vocab_size": 100}, "pieces have ids up to .* and the model 100 tokens"),
+        ({"pad_token_id": 999_999}, "pad_token_id = 999999, and the model has"),
+        ({"decoder_start_token_id": "x"}, "decoder_start_token_id = 'x', and the model has"),
         ({"eos_token_id": None}, "eos_token_id = None; a number is needed"),
     ],
 )

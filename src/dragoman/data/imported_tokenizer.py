@@ -62,10 +62,18 @@ class AboutTokenizer:
         for size in (self.vocab_size, self.source_vocab_size):
             if type(size) is not int or not 1 <= size <= MOST_TOKENS:
                 raise ValueError(f"a vocabulary of {size!r} tokens")
-        special = (self.bos_id, self.eos_id, self.pad_id, *([] if self.mask_id is None else [self.mask_id]))
-        for token in (*special, *self.suppressed, *self.given, *self.languages.values()):
-            if type(token) is not int or not 0 <= token < self.vocab_size:
-                raise ValueError(f"id {token!r} of {self.vocab_size} tokens")
+        for name, tokens in (
+            ("decoder_start_token_id", [self.bos_id]),
+            ("eos_token_id", [self.eos_id]),
+            ("pad_token_id", [self.pad_id]),
+            ("the id of <mask>", [] if self.mask_id is None else [self.mask_id]),
+            ("bad_words_ids", self.suppressed),
+            ("what every target begins with", self.given),
+            ("the id of a language", self.languages.values()),
+        ):
+            for token in tokens:
+                if type(token) is not int or not 0 <= token < self.vocab_size:
+                    raise ValueError(f"{name} = {token!r}, and the model has {self.vocab_size:,} tokens")
         if type(self.ends_source) is not bool:
             raise ValueError(f"ends_source {self.ends_source!r}")
         return self

@@ -28,6 +28,7 @@ from dragoman.importing.safetensors_file import read_safetensors
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 INDEX = ".index.json"
 _PART = re.compile(r"[\w-][\w.-]*\.(safetensors|bin)")  # a name, not a path
+_LAYER = re.compile(r"model\.(?P<side>encoder|decoder)\.layers\.(?P<number>\d{1,9})\.")
 _KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a name"}
 ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "swish": "swish", "silu": "swish", "gelu": "gelu"}
 SHARED, OF_SOURCE, OF_TARGET, OUTPUT = (
@@ -80,10 +81,24 @@ def in_our_terms(
 ) -> tuple[ModelConfig, dict[str, Array]]:
     """The model and its weights in our terms. `found`: all tensors by transformers' names."""
     config = model_config(family, values, found, directory)
+    _require_layers(config, found, directory)
     order = alternating(config.d_model) if config.positions == "sinusoidal" else np.arange(config.d_model)
     return config, {
         tensor.ours: reordered(_taken(found, tensor, directory), tensor, order) for tensor in tensors(config)
     }
+
+
+def _require_layers(config: ModelConfig, found: Mapping[str, Array], directory: Path) -> None:
+    """Raises if there are weights of more layers than the model has: without them it would be another model."""
+    for name in found:
+        if (of := _LAYER.match(name)) is None:
+            continue
+        layers = config.encoder_layers if of["side"] == "encoder" else config.decoder_layers
+        if int(of["number"]) >= layers:
+            raise DataError(
+                f"{directory}/config.json: {of['side']}_layers = {layers}, and there are weights of more, {name}; "
+                f"fetch the directory again"
+            )
 
 
 def family_of(values: Mapping[str, Any], directory: Path) -> Family:
@@ -195,11 +210,13 @@ def _tokenizer(directory: Path, values: Mapping[str, Any]) -> Tokenizer:
     kind = str(read_json(settings).get("tokenizer_class", "") if settings.is_file() else "")
     if kind.removesuffix("Fast") == "NllbTokenizer":
         return tokenizers.nllb_tokenizer(directory, values)
+    if kind.removesuffix("Fast") == "MBart50Tokenizer":
+        return tokenizers.nllb_tokenizer(directory, values, tokenizers.MBART_LANGUAGES)
     if values["model_type"] == "m2m_100" and kind in ("", "M2M100Tokenizer"):
         return tokenizers.m2m_tokenizer(directory, values)
     raise DataError(
-        f"{directory}: tokenizer_class = {kind or 'none'} in tokenizer_config.json; MarianTokenizer, M2M100Tokenizer "
-        f"and NllbTokenizer can be imported"
+        f"{directory}: tokenizer_class = {kind or 'none'} in tokenizer_config.json; MarianTokenizer, M2M100Tokenizer, "
+        f"NllbTokenizer and MBart50Tokenizer can be imported"
     )
 
 

@@ -1,7 +1,7 @@
-"""Reads the tokenizers of Marian, M2M100 and NLLB from Hugging Face directories.
+"""Reads the tokenizers of Marian, M2M100, NLLB and mBART-50 from Hugging Face directories.
 
 Each keeps its own files: the tokenizer of the run is an archive of them, with the special ids and the languages. The
-ids are those of transformers' MarianTokenizer, M2M100Tokenizer and NllbTokenizer.
+ids are those of transformers' MarianTokenizer, M2M100Tokenizer, NllbTokenizer and MBart50Tokenizer.
 """
 
 from collections.abc import Mapping
@@ -33,6 +33,12 @@ M2M_LANGUAGES = {
     ),
     "wmt21": "en ha is ja cs ru zh de",
 }
+# Those of mBART-50's, in the same way.
+MBART_LANGUAGES = (
+    "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP nl_XX "
+    "ro_RO ru_RU si_LK tr_TR vi_VN zh_CN af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN mn_MN mr_IN "
+    "pl_PL ps_AF pt_XX sv_SE sw_KE ta_IN te_IN th_TH tl_XX uk_UA ur_PK xh_ZA gl_ES sl_SI"
+)
 
 
 def marian_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
@@ -86,8 +92,9 @@ def m2m_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
     return packed(_with_languages("m2m100", config, languages, None, unk, directory), files, directory)
 
 
-def nllb_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer of an NLLB directory: ids are sentencepiece's and one, after fairseq's four special symbols."""
+def nllb_tokenizer(directory: Path, config: Mapping[str, Any], known: str = "") -> Tokenizer:
+    """The tokenizer of an NLLB directory: ids are sentencepiece's and one, after fairseq's four special symbols.
+    `known`: the languages where no file names them. mBART-50's is the same, with `MBART_LANGUAGES`."""
     settings = _settings(directory)
     if settings.get("legacy_behaviour", False):
         raise DataError(
@@ -100,7 +107,7 @@ def nllb_tokenizer(directory: Path, config: Mapping[str, Any]) -> Tokenizer:
         )
     files = {ONE_MODEL: _read(directory / ONE_MODEL)}
     pieces = load_sentencepiece(files[ONE_MODEL], str(directory / ONE_MODEL)).vocab_size()
-    added = _added_tokens(directory, settings, pieces + 1)
+    added = _added_tokens(directory, settings, pieces + 1, known)
     languages = {token: number for token, number in added.items() if not token.startswith("<")}
     if not languages:
         raise DataError(
@@ -129,7 +136,7 @@ def _with_languages(
     )
 
 
-def _added_tokens(directory: Path, settings: Mapping[str, Any], first: int) -> dict[str, int]:
+def _added_tokens(directory: Path, settings: Mapping[str, Any], first: int, known: str) -> dict[str, int]:
     """The tokens that NLLB has after its pieces, languages and <mask>, with their ids: as a file states them, or else
     in fairseq's order, the languages and then <mask>."""
     stated: dict[str, int] = {}
@@ -145,7 +152,7 @@ def _added_tokens(directory: Path, settings: Mapping[str, Any], first: int) -> d
         named = [token if isinstance(token, str) else str(token["content"]) for token in names]
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"{directory}: its tokens cannot be read from {FAST} or {SETTINGS} ({error!r})") from None
-    languages = [token for token in named if not token.startswith("<")]
+    languages = [token for token in named if not token.startswith("<")] or known.split()
     return {token: first + index for index, token in enumerate([*languages, "<mask>"])}
 
 
