@@ -219,6 +219,8 @@ def scratch_of(run: RunDirectory) -> Iterator[RunDirectory]:
         scratch = RunDirectory(temporary)
         for name in (TOKENIZER, CLEANING):
             shutil.copy(run.path / name, scratch.path / name)
+        if run.languages_path.exists():  # ids depend on it where languages are tokens
+            shutil.copy(run.languages_path, scratch.languages_path)
         scratch.data_path.symlink_to(run.data_path.resolve())
         yield scratch
 

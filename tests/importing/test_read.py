@@ -13,8 +13,8 @@ from dragoman.errors import DataError
 from dragoman.importing.read import import_model
 from dragoman.translation.translator import Translator
 from support.commands import Ran
-from support.model_directories import SMALL, marian_directory, save
-from support.public_models import learned, lines, pieces_of
+from support.model_directories import m2m100_directory, marian_directory, mbart_directory
+from support.public_models import lines
 
 TEXT = lines(24, seed=7)
 
@@ -26,20 +26,7 @@ def marian(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def m2m100(tmp_path: Path) -> Path:
-    from transformers import M2M100Config, M2M100ForConditionalGeneration
-
-    directory = tmp_path / "m2m100"
-    directory.mkdir()
-    model = learned(directory / "sentencepiece.bpe.model", 400, 3, model_type="bpe")
-    names = ["<s>", "<pad>", "</s>", "<unk>", *(piece for piece in pieces_of(model) if not piece.startswith("<"))]
-    (directory / "vocab.json").write_text(json.dumps({name: index for index, name in enumerate(names)}))
-    (directory / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "M2M100Tokenizer"}))
-    config = M2M100Config(
-        vocab_size=len(names) + 108, pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2,
-        activation_function="relu", **SMALL,
-    )  # fmt: skip
-    save(M2M100ForConditionalGeneration(config), directory, num_beams=4, length_penalty=0.0)
-    return directory
+    return m2m100_directory(tmp_path / "m2m100")
 
 
 def generated(directory: Path, beam: int, longest: list[int], **settings: Any) -> list[list[int]]:
@@ -82,6 +69,37 @@ def test_the_run_finds_what_generate_finds(family: str, request: pytest.FixtureR
             assert same >= (len(TEXT) - 2 if engine == "reference" else len(TEXT) // 2)
 
 
+@pytest.mark.parametrize("shape", ["two vocabularies", "many targets", "mbart-50"])
+def test_other_shapes_are_searched_greedily_as_generate_does(shape: str, tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForSeq2SeqLM
+
+    directory, (source, target) = tmp_path / "theirs", (None, None) if shape == "two vocabularies" else ("en", "de")
+    match shape:
+        case "two vocabularies":
+            marian_directory(directory, separate=True)
+        case "many targets":
+            marian_directory(directory, tags=[">>deu<<", ">>fra<<"])
+        case _:
+            mbart_directory(directory)
+    out = import_model(directory, tmp_path / "run")
+    model = AutoModelForSeq2SeqLM.from_pretrained(directory).eval()
+    assert Translator.load(out, to=target, source=source).tokenizer.start_ids[0] == model.config.decoder_start_token_id
+    for engine in ("reference", "ctranslate2"):
+        translator = Translator.load(out, engine=engine, beam=1, max_extra_length=8, to=target, source=source)
+        given = [f"{translator.tag} {line}".strip() for line in TEXT[:8]]
+        sources, (_, *first) = translator.tokenizer.encode_batch(given), translator.tokenizer.start_ids
+        for ids, found in zip(sources, translator.engine.translate(sources, translator.search), strict=True):
+            ours, eos_id = [*first, *found[0].ids], translator.tokenizer.eos_id
+            expected = model.generate(
+                torch.tensor([[*ids, eos_id]]), num_beams=1, max_new_tokens=len(ours) + 1,
+                forced_bos_token_id=first[0] if first else None,
+            )[0].tolist()[1:]  # fmt: skip
+            assert expected[: len(ours)] == ours
+            was_cut = len(found[0].ids) == len(ids) + translator.search.max_extra_length
+            assert was_cut or expected[len(ours) :] == [eos_id]
+
+
 def test_every_command_takes_an_imported_run(marian: Path, tmp_path: Path, cli: Callable[..., Ran]) -> None:
     out, pairs = tmp_path / "run", tmp_path / "pairs.tsv"
     ran = cli("import", marian, "--out", out)
@@ -116,6 +134,47 @@ def test_every_command_takes_an_imported_run(marian: Path, tmp_path: Path, cli: 
     given = list(zip(TEXT[:8], TEXT[8:16], strict=True))
     for ours, theirs in zip(one.score(given), other.score(given), strict=True):
         assert ours == pytest.approx(theirs, abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["tags", "tokens"])
+@pytest.mark.parametrize("said", ["at every command", "once"])
+def test_every_command_takes_a_run_of_several_languages(
+    family: str, said: str, tmp_path: Path, cli: Callable[..., Ran]
+) -> None:
+    """The languages are said to the command, or to the import once and for all."""
+    directory = (
+        marian_directory(tmp_path / "opus-mt-en-mul", tags=[">>deu<<", ">>fra<<"])
+        if family == "tags"
+        else m2m100_directory(tmp_path / "m2m100")
+    )
+    run, languages = tmp_path / "run", ["--source-language", "en", "--target-language", "de"]
+    asked = [] if said == "once" else languages
+    ran = cli("import", directory, "--out", run, *(languages if said == "once" else []))
+    assert ran.code == 0, ran.stderr
+    source, target, pairs = (tmp_path / name for name in ("source", "target", "pairs.tsv"))
+    source.write_text("river snow\nold harbour\n" * 30)
+    target.write_text("river snow\nold harbour\n" * 30)
+    pairs.write_text("river snow\tFluss Schnee\n")
+    test = ["--source", source, "--reference", target]
+    for command in (
+        ("translate", run, "--input", source),
+        ("evaluate", run, *test),
+        ("compare", run, run, *test, "--samples", "100"),
+        ("score", run, "--pairs", pairs),
+        ("inspect", run, "river snow"),
+        ("quantize", run, *test, "--rounds", "1", "--limit", "100"),
+        ("calibrate", run, *test, "--good", "0.01"),
+    ):
+        ran = cli(*command, *asked)
+        done = ran.code == 0 or (command[0] == "calibrate" and "translations reach chrF" in ran.stderr)
+        assert done, (command, ran.stderr)
+    if said == "once":
+        other = cli("translate", run, "--target-language", "fr", stdin="river\n")
+        assert other.code == 0, other.stderr
+    else:
+        unsaid = cli("inspect", run, "river snow")
+        assert (unsaid.code, unsaid.stderr.count("\n")) == (2, 1)
+        assert "say which: --target-language " in unsaid.stderr
 
 
 def test_an_imported_run_is_verified_by_the_hashes_of_its_files(

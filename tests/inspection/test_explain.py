@@ -7,11 +7,14 @@ import pytest
 
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import paper_length_penalty
+from dragoman.documents.sentence_translator import explainer_of
 from dragoman.errors import UsageError
+from dragoman.importing.read import import_model
 from dragoman.inspection.alignment import AlignmentHeads, links_of
-from dragoman.inspection.explain import Explainer
+from dragoman.inspection.explain import Explainer, Explanation
 from dragoman.translation.translator import Translator
 from support.lexicon import lexicon_pairs
+from support.model_directories import marian_directory
 
 
 @pytest.fixture(scope="module")
@@ -194,3 +197,27 @@ def test_what_cannot_be_explained_is_refused_in_a_line(explainer: Explainer) -> 
         explainer.explain("  ")
     with pytest.raises(UsageError, match="a beginning of 80 tokens; at most"):
         explainer.explain("dog", prefix=["a"] * 80)
+
+
+def test_the_tag_of_a_language_is_no_word_of_the_source(tmp_path: Path) -> None:
+    run = import_model(marian_directory(tmp_path / "opus-mt-en-mul", tags=[">>deu<<", ">>fra<<"]), tmp_path / "run")
+    translator = Translator.load(run, engine="reference", to="de")
+    shared = explainer_of(translator, run)
+    assert shared is not None
+    (scores,) = translator.score([("river snow", "vieux port")])  # of the source with its tag
+    for explainer in (shared, Explainer.load(run, to="de")):
+        said = explainer.pieces(explainer.tokenizer.encode_target("vieux port"))
+        explained = explainer.explain("river snow", translation=said)
+        assert explained.log_probability == pytest.approx(sum(scores), abs=1e-3)
+        assert (explained.source, [word.text for word in explained.source_words]) == ("river snow", ["river", "snow"])
+        assert {len(row) for row in explained.alignment} == {2}
+        tag, *rest = explainer.source_ids("river snow")
+        assert explainer.tokenizer.source_piece(tag) == ">>deu<<"
+        assert [word.first_token for word in explained.source_words] == [1, 1 + len(rest) - _tokens_of_last(explained)]
+    with pytest.raises(UsageError, match="a sentence of 0 tokens"):
+        shared.source_ids(" ")
+
+
+def _tokens_of_last(explained: Explanation) -> int:
+    last = explained.source_words[-1]
+    return last.last_token + 1 - last.first_token

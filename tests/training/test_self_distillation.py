@@ -130,7 +130,7 @@ def test_defects_are_left_out_and_counted(tmp_path: Path) -> None:
 def test_too_little_general_text_is_said(imported: Path, tmp_path: Path) -> None:
     (tmp_path / "few.txt").write_text("the dog\n", encoding="utf-8")
     with pytest.raises(DataError, match="at least 10 are needed; give more text"):
-        own_translations(RunDirectory(imported), tmp_path / "few.txt", tmp_path / "general", 50, None, 1, print)
+        own_translations(RunDirectory(imported), tmp_path / "few.txt", tmp_path / "general", 50, None, None, 1, print)
 
 
 def test_the_plan_names_the_general_text(imported: Path, new_pairs: Path, general: Path, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ class WithTokens(Named):
 
     has_language_tokens = True
     asked: tuple[str | None, str | None] = (None, None)
+    chosen_languages = (None, None)
 
     def __init__(self, *languages: str) -> None:
         super().__init__(*languages)

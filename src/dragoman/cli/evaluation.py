@@ -16,6 +16,7 @@ from dragoman.cli.options import (
     RunPaths,
     ScoredLanguage,
     SearchOptions,
+    SourceLanguage,
     TargetLanguage,
     WholeLines,
     in_range,
@@ -42,6 +43,7 @@ def evaluate(
     ] = None,
     out: Annotated[Path | None, out_option("Keep the translations here.")] = None,
     checkpoint: Checkpoint = None,
+    source_language: SourceLanguage = None,
     target_language: ScoredLanguage = None,
     protect: Protect = True,
     whole_lines: WholeLines = False,
@@ -75,7 +77,7 @@ def evaluate(
             to=language_asked_for(runs[0], target_language),
             engine=engine.engine,
             compute_type=engine.compute_type,
-            source=None,
+            source=source_language,
             **search.given(),
         )
         settle(translator)
@@ -101,6 +103,7 @@ def compare(
     sentences: Annotated[int, typer.Option(parser=whole(1, 10**9), help="The most validation pairs to use.")] = 1000,
     out: Annotated[Path | None, out_option("Keep the report here: `dragoman serve --results` opens it.")] = None,
     samples: Annotated[int, typer.Option(parser=whole(100, 100_000), help="Resamples of the bootstrap.")] = 1000,
+    source_language: SourceLanguage = None,
     target_language: ScoredLanguage = None,
     as_json: AsJson = False,
 ) -> None:
@@ -114,7 +117,12 @@ def compare(
 
     runs = RunDirectory.open(run_a), RunDirectory.open(run_b)
     test = read_test_set("compare", source, reference) or shared_validation_set(*runs, sentences)
-    translators = Translator.load(run_a), Translator.load(run_b)
+    # The text that runs were validated with has its language tags already.
+    into = [language_asked_for(run, target_language) if source else "" for run in (run_a, run_b)]
+    translators = (
+        Translator.load(run_a, to=into[0], source=source_language),
+        Translator.load(run_b, to=into[1], source=source_language),
+    )
     say(f"translating {test.name} with both")
     report = compare_runs(runs, translators, test, target_language, samples)
     content = json.dumps(report.to_dict(), ensure_ascii=False)
@@ -128,6 +136,7 @@ def score(
     pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
     engine: EngineOptions,
     checkpoint: Checkpoint = None,
+    source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
@@ -140,7 +149,7 @@ def score(
 
     given = list(read_pairs(input_from(pairs, "score")))
     into = language_asked_for(runs[0], target_language)
-    translator = Translator.load(*runs, checkpoint=checkpoint, to=into, **vars(engine))
+    translator = Translator.load(*runs, checkpoint=checkpoint, to=into, source=source_language, **vars(engine))
     for (source, target), log_probs in zip(given, translator.score(given), strict=True):
         total = sum(log_probs)
         if as_json:
@@ -160,6 +169,7 @@ def quantize(
     rounds: Annotated[
         int, typer.Option(parser=whole(1, 1000), help="Measurements of each speed, of which the median counts.")
     ] = 3,
+    source_language: SourceLanguage = None,
     target_language: ScoredLanguage = None,
     as_json: AsJson = False,
 ) -> None:
@@ -183,6 +193,8 @@ def quantize(
         rounds,
         target_language,
         False,
+        language_asked_for(run, target_language),
+        source_language,
         **search.given(),
     )
     show(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.lines()))
@@ -206,6 +218,8 @@ def calibrate(
     drawings: Annotated[
         Path | None, typer.Option(help="A directory to draw reliability.svg and risk-coverage.svg into.")
     ] = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn how sure a run's translations are, from sentences with references.
@@ -225,7 +239,8 @@ def calibrate(
         raise UsageError(
             f"calibrate: {len(sources)} lines in {source}, {len(references)} in {reference[0]}; both must be aligned"
         )
-    report = calibrate_run(run, sources, references, good)
+    into = language_asked_for(run, target_language)
+    report = calibrate_run(run, sources, references, good, into, source_language)
     directory = RunDirectory.open(run)
     if drawings is not None:
         for name, drawing in draw(report).items():

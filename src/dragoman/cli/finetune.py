@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from dragoman.cli.options import (
     SamplingSeed,
     ScoredLanguage,
     SearchOptions,
+    SourceLanguage,
     TextOptions,
     TrainingOptions,
     in_range,
@@ -41,6 +41,7 @@ def finetune(
         configuration.Learn | None,
         typer.Option(help="What learns: all, the top layers, or low-rank additions [default: all]."),
     ] = None,
+    source_language: SourceLanguage = None,
     target_language: ScoredLanguage = None,
     as_json: AsJson = False,
 ) -> None:
@@ -52,9 +53,7 @@ def finetune(
     new, valid = text.train_corpus("finetune"), text.valid_corpus("finetune")
     if new is None:
         raise UsageError("finetune: no new text; give --pairs new.tsv, or --source and --target")
-    if (into := language_asked_for(run, target_language)) is not None:
-        tag = configuration.language_tag(into)
-        new, valid = replace(new, tag=tag), None if valid is None else replace(valid, tag=tag)
+    language_asked_for(run, target_language)
     from dragoman.training.finetune import finetune as run_finetuning
 
     result = run_finetuning(
@@ -66,6 +65,7 @@ def finetune(
         general=general,
         overrides=training.overrides(train__learn=learn),
         language=target_language,
+        source_language=source_language,
         again=this_command(),
         say=say,
     )

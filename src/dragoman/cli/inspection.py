@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from dragoman.cli.options import AsJson, Checkpoint, RunPath, SearchOptions, out_option, whole
+from dragoman.cli.options import (
+    AsJson,
+    Checkpoint,
+    RunPath,
+    SearchOptions,
+    SourceLanguage,
+    TargetLanguage,
+    language_asked_for,
+    out_option,
+    whole,
+)
 from dragoman.cli.terminal import named_file, say, show
 from dragoman.errors import UsageError
 
@@ -66,6 +76,8 @@ def inspect(
         bool, typer.Option("--effects", help="Also switch every head off alone, and rank them.")
     ] = False,
     checkpoint: Checkpoint = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     as_json: AsJson = False,
 ) -> None:
     """Look inside a translation: every head's attention, and what happens without it.
@@ -86,7 +98,8 @@ def inspect(
     from dragoman.files import write_atomically
     from dragoman.inspection.inspector import Inspector
 
-    inspector = Inspector.load(run, checkpoint, **search.given())
+    into = language_asked_for(run, target_language)
+    inspector = Inspector.load(run, checkpoint, into, source_language, **search.given())
     changes = change or []
     if chosen in ("html", "png"):
         assert sentence is not None

@@ -55,7 +55,9 @@ def stress(
 
     limits = {**LEAST, **dict(_limit(text, list(LEAST)) for text in least or ())}
     directory = RunDirectory.open(run)
-    translator = Translator.load(run, engine=engine, to=language_asked_for(run, target_language))
+    translator = Translator.load(
+        run, engine=engine, to=language_asked_for(run, target_language), source=source_language
+    )
     text = validation_pairs(directory.path) if pairs is None else read_any([pairs]).pairs
     if pairs is None and translator.tag:  # its sources carry the tags of several languages; the tests change plain text
         text = [(s.removeprefix(translator.tag).strip(), t) for s, t in text if s.startswith(translator.tag)]

@@ -117,9 +117,7 @@ def explainer_of(translator: Translator, run: Path) -> "Explainer | None":
     from dragoman.inspection.explain import Explainer
     from dragoman.model.transformer import Transformer
 
-    if translator.tag:  # the tag would be one of the source's words, and all others one further
-        return None
     reference = translator.reference
     if len(reference.models) != 1 or not isinstance(reference.models[0], Transformer):
         return None
-    return Explainer(reference, translator.search, validation_pairs(run, CALIBRATION_SENTENCES))
+    return Explainer(reference, translator.search, validation_pairs(run, CALIBRATION_SENTENCES), translator.tag)

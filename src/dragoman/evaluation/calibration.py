@@ -17,13 +17,15 @@ def calibrate_run(
     references: References,
     good: float = confidence.GOOD,
     to: str | None = None,
+    source: str | None = None,
 ) -> confidence.CalibrationReport:
-    """Calibrates a run, so that its translations come with confidences. `good`: the least chrF of a good sentence."""
+    """Calibrates a run, so that its translations come with confidences. `good`: the least chrF of a good sentence.
+    `to`, `source`: the languages that a run of several is asked for."""
     if len(sources) != len(references):
         raise DataError(
             f"{len(sources)} sentences to calibrate with, but references for {len(references)}; both must be aligned"
         )
-    translator = Translator.load(run, to=to)
+    translator = Translator.load(run, to=to, source=source)
     rows = zip(translator.evidence(sources), references, strict=True)
     seen = [(evidence, row) for evidence, row in rows if evidence is not None]
     directory = RunDirectory.open(run)

@@ -112,19 +112,21 @@ def quantize(
     rounds: int = 3,
     language: str | None = None,
     must_be_quicker: bool = False,
+    into: str | None = None,
+    source: str | None = None,
     **search: float,
 ) -> QuantizationResult:
     """Measures the run with float32 and with `to`. From then on it translates with `to`, unless that loses more BLEU
     than `limit`; and with a vocabulary map, if that costs less than MAP_LIMIT more.
 
     must_be_quicker: `to` is kept only where it is quicker; on a processor without instructions for it, it may be
-    slower."""
+    slower. into, source: the languages that a run of several is asked for."""
     if to == "float32":
         raise UsageError("quantize: to float32 is what a run has; choose int8 or int16")
     if len(sources) != len(references):
         raise DataError(f"{len(sources)} source lines but references for {len(references)}; both must be aligned")
     settings: list[tuple[ComputeType, bool]] = [("float32", False), (to, False)]
-    if _learn_map(run, to):
+    if _learn_map(run, to, into, source):
         settings.append((to, True))
     translators = [
         Translator.load(
@@ -133,8 +135,8 @@ def quantize(
             engine="ctranslate2",
             compute_type=compute_type,
             vocabulary_map=mapped,
-            to=None,
-            source=None,
+            to=into,
+            source=source,
             **search,
         )
         for compute_type, mapped in settings
@@ -173,14 +175,16 @@ def _engine(translator: Translator) -> CTranslate2Engine:
     return translator.engine
 
 
-def _learn_map(run: str | Path, to: ComputeType) -> bool:
+def _learn_map(run: str | Path, to: ComputeType, into: str | None, source: str | None) -> bool:
     """Writes a map beside the converted model; False: the run no longer has the text that it was trained on."""
     directory = RunDirectory.open(run)
     try:
         dataset = vocabulary_map.training_pairs(directory)
     except DataError:
         return False
-    translator = Translator.load(run, engine="ctranslate2", compute_type=to, vocabulary_map=False)  # converts
+    translator = Translator.load(  # converts
+        run, engine="ctranslate2", compute_type=to, vocabulary_map=False, to=into, source=source
+    )
     found = vocabulary_map.learn(dataset, translator.tokenizer.vocab_size)
     path = converted_path(directory, to, _engine(translator).digest) / VOCABULARY_MAP
     vocabulary_map.write(path, found, translator.tokenizer)

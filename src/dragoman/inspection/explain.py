@@ -5,7 +5,7 @@ that a translation of `Translator` can be explained as it is.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -111,8 +111,14 @@ class Explainer:
     """Explains the translations of one run."""
 
     def __init__(
-        self, engine: ReferenceEngine, search: SearchConfig, calibration: Sequence[tuple[str, str]] = ()
+        self,
+        engine: ReferenceEngine,
+        search: SearchConfig,
+        calibration: Sequence[tuple[str, str]] = (),
+        tag: str = "",
     ) -> None:
+        """calibration: pairs to choose the heads by that are shown as alignment. tag: put before every source, where
+        that is how the model is asked for a language; it is no word of the source."""
         if len(engine.models) != 1:
             raise UsageError(f"an ensemble of {len(engine.models)}; only a single run's translations can be explained")
         halves = (engine.models[0].config.encoder_layers, engine.models[0].config.decoder_layers)
@@ -133,12 +139,23 @@ class Explainer:
         self.model = model
         self._ids = {self.tokenizer.piece(index): index for index in range(self.tokenizer.vocab_size)}
         self._calibration = calibration
+        self._tag = tag
+        self._tag_tokens = len(self.tokenizer.encode(tag)) if tag else 0
 
     @classmethod
-    def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
-        translator = Translator.load(run, checkpoint=checkpoint, engine="reference", **search)  # type: ignore[arg-type]
+    def load(
+        cls,
+        run: str | Path,
+        checkpoint: str | None = None,
+        to: str | None = None,
+        source: str | None = None,
+        **search: float,
+    ) -> Self:
+        """Loads a run. `to`, `source`: the languages that one of several is asked for."""
+        translator = Translator.load(run, checkpoint=checkpoint, engine="reference", to=to, source=source, **search)  # type: ignore[arg-type]
         assert isinstance(translator.engine, ReferenceEngine)
-        return cls(translator.engine, translator.search, validation_pairs(Path(run), CALIBRATION_SENTENCES))
+        calibration = validation_pairs(Path(run), CALIBRATION_SENTENCES)
+        return cls(translator.engine, translator.search, calibration, translator.tag)
 
     def explain(
         self,
@@ -163,7 +180,7 @@ class Explainer:
         aligned = self._aligned(source, ids, traced.weights)
         total = sum(traced.log_probabilities)
         return Explanation(
-            source=self.tokenizer.decode_source(source),
+            source=self.tokenizer.decode_source(source[self._tag_tokens :]),
             target=self.text_of(ids),
             source_words=aligned.source_words,
             target_words=aligned.target_words,
@@ -262,9 +279,17 @@ class Explainer:
     def words(self, ids: Sequence[int]) -> tuple[Word, ...]:
         return words_of(ids, self.tokenizer)
 
+    def source_words(self, source: Sequence[int]) -> tuple[Word, ...]:
+        """The words of a source, with their tokens among these ids."""
+        before = self._tag_tokens
+        words = words_of(source[before:], self.tokenizer, "source")
+        return tuple(
+            replace(word, first_token=word.first_token + before, last_token=word.last_token + before) for word in words
+        )
+
     def _aligned(self, source: Sequence[int], ids: Sequence[int], weights: Mapping[Site, Tensor]) -> Alignment:
         rows = {site: found[:, self._given - 1 :] for site, found in weights.items() if site.kind == "cross"}
-        return align_words(rows, self.alignment_heads, words_of(source, self.tokenizer, "source"), self.words(ids))
+        return align_words(rows, self.alignment_heads, self.source_words(source), self.words(ids))
 
     def _trace(self, source: Sequence[int], ids: Sequence[int]) -> Trace:
         fed = [*self.tokenizer.start_ids, *ids, self.tokenizer.eos_id]
@@ -276,7 +301,8 @@ class Explainer:
         return len(self.tokenizer.start_ids)
 
     def source_ids(self, text: str) -> list[int]:
-        ids = self.tokenizer.encode(text.strip())
+        sentence = text.strip()
+        ids = self.tokenizer.encode(f"{self._tag} {sentence}" if self._tag and sentence else sentence)
         if not 1 <= len(ids) <= self.search.max_source_length:
             raise UsageError(
                 f"a sentence of {len(ids)} tokens; explained are sentences of 1 to {self.search.max_source_length} "

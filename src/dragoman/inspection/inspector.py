@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dragoman.data.words import Word, words_of
+from dragoman.data.words import Word
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.errors import UsageError
@@ -105,9 +105,17 @@ class Inspector:
         self._cache: OrderedDict[tuple[object, ...], Inspection] = OrderedDict()
 
     @classmethod
-    def load(cls, run: str | Path, checkpoint: str | None = None, **search: float) -> Self:
-        """Loads a run: `Inspector.load("runs/my", checkpoint="step-00001000", beam=1)`."""
-        return cls(Explainer.load(run, checkpoint, **search))
+    def load(
+        cls,
+        run: str | Path,
+        checkpoint: str | None = None,
+        to: str | None = None,
+        source: str | None = None,
+        **search: float,
+    ) -> Self:
+        """Loads a run: `Inspector.load("runs/my", checkpoint="step-00001000", beam=1)`. `to`, `source`: the languages
+        that one of several is asked for."""
+        return cls(Explainer.load(run, checkpoint, to, source, **search))
 
     @property
     def sites(self) -> tuple[Site, ...]:
@@ -250,7 +258,7 @@ class Inspector:
             translation=self.explainer.text_of(target),
             tokens=pieces(target),
             source=self.explainer.source_pieces(traced.source),
-            source_words=words_of(source, self.tokenizer, "source"),
+            source_words=self.explainer.source_words(source),
             fed=pieces(traced.fed),
             produced=pieces(traced.predicted),
             log_probabilities=traced.log_probabilities,

@@ -184,7 +184,7 @@ class ModelPool:
             _use_one_thread()
             explainer = explainer_of(self.translator(pair.name), pair.run)
             if explainer is None:
-                raise UsageError(f"{pair.run}: no Transformer, or one of several languages; others can be looked into")
+                raise UsageError(f"{pair.run}: no Transformer; only those can be looked into")
             self._explainers[pair.name] = explainer
         return self._explainers[pair.name]
 

@@ -11,7 +11,7 @@ from dragoman.errors import UsageError
 from dragoman.evaluation.compare import RunComparison, TestSet, compare_runs, shared_validation_set
 from dragoman.run_directory import WEIGHTS, RunDirectory, step_of
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.pairs import ServedPair
+from dragoman.serve.pairs import ServedPair, target_for
 from dragoman.training.log_reader import History, LogFollower, TrainingState, Update, kept_steps, read_history, state_of
 from dragoman.translation.translator import Translator
 
@@ -119,10 +119,12 @@ class WatchedRuns:
             from dragoman.inspection.inspector import Inspector
 
             name = None if checkpoint is None else checkpoint.name
-            loaded = Translator.load(watched.pair.run, checkpoint=name, engine="reference")
+            pair = watched.pair
+            to, source = target_for(pair), pair.source
+            loaded = Translator.load(pair.run, checkpoint=name, engine="reference", to=to, source=source)
             assert isinstance(loaded.engine, ReferenceEngine)
             # Words are not aligned here, so no heads are chosen for that: it takes longer than all the rest.
-            self._loaded[key] = Inspector(Explainer(loaded.engine, loaded.search))
+            self._loaded[key] = Inspector(Explainer(loaded.engine, loaded.search, tag=loaded.tag))
             while len(self._loaded) > LOADED_AT_ONCE:
                 self._loaded.popitem(last=False)
         self._loaded.move_to_end(key)

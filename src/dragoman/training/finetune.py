@@ -25,7 +25,6 @@ from typing import Any
 
 from dragoman.config import CorpusConfig
 from dragoman.data.corpus import read_lines
-from dragoman.data.tokenizer import load_tokenizer
 from dragoman.errors import UsageError
 from dragoman.evaluation import metrics
 from dragoman.files import write_atomically
@@ -33,10 +32,10 @@ from dragoman.model.checkpoint import begin_with, load_model, weights_of
 from dragoman.progress import discard
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.training.distributed import started_by_torchrun
+from dragoman.training.finetune_languages import in_languages, load_for_tagged, name_languages, token_languages
 from dragoman.training.finetune_settings import fine_tuning_config
 from dragoman.training.finetune_text import FineTuningText, TextAsked, as_json, planned_text
 from dragoman.training.loop import train
-from dragoman.translation.translator import Translator
 
 
 @dataclass(frozen=True)
@@ -104,6 +103,7 @@ def finetune(
     general: str | Path | None = None,
     overrides: Sequence[tuple[str, Any, str]] = (),
     language: str | None = None,
+    source_language: str | None = None,
     again: str = "the same call",
     say: Callable[[str], None] = lambda _: None,
 ) -> FineTuned:
@@ -115,6 +115,7 @@ def finetune(
     translations of them are the old pairs.
     `valid`: pairs to measure the new domain with; without it, up to 1,000 pairs, at most a tenth, are held out. In any
     case as many are held out to choose the weights.
+    `language`, `source_language`: of the targets and of the sources; a run of several languages is asked for them.
     """
     if started_by_torchrun():
         raise UsageError("finetune: does not run under torchrun; ask for processes with --set train.processes=N")
@@ -127,18 +128,15 @@ def finetune(
     new = corpus_of(pairs)
     given = None if valid is None else corpus_of(valid)
     old_config = before.read_config()
-    tokenizer = load_tokenizer(before.path)
-    if tokenizer.languages and new.tag is None:
-        known = ", ".join(tokenizer.languages)
-        raise UsageError(
-            f"finetune: {run} translates into {known}; say which the new pairs are in: --target-language, or a tag"
-        )
-    asked = TextAsked(new, given, old, None if general is None else Path(general))
+    new, given, tokenizer = in_languages(before, new, given, source_language, language)
+    languages = token_languages(tokenizer)
+    asked = TextAsked(new, given, old, None if general is None else Path(general), languages)
     text = planned_text(before, after, asked, tokenizer, say)
     config = fine_tuning_config(old_config, text, old, after, overrides)
     begin_with(weights_of(load_model(before)), before, after, config, tokenizer)
+    name_languages(before, after, languages)
     train(config, after, again)
-    result = _measure(before, after, text, language, say)
+    result = _measure(before, after, text, languages, language, say)
     write_atomically(after.finetune_result_path, as_json(result.to_dict()))
     return result
 
@@ -148,11 +146,14 @@ def corpus_of(text: str | Path | CorpusConfig) -> CorpusConfig:
 
 
 def _measure(
-    before: RunDirectory, after: RunDirectory, text: FineTuningText, language: str | None, say: Callable[[str], None]
+    before: RunDirectory,
+    after: RunDirectory,
+    text: FineTuningText,
+    languages: tuple[str, str] | None,
+    language: str | None,
+    say: Callable[[str], None],
 ) -> FineTuned:
-    translators = [
-        Translator.load(run.path, to="") for run in (before, after)
-    ]  # the text already has its language tags
+    translators = [load_for_tagged(run, languages) for run in (before, after)]
 
     def compared(name: str, corpus: CorpusConfig) -> metrics.Comparison:
         say(f"translating the {name} domain before and after")

@@ -43,6 +43,7 @@ class TextAsked:
     valid: CorpusConfig | None  # to measure the new domain with; None: some of the new pairs
     old: float  # pairs of the old domain for each new one
     general: Path | None  # sentences to make the old domain of; None: what the run was trained on
+    languages: tuple[str, str] | None = None  # source and target, of a model that has tokens for them
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ def planned_text(
         "valid": digests(asked.valid),
         "with_old": asked.old > 0,
         "general": None if asked.general is None else file_digest(str(asked.general)),
+        "languages": None if asked.languages is None else list(asked.languages),
     }
     if plan_path.exists():
         plan = read_json(plan_path)
@@ -308,7 +310,7 @@ def _own_text(
     """Makes the old domain of general sentences and the run's own translations of them."""
     assert asked.general is not None
     wanted = 2 * MEASURED_GENERAL + round(asked.old * new_pairs)
-    pairs = own_translations(before, asked.general, directory, wanted, asked.new.tag, seed, say)
+    pairs = own_translations(before, asked.general, directory, wanted, asked.new.tag, asked.languages, seed, say)
     held_out = min(2 * MEASURED_GENERAL, len(pairs) // 3)
     return OldText([(lambda: iter(pairs[held_out:]), 1.0)], pairs[:held_out], [UNKNOWN])
 

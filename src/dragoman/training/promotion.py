@@ -60,7 +60,16 @@ def train_on(
         for name in ("learned", "measured")
     )
     return finetune(
-        run, learned, out, valid=measured, old=old, overrides=overrides, language=language, again=again, say=say
+        run,
+        learned,
+        out,
+        valid=measured,
+        old=old,
+        overrides=overrides,
+        language=language,
+        source_language=None if language is None else pair.removesuffix(f"-{language}"),
+        again=again,
+        say=say,
     )
 
 

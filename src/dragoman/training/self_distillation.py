@@ -17,9 +17,9 @@ from dragoman.errors import DataError
 from dragoman.files import read_json, write_atomically
 from dragoman.run_directory import RunDirectory
 from dragoman.training.backtranslate import fault
+from dragoman.training.finetune_languages import load_for_tagged
 from dragoman.translation.file import identity_of, translate_file
 from dragoman.translation.result import Translation
-from dragoman.translation.translator import Translator
 
 GENERAL = "general"  # the directory
 FEWEST = 10  # pairs that are left, so that some can be learned and some held out
@@ -31,23 +31,25 @@ def own_translations(
     directory: Path,
     wanted: int,
     tag: str | None,
+    languages: tuple[str, str] | None,
     seed: int,
     say: Callable[[str], None],
 ) -> list[SentencePair]:
     """Returns up to `wanted` sentences of `general`, drawn at random, each with the run's own translation of it.
-    Translations with a defect are left out and counted. `tag`: put before every sentence."""
+    Translations with a defect are left out and counted. `tag`: put before every sentence;
+    `languages`: source and target, of a model that has tokens for them."""
     directory.mkdir(exist_ok=True)
     chosen, raw, made_by_path = (directory / name for name in ("chosen.txt", "raw.tsv", "raw.json"))
     made_by = {
         "identity": [*map(str, identity_of([run.path], None))],
         "text": file_digest(str(general)),
-        "drawn": [wanted, tag, seed],
+        "drawn": [wanted, tag, seed, *(languages or ())],
     }
     if not raw.exists() or not made_by_path.exists() or read_json(made_by_path) != made_by:
         made_by_path.unlink(missing_ok=True)
         lines = "".join(f"{sentence}\n" for sentence in _drawn(general, wanted, tag, seed))
         write_atomically(chosen, lines.encode())
-        translator = Translator.load(run.path, to="")  # the text already has its tags
+        translator = load_for_tagged(run, languages)
         identity = [*identity_of([run.path], None), translator.engine.name]
         say(f"{run.path} translates {lines.count(chr(10)):,} sentences of {general} for the old domain")
         translate_file(translator, chosen, raw, _line, identity=identity, scores=False, say=say)

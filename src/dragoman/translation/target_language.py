@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dragoman.config import language_tag
+from dragoman.data.language_codes import languages_of
 from dragoman.data.language_names import codes_of, own_code
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.errors import UsageError
+from dragoman.run_directory import RunDirectory
 
 MOST_NAMED = 12  # languages that an error lists
 
@@ -20,10 +22,25 @@ class AskedLanguages(NamedTuple):
     tag: str
 
 
+def languages_wanted(
+    run: RunDirectory, tokenizer: Tokenizer, source: str | None, target: str | None
+) -> tuple[str | None, str | None]:
+    """Source and target, where they are not said those that the run names. Of a run of several languages only an
+    imported one has a target of its own: the one that it was imported for."""
+    named = languages_of(run)
+    if named is None:
+        return source, target
+    if target is None and tokenizer.is_imported and own_code(named[1], tokenizer.languages):
+        target = named[1]
+    return source or (named[1] if target == named[0] else named[0]), target
+
+
 def asked_languages(tokenizer: Tokenizer, source: str | None, target: str | None, run: Path) -> AskedLanguages:
     """What asks a model for a target language. The target None: the one that it knows; "": the text itself says it with
     a tag. The source is needed where the model has tokens for that, too."""
     known = tokenizer.languages
+    if target == "" and tokenizer.has_language_tokens and all(tokenizer.chosen_languages or (None,)):  # it is asked
+        return AskedLanguages(tokenizer, "")
     if target is None and len(known) > 1:
         raise UsageError(
             f"{run} translates into {_listed(known)}; say which: --target-language {next(iter(codes_of(known)))}"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Self
 
 from dragoman.config import SearchConfig
 from dragoman.data.glossary import Requirements
-from dragoman.data.language_codes import languages_of
 from dragoman.data.protected_spans import has_words
 from dragoman.data.segmentation import Segment
 from dragoman.data.tokenizer import Tokenizer, shared_tokenizer
@@ -29,7 +28,7 @@ from dragoman.translation.result import Candidate, SourceSentence, Translation
 from dragoman.translation.search_settings import with_changes
 from dragoman.translation.sentence_decoder import EncodedSentence, SentenceDecoder
 from dragoman.translation.sentence_search import SentenceSearch, TranslationOptions, evidence_of
-from dragoman.translation.target_language import AskedLanguages, asked_languages
+from dragoman.translation.target_language import AskedLanguages, asked_languages, languages_wanted
 from dragoman.translation.translation_memory import TranslationMemory
 
 if TYPE_CHECKING:
@@ -80,7 +79,8 @@ class Translator:
     ) -> Self:
         """Loads a run with its own search settings, some of them replaced: `Translator.load("runs/my", beam=8)`.
 
-        `to`: the language to translate into, of a run of several; "" where the text itself says it with a tag.
+        `to`: the language to translate into, of a run of several; None: of an imported one the language that it was
+        imported for; "" where the text itself says it with a tag.
         `source`: the language of the text, where it is not the one that the run says.
 
         `engine="auto"` is CTranslate2 where that can do it, without torch, and else the reference engine. Of
@@ -95,8 +95,8 @@ class Translator:
         for run in directories:
             require_task(run, "translate")
         settings = with_changes(directories[0].read_config().search, **search)
-        language = source or _source_language(directories[0], to)
-        asked = asked_languages(tokenizer, language, to, directories[0].path)
+        language, target = languages_wanted(directories[0], tokenizer, source, to)
+        asked = asked_languages(tokenizer, language, target, directories[0].path)
         loaded = load_engine(directories, tokenizer, settings, checkpoint, engine, compute_type, vocabulary_map)
         translator = cls(
             loaded,
@@ -340,10 +340,3 @@ def _calibration_of(runs: Sequence[RunDirectory], tokenizer: Tokenizer, checkpoi
         return None
     found = Calibration.load(runs[0])
     return found if found is not None and found.digest == digest_of(runs[0], tokenizer) else None
-
-
-def _source_language(run: RunDirectory, to: str | None) -> str | None:
-    known = languages_of(run)
-    if known is None:
-        return None
-    return known[1] if to == known[0] else known[0]
