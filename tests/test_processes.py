@@ -5,10 +5,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from dragoman.processes import cores, map_on_all_cores
+from dragoman import processes
+from dragoman.processes import cores, map_on_all_cores, memory
 
 HERE = os.getpid()
 
@@ -88,3 +90,15 @@ def test_one_core_needs_no_other_process(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
     assert cores() == 1
     assert list(map_on_all_cores(square, range(9))) == [(n * n, False) for n in range(9)]
+
+
+def test_memory_is_the_machine_s_or_the_container_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(processes, "_CONTAINER_MEMORY", limit)
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.__getitem__, raising=False)
+    assert memory() == 4_096_000
+    for text, found in (("max\n", 4_096_000), ("1000000\n", 1_000_000), ("9000000\n", 4_096_000)):
+        limit.write_text(text, encoding="ascii")
+        assert memory() == found
+    monkeypatch.delattr(os, "sysconf")
+    assert memory() is None

@@ -93,3 +93,10 @@ def missing_package(error: ModuleNotFoundError) -> MissingPackageError | None:
     if name not in EXTRAS:
         return None
     return MissingPackageError(f"this needs {name}, which is not installed; pip install 'dragoman[{EXTRAS[name]}]'")
+
+
+def is_about_memory(error: BaseException) -> bool:
+    """Tells whether an error is an out-of-memory. torch has a class for it for GPUs only; its CPU allocator raises a
+    plain RuntimeError."""
+    message = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in message or "can't allocate memory" in message

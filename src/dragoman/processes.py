@@ -1,4 +1,4 @@
-"""The cores of the machine: how many may be used, worker processes that use them all, and the allocator's setting.
+"""The machine: how many cores and how much memory may be used, worker processes on all cores, the allocator's setting.
 
 The worker processes are plain Python ones that are told what to import. Those of `multiprocessing` either copy a
 process whose threads may hold locks (fork) or run the user's own program again (spawn), which a script has to be
@@ -15,6 +15,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Generic, Self, TypeVar
 
@@ -29,6 +30,7 @@ _ENVIRONMENT = {
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
 }
+_CONTAINER_MEMORY = Path("/sys/fs/cgroup/memory.max")
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from dragoman.processes import _serve; _serve()"
 
 
@@ -41,6 +43,18 @@ def threads_allowed() -> int:
     """How many threads an engine may use: one for each core, or what OMP_NUM_THREADS says if that is fewer."""
     allowed = os.environ.get("OMP_NUM_THREADS", "")
     return min(cores(), int(allowed)) if allowed.isdecimal() and int(allowed) > 0 else cores()
+
+
+def memory() -> int | None:
+    """How many bytes of memory this process may use: the machine's, or the container's if that has less. None where
+    the system does not say."""
+    try:
+        found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+        return None
+    with contextlib.suppress(OSError, ValueError):  # no container, or one without a limit ("max")
+        found.append(int(_CONTAINER_MEMORY.read_text(encoding="ascii")))
+    return min(found)
 
 
 def keep_freed_memory() -> None:

@@ -708,6 +708,15 @@ def test_what_nobody_thought_of_is_one_line_too(cli: Cli) -> None:
     assert said == "ZeroDivisionError: of two lines; to see where, add --verbose"
 
 
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("[enforce fail] can't allocate memory: 68719476736")])
+def test_a_lack_of_memory_is_one_line_anywhere(error: Exception, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("dragoman.config.recipes.load", fail)
+    assert the_complaint(cli("config", "show", "base"), 1).startswith("not enough memory; free some, or give less")
+
+
 @pytest.mark.usefixtures("surprise")
 def test_the_traceback_is_there_for_whoever_asks(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_TRACEBACK", "1")

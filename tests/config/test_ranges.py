@@ -141,6 +141,32 @@ def test_a_training_that_is_refused_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "room", "fits"),
+    [
+        ([], 33_000 * 16, False),  # weights, gradients and two moments, of four bytes each
+        ([], 40_000 * 16, True),
+        (["train.processes=2"], 40_000 * 16, False),
+        (["train.optimizer=muon"], 33_000 * 16, True),  # which has one moment
+        (["train.learn=top", "train.learn_layers=1"], 33_000 * 16, True),  # and what is frozen has none
+    ],
+)
+def test_a_model_that_this_machine_has_no_memory_for_is_refused_before_anything_is_made(
+    changes: list[str], room: int, fits: bool, tiny_text: Path, tiny_settings: list[str], tmp_path: Path,
+    cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("dragoman.training.setup.memory", lambda: room)
+    settings = [part for change in changes for part in ("--set", change)]
+    ran = cli("train", "--pairs", tiny_text / "train.tsv", "--out", tmp_path / "a" / "run", "--steps", "1",
+              *tiny_settings, *settings)  # fmt: skip
+    if fits:
+        assert ran.code == 0, ran.stderr
+    else:
+        (line,) = ran.stderr.splitlines()
+        assert (ran.code, "a model of 33,9" in line, "make model.d_model" in line) == (3, True, True)
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_a_configuration_is_shown_as_it_is_trained_or_not_at_all(cli: Callable[..., Any]) -> None:
     """The recipe gives widths of heads, too: that does not make seven of them fit."""
     for command in ("config show base", "train base --out out"):

@@ -34,7 +34,7 @@ from dragoman.cli.terminal import say, show
 from dragoman.cli.training import average, train, verify
 from dragoman.cli.translation import translate
 from dragoman.cli.vision import vit
-from dragoman.errors import DragomanError, UnheardError, missing_package
+from dragoman.errors import DragomanError, UnheardError, is_about_memory, missing_package
 
 app = typer.Typer(
     name="dragoman",
@@ -117,6 +117,8 @@ def main() -> NoReturn:
         _fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     except Exception as error:
         complaint = " ".join(str(error).split())
+        if is_about_memory(error):
+            _fail("not enough memory; free some, or give less at once; to see where, add --verbose", 1)
         _fail(f"{type(error).__name__}: {complaint}; to see where, add --verbose", 1)
 
 

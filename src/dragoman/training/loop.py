@@ -41,6 +41,7 @@ from dragoman.training.setup import (
     begin,
     budget_used,
     nothing_left,
+    require_memory,
     say_estimate,
     say_start,
     use_threads,
@@ -67,12 +68,13 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
     require_room(0 if started_by_torchrun() else settings.processes, settings.threads)
     if replay is None and already_finished(run, config):
         return
-    if not started_by_torchrun():
-        micro_batches = micro_batches_per_step(settings.batch_tokens, settings.micro_batch_tokens)
-        if (processes := processes_for(settings.processes, micro_batches, settings.threads)) > 1:
-            launch(processes, train_as_rank, config, run, again, replay)
-            return
-    train_as_rank(config, run, again, replay)
+    micro_batches = micro_batches_per_step(settings.batch_tokens, settings.micro_batch_tokens)
+    processes = 1 if started_by_torchrun() else processes_for(settings.processes, micro_batches, settings.threads)
+    require_memory(config, processes)
+    if processes > 1:
+        launch(processes, train_as_rank, config, run, again, replay)
+    else:
+        train_as_rank(config, run, again, replay)
 
 
 def train_as_rank(

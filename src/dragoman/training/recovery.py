@@ -12,7 +12,7 @@ import numpy as np
 
 from dragoman.data.dataset import Dataset
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, is_about_memory
 from dragoman.model.checkpoint import TrainingProgress, last_sound_checkpoint
 from dragoman.run_directory import RunDirectory
 from dragoman.training.saving import save
@@ -47,13 +47,6 @@ class Interruption:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-
-
-def is_about_memory(error: BaseException) -> bool:
-    """Tells whether an error is an out-of-memory. torch has a class for it for GPUs only; its CPU allocator raises a
-    plain RuntimeError."""
-    message = str(error).lower()
-    return isinstance(error, MemoryError) or "out of memory" in message or "can't allocate memory" in message
 
 
 def longest(data: Dataset) -> int:

@@ -24,6 +24,7 @@ from dragoman.model.checkpoint import (
 from dragoman.model.learned import Learned, learned_of
 from dragoman.model.sequence_model import SequenceModel, make_model
 from dragoman.model.transformer import count_parameters
+from dragoman.processes import memory
 from dragoman.progress import clock, to_stderr
 from dragoman.run_directory import RunDirectory
 from dragoman.training.distributed import Ranks, TrainingClock, in_words, leads, threads_for
@@ -31,6 +32,7 @@ from dragoman.training.gradients import Gradients, ShardedGradients, divide
 from dragoman.training.log import NoLog, RunLog
 from dragoman.training.optimizer import make_optimizer
 
+_FLOAT = 4  # bytes of a number
 SLOW_STEP = 2.0  # seconds; of steps that take longer, it is said how long all of them will take
 
 
@@ -103,6 +105,27 @@ def use_threads(asked: int, ranks: Ranks) -> None:
     """Divides the cores among the processes of this machine; leaves one process torch's own choice."""
     if asked or ranks.local_size > 1:
         torch.set_num_threads(threads_for(asked, ranks.local_size))
+
+
+def require_memory(config: RunConfig, processes: int) -> None:
+    """Raises a ConfigError if weights, gradients and optimiser state of so many processes alone are more than this
+    machine's memory. A GPU has its own, and says itself what does not fit."""
+    available = memory()
+    if available is None or torch.cuda.is_available():
+        return
+    with torch.device("meta"):  # of shapes alone
+        # A vocabulary that the text decides is not known yet.
+        model = make_model(replace(config.model, vocab_size=config.model.vocab_size or 1))
+        learned = sum(parameter.numel() for parameter in learned_of(model, config.train).parameters.values())
+    whole = count_parameters(model)
+    beside = 3 if config.train.optimizer == "adam" else 2  # the gradient, and one or two moments
+    needed = _FLOAT * (whole + learned * beside) * (1 if config.train.shard else processes)
+    if needed > available:
+        several = f" in {processes} processes" if processes > 1 else ""
+        raise ConfigError(
+            f"a model of {whole:,} parameters: training it{several} takes {needed / 1e9:,.1f} GB for weights and "
+            f"optimiser alone, and this machine has {available / 1e9:,.1f}; make model.d_model or the layers smaller"
+        )
 
 
 def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunConfig, Prepared]:
