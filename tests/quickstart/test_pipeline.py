@@ -137,6 +137,39 @@ def test_the_report_opens_with_the_verdict_and_says_what_was_not_measured(starte
     assert "- Not calibrated: 20 sentences to calibrate with" in text
 
 
+def test_it_calibrates_by_itself_and_the_verdict_says_what_that_is_worth(
+    started: tuple[Path, Any], tiny_run: Path, tiny_text: Path, tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    """With a model that knows its words, sentences that it cannot know, and no time left for anything else."""
+    from dragoman.quickstart import scoring
+    from dragoman.quickstart.budget import TimeBudget
+    from dragoman.quickstart.report import terminal_lines
+    from dragoman.quickstart.text import QuickstartText
+    from dragoman.run_directory import RunDirectory
+
+    run = RunDirectory(shutil.copytree(tiny_run, tmp_path / "run"))
+    data = QuickstartText(
+        shutil.copytree(started[0] / "text", run.quickstart_text_path),
+        json.loads((started[0] / "text" / "about.json").read_text()),
+    )
+    known = [line.split("\t") for line in (tiny_text / "train.tsv").read_text(encoding="utf-8").splitlines()]
+    pairs = [*known[:60], *([f"qxz{number} wvk bdf", "io alia"] for number in range(60))]
+    for part, taken in (("valid", pairs), ("test", [*known[60:80], *pairs[-10:]])):
+        (data.directory / f"{part}.source").write_text("".join(f"{source}\n" for source, _ in taken), encoding="utf-8")
+        (data.directory / f"{part}.reference.0").write_text("".join(f"{t}\n" for _, t in taken), encoding="utf-8")
+    plan = sizing.Plan("tiny", 1000.0, 0.1, 90, 5.0, {})
+    said: list[str] = []
+    outcome = scoring.finish(run, data, plan, False, TimeBudget(0.1, before=1000), said.append)
+    assert run.confidence_path.exists()
+    assert outcome.calibration is not None
+    assert outcome.quantised is None
+    assert not any("not calibrated" in line for line in said)
+    assert outcome.facts.sure is not None
+    reason = f"with --min-confidence {outcome.facts.sure.confidence:.2f} it translates"
+    assert reason in " ".join(" ".join(terminal_lines(outcome)).split())
+    assert "confidence" in json.loads(cli("translate", run.path, "--json", stdin="the dog\n").stdout)
+
+
 def test_a_finished_command_does_nothing_twice(
     started: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch, cli: Callable[..., Any]
 ) -> None:
