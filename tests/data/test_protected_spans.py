@@ -20,6 +20,11 @@ from support.scripted_translator import Scripted, Searching
         ("see https://a.b/usr/bin/x.html, x.html", ["https://a.b/usr/bin/x.html", "x.html"]),
         ("at %H:%M:%S, %-d %B", ["%H", "%M", "%S", "%-d", "%B"]),
         ("100 % sure, the %age, 5 %ige", ["100", "5"]),
+        ("<%= x %> has 100%% of $user", ["<%= x %>", "100", "%%", "$user"]),
+        (r"@@NAME@@ said\nHello\t{x} in C:\new", ["@@NAME@@", r"\n", r"\t", "{x}", r"C:\new"]),
+        ("ask @anna at Example.com. Or www.a.org, a@b.com", ["@anna", "Example.com", "www.a.org", "a@b.com"]),
+        ("run `make test` now", ["`make test`"]),
+        ("``a quotation'', `one' and `another'; me @ home, A$now, $5 a.m.", ["$5"]),
         ("and/or he/she, A+B, AC/DC, Windows/Linux, C++", []),
     ],
 )
@@ -28,7 +33,21 @@ def test_code_is_kept_whole_and_what_only_looks_like_it_is_not(text: str, kept: 
 
 
 @pytest.mark.parametrize(
-    "code", ["Ctrl+C", "F5", "/usr/bin", r"C:\Users\x", "=SUM(A1:A3)", "$a^2+b^2=c^2$", "src/main.py"]
+    "code",
+    [
+        "Ctrl+C",
+        "F5",
+        "/usr/bin",
+        r"C:\Users\x",
+        "=SUM(A1:A3)",
+        "$a^2+b^2=c^2$",
+        "src/main.py",
+        "`make test`",
+        "<%= x %>",
+        "@@NAME@@",
+        "$user",
+        "Example.com",
+    ],
 )
 def test_code_that_is_lost_is_looked_for_and_never_translated(code: str) -> None:
     assert difference(f"now {code} here", f"nun {code.swapcase()} dort").lost == [code]

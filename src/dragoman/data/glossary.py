@@ -44,11 +44,13 @@ _ADDRESS = r"[^\s<>\"«»“”()]"  # brackets only in pairs, as in .../Mercury
 KEPT_PATTERNS: dict[CopiedKind, str] = {
     "urls": rf"(?:https?://|ftp://|\bwww\.)(?:{_ADDRESS}|\({_ADDRESS}*\))*(?:(?![.,;:!?'’\]}}…]){_ADDRESS}|\({_ADDRESS}*\))",
     "emails": r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    # {{ name }}, {% tag %}, ${name}, %{name}, {0}, %(name)s, %1$s, %s, %.2f, %H:%M, <x id="1"/>, &nbsp;
+    # {{ name }}, {% tag %}, ${name}, %{name}, {0}, %(name)s, %1$s, %s, %.2f, %H:%M, %%, <%= name %>, <x id="1"/>,
+    # &nbsp;, $NAME$, $name, @@NAME@@, __NAME__, and \n where it is two characters
     "placeholders": r"\{\{[^{}]*\}\}|\{%[^{}]*%\}|[$%#]\{[^{}]*\}|\{[^{}\s]*\}"
     r"|%\([\w.]+\)[-#0 +]*+\d*+(?:\.\d+)?[a-zA-Z]|%\d+\$[a-zA-Z@]"
-    r"|(?<![\d%])%[-#0+]*+\d*+(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z@](?![a-zA-Z])"
-    r"|</?[A-Za-z][^<>]*>|&(?:\w+|#\d+|#x[\da-fA-F]+);|\$\w+\$|(?<!\w)__\w+__",
+    r"|(?<![\d%])%[-#0+]*+\d*+(?:\.\d+)?(?:hh|h|ll|l|z)?[a-zA-Z@](?![a-zA-Z])|%%"
+    r"|<%[^<>]*%>|</?[A-Za-z][^<>]*>|&(?:\w+|#\d+|#x[\da-fA-F]+);"
+    r"|\$\w+\$|(?<![\w$])\$[A-Za-z_]\w+|(?<!\w)__\w+__|@@\w+@@|(?<!\\)\\[nrt](?![a-z])",
     "numbers": r"(?<![\w.,])\d+(?:[.,:/]\d+)*(?!\w)",
 }
 

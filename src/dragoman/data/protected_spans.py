@@ -16,10 +16,14 @@ SpanKind = Literal["url", "e-mail", "placeholder", "number", "symbol", "code"]
 
 _EXACT: tuple[tuple[SpanKind, re.Pattern[str]], ...] = (
     ("url", re.compile(KEPT_PATTERNS["urls"])),
+    # Names of hosts and of accounts: example.com, @anna.
+    ("url", re.compile(r"(?<![\w.@/-])(?:(?:[\w-]++\.)+(?:com|org|net|edu|gov)(?![\w-])|@[A-Za-z_]\w+(?!@))")),
     ("e-mail", re.compile(KEPT_PATTERNS["emails"])),
     ("placeholder", re.compile(KEPT_PATTERNS["placeholders"])),
     # Text in the tags for code: it is not made of words of the language.
     ("code", re.compile(r"<(kbd|code|samp|var|tt)>[^<>]*</\1>")),
+    # Code between backticks, outside of Markdown too; not ``a quotation'', nor `one' beside `another'.
+    ("code", re.compile(r"(?<!`)`(?![\s`])[^`\n]{1,100}(?<!\s)`(?!`)")),
 )
 _SIGN = "[$¢£¤¥֏؋৲৳฿៛\u20a0-\u20cf]"  # of a currency
 _SIGNS = re.compile(_SIGN)
