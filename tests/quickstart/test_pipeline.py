@@ -259,6 +259,15 @@ def test_too_little_is_refused(tmp_path: Path, cli: Callable[..., Any]) -> None:
     assert (refused.code, "language 'en_US'" in refused.stderr) == (2, True)
 
 
+def test_a_model_that_no_memory_holds_is_one_line(tmp_path: Path, cli: Callable[..., Any]) -> None:
+    (tmp_path / "my.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in lexicon_pairs(300, seed=1)), encoding="utf-8")
+    ran = cli("quickstart", tmp_path / "my.tsv", "--out", tmp_path / "run", *SMALL, "--set", "model.d_model=131072")
+    assert ran.code == 1
+    (line,) = [line for line in ran.stderr.splitlines() if line.startswith("dragoman: ")]
+    assert line == ran.stderr.splitlines()[-1]
+    assert line.startswith("dragoman: the probe of a few training steps failed: a model of ")
+
+
 def test_larger_models_for_more_text_and_time() -> None:
     speeds = {"tiny": 5000.0, "small": 3500.0, "medium": 1800.0}
     little, much = sizing.CorpusSize(2_000, 20_000), sizing.CorpusSize(300_000, 4_000_000)

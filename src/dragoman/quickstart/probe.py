@@ -31,4 +31,7 @@ def main(path: str) -> None:
     from dragoman.training.loop import Replay, train
 
     config = RunConfig.from_json(sys.stdin.read(), "the probe's configuration")
-    train(config, RunDirectory(path), "", Replay(STEPS, {}, {}))
+    try:
+        train(config, RunDirectory(path), "", Replay(STEPS, {}, {}))
+    except DragomanError as error:
+        sys.exit(str(error))
