@@ -102,7 +102,7 @@ def _fields(schema: dict[str, Any]) -> list[str]:
         f"| `{key}` | {_type(value)} | {_default(key, value, required)} | {_limits(value)} |"
         for key, value in schema.get("properties", {}).items()
     ]
-    return ["| field | type | default | |", "|---|---|---|---|", *rows, ""] if rows else []
+    return ["| field | type | default | meaning |", "|---|---|---|---|", *rows, ""] if rows else []
 
 
 def _default(key: str, schema: dict[str, Any], required: Any) -> str:

@@ -16,6 +16,7 @@ import typer.main
 from dragoman.cli.main import COMMANDS, app
 from dragoman.cli.old_names import RENAMED, with_new_names
 from dragoman.errors import UsageError
+from dragoman.translation.translation_memory import TranslationMemory
 from support.commands import Ran
 
 Cli = Callable[..., Ran]
@@ -49,6 +50,13 @@ SHORT = {
 }  # fmt: skip
 
 
+# These change a run or print a few lines about it; all others write text or a directory.
+WITHOUT_OUT = {
+    "average", "verify", "calibrate", "quantize", "serve", "stress", "config show", "corrections list",
+    "corrections promote", "lm generate", "lm evaluate", "mlm fill", "mlm classify", "vit evaluate",
+}  # fmt: skip
+
+
 def options_of(name: str) -> list[list[str]]:
     """The spellings of each option of a command."""
     context = EVERY[name].make_context(name, [], resilient_parsing=True, help_option_names=["-h", "--help"])
@@ -69,6 +77,7 @@ def test_an_option_has_the_name_that_is_agreed_on(name: str) -> None:
         assert (short in spellings) == (long in spellings)
     assert [option for option in options_of(name) if len(option[0]) == 2 and option[0] not in SHORT] == []
     assert ("--json" in spellings) == (name not in NOT_FOR_PROGRAMS)
+    assert ("--out" in spellings) == (name not in WITHOUT_OUT)
     # `serve` may be told the languages of its runs one by one, by --pair.
     assert "--pair" not in spellings or name == "serve"
     if "--source-language" in spellings:
@@ -210,7 +219,53 @@ def test_a_dash_is_standard_input_and_output(tiny_run: Path, cli: Cli, tmp_path:
     assert len(cli("score", tiny_run, "--pairs", "-", stdin=pairs).stdout.splitlines()) == 2
     shown = cli("inspect", tiny_run, "--format", "pharaoh", "-o", "-", stdin=text)
     assert (shown.code, shown.stdout.count("\n")) == (0, 2)
+    assert len(cli("tasks", "--pairs", "-", "--task", "forward", stdin=pairs).stdout.splitlines()) == 2
     assert not Path("-").exists()
+
+
+def test_references_may_come_from_standard_input(tiny_run: Path, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("the dog sees\nthe cat hears\n", encoding="utf-8")
+    right = "la hundo vidas\nla kato aŭdas\n"
+    (tmp_path / "right").write_text(right, encoding="utf-8")
+    scored = cli("evaluate", "--hypotheses", tmp_path / "right", "--reference", "-", "--json", stdin=right)
+    assert json.loads(scored.stdout)["chrf"]["value"] == pytest.approx(100)
+    compared = ["compare", tiny_run, tiny_run, "--source", tmp_path / "text", "--json"]
+    named, piped = cli(*compared, "--reference", tmp_path / "right"), cli(*compared, "--reference", "-", stdin=right)
+    assert (piped.code, piped.stdout) == (0, named.stdout)
+    short = cli(*compared, "--reference", "-", stdin="la hundo\n")
+    assert (short.code, short.stderr.splitlines()[-1]) == (
+        3, f"dragoman: {tmp_path / 'text'}: 2 lines, input: 1; they must be aligned"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command", ["train --pairs - -o new --steps 1", "doctor -", "quickstart - -o new", "stress RUN --pairs -"]
+)
+def test_what_is_no_lines_to_be_read_once_is_no_standard_input(tiny_run: Path, cli: Cli, command: str) -> None:
+    ran = cli(*command.replace("RUN", str(tiny_run)).split(), stdin="one\ttwo\n")
+    assert (ran.code, ran.stderr.splitlines()[-1]) == (
+        3, "dragoman: -: this is not read from standard input; save it to a file, and give that"
+    )  # fmt: skip
+
+
+def test_a_result_in_a_file_is_what_is_printed_else(tiny_run: Path, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_text("the dog sees\tla hundo vidas\nthe cat\tla kato\n", encoding="utf-8")
+    kept = TranslationMemory(tmp_path / "kept")
+    kept.store("en-eo", "the dog", "la hundo", "la kato")
+    kept.close()
+    for command in (
+        ["tasks", "--pairs", tmp_path / "pairs"],
+        ["score", tiny_run, "--pairs", tmp_path / "pairs", "--json"],
+        ["corrections", "export", tmp_path / "kept", "--source-language", "en", "--target-language", "eo"],
+    ):
+        shown = cli(*command)
+        assert (shown.code, shown.stdout != "") == (0, True), shown.stderr
+        written = cli(*command, "-o", tmp_path / "out")
+        assert (written.code, written.stdout) == (0, "")
+        assert (tmp_path / "out").read_text(encoding="utf-8") == shown.stdout
+    (tmp_path / "pairs").write_text("the dog\tla hundo\nno tab\n", encoding="utf-8")
+    assert cli("tasks", "--pairs", tmp_path / "pairs", "-o", tmp_path / "out").code == 3
+    assert (tmp_path / "out").read_text(encoding="utf-8") == shown.stdout  # not a part of the new one
 
 
 def test_verify_as_json_and_its_exit_code(tiny_run: Path, cli: Cli, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import typer.main
 
 from dragoman.cli.main import app
+from dragoman.cli.old_names import RENAMED
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -48,6 +49,27 @@ def test_every_command_that_is_shown_exists(document: Path) -> None:
         for word in words:
             option = word.split("=")[0]
             assert not option.startswith("--") or option in known, f"{document.name}: {command.name} {option}"
+
+
+def options_of_all(command: Any) -> set[str]:
+    below = getattr(command, "commands", {}).values()
+    own = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    return own.union(*map(options_of_all, below))
+
+
+def test_no_old_name_of_an_option_is_left_in_documents_and_messages() -> None:
+    """Also in comments and in running text, which the test above does not read."""
+    old = {name for renamed in RENAMED.values() for name in renamed}
+    gone = re.compile(rf"(?<![\w-])(?:{'|'.join(old - options_of_all(typer.main.get_command(app)))})(?![\w-])")
+    sources = set((ROOT / "src" / "dragoman").rglob("*.py")) - {ROOT / "src" / "dragoman" / "cli" / "old_names.py"}
+    scripts = sorted((ROOT / "src" / "dragoman" / "web" / "static" / "views").rglob("*.js"))
+    left = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in [*DOCUMENTS, *sorted(sources), *scripts]
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if gone.search(line) and "bench/" not in line  # whose scripts have options of their own
+    ]
+    assert left == []
 
 
 FILES = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.parts[len(ROOT.parts)]}

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from dragoman.cli.options import AsJson, NewRun, OldShare, ScoredLanguage, TrainingOptions
+from dragoman.cli.options import AsJson, LinesOut, NewRun, OldShare, ScoredLanguage, TrainingOptions
 from dragoman.cli.registration import command, group
-from dragoman.cli.terminal import lines_from, say, show, this_command
+from dragoman.cli.terminal import lines_from, lines_to, references_from, say, show, this_command
 from dragoman.errors import CheckError, UsageError
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="What `dragoman serve --corrections FILE` keeps.")]
@@ -32,14 +32,18 @@ def list_all(file: File, as_json: AsJson = False) -> None:
 
 
 @command(corrections)
-def export(file: File, source_language: Source, target_language: Target, as_json: AsJson = False) -> None:
+def export(
+    file: File, source_language: Source, target_language: Target, out: LinesOut = None, as_json: AsJson = False
+) -> None:
     """Write the corrections as sentence pairs, tab-separated, for `dragoman train` or `finetune`."""
     from dragoman.training.promotion import of_pair
     from dragoman.translation.translation_memory import TranslationMemory
 
-    for correction in of_pair(TranslationMemory(file, must_exist=True), f"{source_language}-{target_language}"):
-        pair = {"source": correction.source, "target": correction.target}
-        show(json.dumps(pair, ensure_ascii=False) if as_json else "\t".join(pair.values()))
+    found = of_pair(TranslationMemory(file, must_exist=True), f"{source_language}-{target_language}")
+    with lines_to(out) as write_line:
+        for correction in found:
+            pair = {"source": correction.source, "target": correction.target}
+            write_line(json.dumps(pair, ensure_ascii=False) if as_json else "\t".join(pair.values()))
 
 
 @command(corrections)
@@ -93,7 +97,6 @@ def promote(
     Significantly better on the corrections held out, and not significantly worse on what the run was validated
     with, or on the test that is given. Else nothing changes, and the exit code is 4.
     """
-    from dragoman.evaluation.metrics import read_references
     from dragoman.run_directory import CONFIDENCE
     from dragoman.training.promotion import BEFORE
     from dragoman.training.promotion import promote as put_in_place
@@ -101,7 +104,7 @@ def promote(
     if (source is None) != (not reference):
         raise UsageError("corrections promote: --source and --reference go together; give both or none")
     command = "corrections promote"
-    test = None if source is None else (list(lines_from(source, command)), read_references(reference or []))
+    test = None if source is None else (list(lines_from(source, command)), references_from(reference or [], command))
     verdict = put_in_place(run, new, test, target_language)
     show(json.dumps(verdict.to_dict()) if as_json else "\n".join(verdict.reasons))
     if not verdict.promoted:

@@ -10,6 +10,7 @@ from dragoman.cli.options import (
     AsJson,
     Checkpoint,
     EngineOptions,
+    LinesOut,
     Protect,
     ReferenceFiles,
     RunPath,
@@ -24,7 +25,7 @@ from dragoman.cli.options import (
     out_option,
     whole,
 )
-from dragoman.cli.terminal import input_from, lines_from, say, settle, show, write_file
+from dragoman.cli.terminal import input_from, lines_from, lines_to, references_from, say, settle, show, write_file
 from dragoman.decoding.engines import ComputeType
 from dragoman.errors import CheckError, UsageError
 
@@ -58,9 +59,9 @@ def evaluate(
 
     if not reference:
         raise UsageError("evaluate: --reference is missing; give the file of right translations")
-    references = evaluation.read_references(reference)
     if bool(runs) == (hypotheses is not None) or (bool(runs) and source is None):
         raise UsageError("evaluate: give RUN and --source to translate, or --hypotheses with translations")
+    references = references_from(reference, "evaluate")
     if hypotheses is not None:
         if source is not None or checkpoint is not None or search.given():
             raise UsageError("evaluate: --source, --beam, --alpha and --checkpoint go with RUN; leave them out")
@@ -116,7 +117,9 @@ def compare(
     from dragoman.translation.translator import Translator
 
     runs = RunDirectory.open(run_a), RunDirectory.open(run_b)
-    test = read_test_set("compare", source, reference) or shared_validation_set(*runs, sentences)
+    text = None if source is None else input_from(source, "compare")
+    test = read_test_set("compare", text, [input_from(path, "compare") for path in reference])
+    test = test or shared_validation_set(*runs, sentences)
     # The text that runs were validated with has its language tags already.
     into = [language_asked_for(run, target_language) if source else "" for run in (run_a, run_b)]
     translators = (
@@ -135,6 +138,7 @@ def score(
     runs: RunPaths,
     pairs: Annotated[Path, typer.Option(help="Sentence pairs, tab-separated: source, translation.")],
     engine: EngineOptions,
+    out: LinesOut = None,
     checkpoint: Checkpoint = None,
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
@@ -150,13 +154,14 @@ def score(
     given = list(read_pairs(input_from(pairs, "score")))
     into = language_asked_for(runs[0], target_language)
     translator = Translator.load(*runs, checkpoint=checkpoint, to=into, source=source_language, **vars(engine))
-    for (source, target), log_probs in zip(given, translator.score(given), strict=True):
-        total = sum(log_probs)
-        if as_json:
-            values = {"source": source, "target": target, "log_probability": total, "tokens": log_probs}
-            show(json.dumps(values, ensure_ascii=False))
-        else:
-            show(f"{total:.4f}\t{total / len(log_probs):.4f}\t{source}\t{target}")
+    with lines_to(out) as write_line:
+        for (source, target), log_probs in zip(given, translator.score(given), strict=True):
+            total = sum(log_probs)
+            if as_json:
+                values = {"source": source, "target": target, "log_probability": total, "tokens": log_probs}
+                write_line(json.dumps(values, ensure_ascii=False))
+            else:
+                write_line(f"{total:.4f}\t{total / len(log_probs):.4f}\t{source}\t{target}")
 
 
 def quantize(
@@ -180,10 +185,9 @@ def quantize(
     words of each source word, learned from the training text) is kept with them if it costs less than 0.1 BLEU. Also
     finds and remembers the quickest number of workers and threads for this machine.
     """
-    from dragoman.evaluation import metrics as evaluation
     from dragoman.evaluation.quantize import quantize as measure
 
-    references = evaluation.read_references(reference)
+    references = references_from(reference, "quantize")
     verdict = measure(
         run,
         list(lines_from(source, "quantize")),
@@ -230,10 +234,9 @@ def calibrate(
     """
     from dragoman.evaluation.calibration import calibrate_run
     from dragoman.evaluation.confidence_plots import draw
-    from dragoman.evaluation.metrics import read_references
     from dragoman.run_directory import RunDirectory
 
-    references = read_references(reference)
+    references = references_from(reference, "calibrate")
     sources = list(lines_from(source, "calibrate"))
     if len(sources) != len(references):
         raise UsageError(

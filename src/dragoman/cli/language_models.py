@@ -12,6 +12,7 @@ from dragoman.cli.options import (
     AsJson,
     Checkpoint,
     Input,
+    LinesOut,
     Recipe,
     RunOut,
     RunPath,
@@ -23,7 +24,7 @@ from dragoman.cli.options import (
     whole,
 )
 from dragoman.cli.registration import command, group
-from dragoman.cli.terminal import lines_from, say, show, this_command
+from dragoman.cli.terminal import input_from, lines_from, lines_to, say, show, this_command
 from dragoman.cli.training import show_trained
 from dragoman.config import RunConfig, recipes
 from dragoman.errors import UsageError
@@ -195,7 +196,7 @@ def classify(
 
     classifier = Classifier.load(run, checkpoint)
     if labelled is not None:
-        pairs = list(read_pairs(labelled))
+        pairs = list(read_pairs(input_from(labelled, "mlm classify")))
         share = classifier.accuracy(pairs)
         show(json.dumps({"accuracy": share, "lines": len(pairs)}) if as_json
              else f"accuracy {share:.2%} of {len(pairs):,} lines")  # fmt: skip
@@ -221,6 +222,7 @@ def tasks(
         list[str] | None,
         typer.Option(help="forward, backward, spelling; several times for several [default: all three]."),
     ] = None,
+    out: LinesOut = None,
     seed: SamplingSeed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -237,9 +239,11 @@ def tasks(
     if unknown := set(task or ()) - set(TASKS):
         raise UsageError(f"tasks: --task {sorted(unknown)[0]}; known: {', '.join(TASKS)}")
     names = language_name(source_language), language_name(target_language)
-    for source, target in task_pairs(read_pairs(pairs), chosen, *names, seed):
-        pair = {"source": source, "target": target}
-        show(json.dumps(pair, ensure_ascii=False) if as_json else f"{source}\t{target}")
+    given = read_pairs(input_from(pairs, "tasks"))
+    with lines_to(out) as write_line:
+        for source, target in task_pairs(given, chosen, *names, seed):
+            pair = {"source": source, "target": target}
+            write_line(json.dumps(pair, ensure_ascii=False) if as_json else f"{source}\t{target}")
 
 
 def _config(recipe: str, training: TrainingOptions, tokenizer: Path | None) -> RunConfig:

@@ -71,6 +71,7 @@ def n_best_option(most: int, text: str) -> Any:
     return typer.Option("--n-best", "-n", parser=whole(1, most), help=text)
 
 
+LinesOut = Annotated[Path | None, out_option("Where to write [default: stdout].")]
 NewRun = Annotated[Path, out_option("The new run's directory.")]
 RunOut = Annotated[Path | None, out_option("The run's directory [default: runs/ and the recipe's name].")]
 

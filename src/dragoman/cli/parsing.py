@@ -14,6 +14,7 @@ from dragoman.cli.options import (
     AsJson,
     Checkpoint,
     Input,
+    LinesOut,
     Recipe,
     RunOut,
     RunPaths,
@@ -24,7 +25,7 @@ from dragoman.cli.options import (
     whole,
 )
 from dragoman.cli.registration import command, group
-from dragoman.cli.terminal import lines_from, named_file, say, show, this_command, write_file
+from dragoman.cli.terminal import input_from, lines_from, lines_to, named_file, say, show, this_command, write_file
 from dragoman.cli.training import show_trained
 from dragoman.config import recipes
 from dragoman.errors import UsageError
@@ -93,6 +94,7 @@ def run(
     raw: Annotated[
         bool, typer.Option("--raw", help="Split the text into words first; else they stand apart already.")
     ] = False,
+    out: LinesOut = None,
     form: Annotated[TreeFormat | None, typer.Option("--format", help="How trees are written [default: line].")] = None,
     drawings: Annotated[Path | None, typer.Option(help="A directory to draw each tree into, as SVG.")] = None,
     unconstrained: Unconstrained = False,
@@ -115,11 +117,12 @@ def run(
     lines = lines_from(input_, "parse run")
     words = (split_words(line) if raw else line.split() for line in lines)
     window = 1 if named_file(input_) is None and sys.stdin.isatty() else 500
-    for number, parse in enumerate(parser.parse_stream(words, not unconstrained, window), start=1):
-        for line in _written(parse, form):
-            show(line)
-        if drawings is not None and parse.tree is not None:
-            write_atomically(drawings / f"{number}.svg", draw_svg(parse.tree).encode())
+    with lines_to(out) as write_line:
+        for number, parse in enumerate(parser.parse_stream(words, not unconstrained, window), start=1):
+            for line in _written(parse, form):
+                write_line(line)
+            if drawings is not None and parse.tree is not None:
+                write_atomically(drawings / f"{number}.svg", draw_svg(parse.tree).encode())
 
 
 @command(parse)
@@ -148,7 +151,7 @@ def evaluate(
 
     if bool(runs) == (hypotheses is not None):
         raise UsageError("parse evaluate: give RUN to parse with, or --hypotheses with trees")
-    gold = read_stripped(trees)[:sentences]
+    gold = read_stripped(input_from(trees, "parse evaluate"))[:sentences]
     gold_lines = list(map(str, gold))
     systems: dict[str, list[str]] = {}
     if hypotheses is not None:

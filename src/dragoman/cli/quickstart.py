@@ -24,7 +24,7 @@ from dragoman.quickstart.corpora import DEFAULT, DemoName
 
 
 def demo(
-    name: Annotated[DemoName, typer.Argument(help="The languages.")] = DEFAULT,
+    name: Annotated[DemoName, typer.Argument(metavar="PAIR", help="From which language into which.")] = DEFAULT,
     minutes: Annotated[
         float | None,
         typer.Option(parser=in_range(0, 1e6, above=True), help="Minutes of training [default: the recipe's]."),

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -141,6 +141,24 @@ def write_file(path: Path, content: bytes) -> None:
         raise DragomanError(f"{path}: cannot be written ({error.strerror})") from None
 
 
+@contextmanager
+def lines_to(path: Path | None) -> Iterator[Callable[[str], None]]:
+    """Gives a function that writes a line of the result: to stdout where no file is named, or `-`; else into a file
+    that is replaced when the block has ended without an error."""
+    from dragoman.files import replacing
+
+    file = named_file(path)
+    if file is None:
+        yield show
+        return
+    if file.exists() and not file.is_file() and not file.is_dir():  # a pipe or a device stays what it is
+        with file.open("w", encoding="utf-8") as stream:
+            yield lambda line: print(line, file=stream)
+        return
+    with replacing(file) as temporary, temporary.open("w", encoding="utf-8") as stream:
+        yield lambda line: print(line, file=stream)
+
+
 def named_file(path: Path | None) -> Path | None:
     """A file of the user's; None for `-`, which is standard input or output, and where none is named."""
     return None if path == Path("-") else path
@@ -159,6 +177,13 @@ def lines_from(path: Path | None, command: str) -> Iterator[str]:
     from dragoman.data.corpus import read_lines
 
     return read_lines(input_from(path, command))
+
+
+def references_from(paths: Sequence[Path], command: str) -> list[list[str]]:
+    """The references of each sentence, from files of which `-` is stdin."""
+    from dragoman.evaluation.metrics import read_references
+
+    return read_references([input_from(path, command) for path in paths])
 
 
 def this_command() -> str:

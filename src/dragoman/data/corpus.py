@@ -242,25 +242,26 @@ def read_pairs(file: str | Path | BinaryIO) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(_raw_lines(file), start=1):
         columns = _decode(line, file, number).split("\t", 2)
         if len(columns) < 2:
-            raise DataError(f"{_name(file)}:{number}: one column; {how_to_write_pairs(_name(file))}")
+            raise DataError(f"{name_of(file)}:{number}: one column; {how_to_write_pairs(name_of(file))}")
         yield columns[0], columns[1]
 
 
 def _decode(line: bytes, file: str | Path | BinaryIO, number: int) -> str:
     if len(line) > LONGEST_LINE:
         raise DataError(
-            f"{_name(file)}:{number}: a line of more than {LONGEST_LINE:,} bytes; give text with one sentence a line"
+            f"{name_of(file)}:{number}: a line of more than {LONGEST_LINE:,} bytes; give text with one sentence a line"
         )
     try:
         return line.decode()
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{_name(file)}:{number}: byte {error.start + 1} (0x{line[error.start]:02X}) is not UTF-8; "
+            f"{name_of(file)}:{number}: byte {error.start + 1} (0x{line[error.start]:02X}) is not UTF-8; "
             f"convert the text with: iconv -f ITS_ENCODING -t UTF-8"
         ) from None
 
 
-def _name(file: str | Path | BinaryIO) -> str:
+def name_of(file: str | Path | BinaryIO) -> str:
+    """The name by which messages call a file or stream."""
     return str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
 
 
@@ -272,13 +273,20 @@ def file_digest(path: str) -> str:
         return sha256(path)
 
 
+def no_such_file(name: str) -> DataError:
+    """The error of a file that is not there; `-`, which is standard input elsewhere, is none where this is raised."""
+    if name == "-":
+        return DataError("-: this is not read from standard input; save it to a file, and give that")
+    return DataError(f"{name}: no such file; check the path, which is taken from {Path.cwd()}")
+
+
 @contextlib.contextmanager
 def _explained(name: str) -> Iterator[None]:
     """Turns an OSError within the block into a DataError of one line that says what to do."""
     try:
         yield
     except FileNotFoundError:
-        raise DataError(f"{name}: no such file; check the path, which is taken from {Path.cwd()}") from None
+        raise no_such_file(name) from None
     except IsADirectoryError:
         raise DataError(f"{name}: a directory; give a text file") from None
     except OSError as error:
@@ -291,7 +299,7 @@ def _raw_lines(file: str | Path | BinaryIO) -> Iterator[bytes]:
     A line ends at \\n alone (one \\r before it is removed too): U+2028 and its like are part of the text. Of a line
     longer than LONGEST_LINE only the beginning is given.
     """
-    name, number = _name(file), 0
+    name, number = name_of(file), 0
     with _explained(name), contextlib.ExitStack() as stack:
         stream = stack.enter_context(Path(file).open("rb")) if isinstance(file, str | Path) else file
         if isinstance(stream, io.BufferedReader) and stream.peek(2).startswith(b"\x1f\x8b"):

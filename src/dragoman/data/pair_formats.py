@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.config import CorpusConfig
-from dragoman.data.corpus import SentencePair, raw_pairs, read_lines
+from dragoman.data.corpus import SentencePair, no_such_file, raw_pairs, read_lines
 from dragoman.data.tables import SAMPLE, Row, layout_of, xlsx_rows
 from dragoman.data.tmx_xliff import tmx_units, xliff_units
 from dragoman.errors import DataError, UsageError
@@ -133,7 +133,7 @@ def why_not_read(path: Path) -> str | None:
 
 def _read_file(path: Path, found: PairCollection, wanted: WantedLanguages) -> None:
     if not path.exists():
-        raise DataError(f"{path}: no such file; check the path, which is taken from {Path.cwd()}")
+        raise no_such_file(str(path))
     if _reader(path) is None and (why := why_not_read(path)):
         raise DataError(f"{path}: {why}")
     found.files.append(path)

@@ -5,10 +5,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dragoman.config import RunConfig
-from dragoman.data.corpus import read_lines
+from dragoman.data.corpus import name_of, read_lines
 from dragoman.data.dataset import validation_pairs
 from dragoman.errors import DataError, UsageError
 from dragoman.evaluation import metrics
@@ -99,7 +99,9 @@ def names_of(a: RunDirectory, b: RunDirectory) -> tuple[str, str]:
     return str(a.path), str(b.path)
 
 
-def read_test_set(command: str, source: Path | None, references: Sequence[Path]) -> TestSet | None:
+def read_test_set(
+    command: str, source: Path | BinaryIO | None, references: Sequence[Path | BinaryIO]
+) -> TestSet | None:
     """Reads a test set from aligned files of sources and references; None where no file is given."""
     if source is None and not references:
         return None
@@ -107,8 +109,9 @@ def read_test_set(command: str, source: Path | None, references: Sequence[Path])
         raise UsageError(f"{command}: --source and --reference go together; give both, or neither for validation pairs")
     sources, rows = list(read_lines(source)), metrics.read_references(references)
     if len(sources) != len(rows):
-        raise DataError(f"{source}: {len(sources):,} lines, {references[0]}: {len(rows):,}; they must be aligned")
-    return TestSet(source.name, sources, rows)
+        names = name_of(source), name_of(references[0])
+        raise DataError(f"{names[0]}: {len(sources):,} lines, {names[1]}: {len(rows):,}; they must be aligned")
+    return TestSet(Path(name_of(source)).name, sources, rows)
 
 
 def shared_validation_set(a: RunDirectory, b: RunDirectory, most: int) -> TestSet:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
@@ -23,7 +23,7 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest, Result
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
-from dragoman.data.corpus import read_lines
+from dragoman.data.corpus import name_of, read_lines
 from dragoman.errors import DataError
 
 References = Sequence[Sequence[str]]  # for each sentence, one or more references
@@ -236,27 +236,26 @@ def sentence_chrf(hypotheses: Sequence[str], references: References) -> list[flo
     ]
 
 
-def read_references(paths: Sequence[Path]) -> list[list[str]]:
+def read_references(files: Sequence[Path | BinaryIO]) -> list[list[str]]:
     """Reads the references of each sentence from aligned files, one reference of each sentence in each file.
 
     Where sentences have unequal numbers of references, an empty line in a file means that there is no such reference
     for that sentence. Every sentence needs one in at least one of the files.
     """
-    if not paths:
+    if not files:
         raise DataError("no reference file was given; name at least one, for example --reference test.de")
-    columns = [list(read_lines(path)) for path in paths]
-    for path, column in zip(paths[1:], columns[1:], strict=True):
+    columns, names = [list(read_lines(file)) for file in files], [name_of(file) for file in files]
+    for name, column in zip(names[1:], columns[1:], strict=True):
         if len(column) != len(columns[0]):
             raise DataError(
-                f"{path}: {len(column)} lines, but {paths[0]} has {len(columns[0])}; reference files must be aligned "
+                f"{name}: {len(column)} lines, but {names[0]} has {len(columns[0])}; reference files must be aligned "
                 f"line by line (an empty line where a sentence has no further reference)"
             )
     references = [[line for line in row if line.strip()] for row in zip(*columns, strict=True)]
     for number, row in enumerate(references, start=1):
         if not row:
-            files = ", ".join(map(str, paths))
             raise DataError(
-                f"{files}: line {number} is empty; every sentence needs a reference, so remove it everywhere"
+                f"{', '.join(names)}: line {number} is empty; every sentence needs a reference, so remove it everywhere"
             )
     return references
 

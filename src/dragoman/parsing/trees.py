@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from dragoman.data.corpus import read_lines
+from dragoman.data.corpus import name_of, read_lines
 from dragoman.errors import DataError
 
 TOP = "TOP"  # the label of every root: the only name of it that COLLINS.prm deletes
@@ -65,8 +65,7 @@ def write_indented(node: Tree | Leaf, indent: int = 0) -> str:
 
 def read_trees(file: str | Path | BinaryIO) -> Iterator[Tree]:
     """The trees of a file or stream (.gz too), unchanged."""
-    name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
-    return parse_brackets(read_lines(file), name)
+    return parse_brackets(read_lines(file), name_of(file))
 
 
 def parse_brackets(lines: Iterable[str], name: str = "input") -> Iterator[Tree]:

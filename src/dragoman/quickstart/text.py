@@ -47,8 +47,8 @@ class QuickstartText:
 
     def references(self, part: str) -> list[list[str]]:
         """Returns the references of each sentence of "valid" or "test"."""
-        paths = self.directory.glob(f"{part}.reference.*")
-        return read_references(sorted(paths, key=lambda path: int(path.suffix[1:])))
+        paths = sorted(self.directory.glob(f"{part}.reference.*"), key=lambda path: int(path.suffix[1:]))
+        return read_references(paths)
 
     @property
     def languages(self) -> tuple[str, str] | None:
