@@ -157,18 +157,18 @@ def test_weights_are_for_all_to_read_that_the_user_lets(tmp_path: Path) -> None:
 def test_weights_that_cannot_be_written_leave_the_old_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from safetensors import SafetensorError
 
-    path = tmp_path / "model.safetensors"
-    save_weights(path, weights_of(make()))
-    before = path.read_bytes()
+    run = RunDirectory(tmp_path)
+    promote(run, weights_of(make()), "last", [1])
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert set(before) == {"model.safetensors", "model.json"}
 
     def full(*_: object) -> None:
         raise SafetensorError("I/O error: No space left on device (os error 28)")
 
     monkeypatch.setattr("dragoman.model.checkpoint.save_file", full)
     with pytest.raises(DragomanError, match=r"model\.safetensors: cannot be written \(.*No space left on device"):
-        save_weights(path, weights_of(make(seed=1)))
-    assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+        promote(run, weights_of(make(seed=1)), "last", [2])
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
 def test_the_average_is_the_mean(tmp_path: Path) -> None:

@@ -93,6 +93,14 @@ def test_the_files_and_targets_that_are_named_exist(name: str) -> None:
         assert new <= set(named)
 
 
+def test_every_decision_has_its_number_in_its_title() -> None:
+    """So that the site lists them by it."""
+    decisions = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+    assert [int(path.name[:3]) for path in decisions] == list(range(1, len(decisions) + 1))
+    titles = [path.read_text(encoding="utf-8").partition("\n")[0] for path in decisions]
+    assert [t for path, t in zip(decisions, titles, strict=True) if not re.match(rf"# {path.name[:3]}: [A-Z]", t)] == []
+
+
 def test_the_readme_is_short_names_the_two_commands_and_shows_one_small_picture() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 130

@@ -117,11 +117,6 @@ class DemoData:
     def attribution(self) -> Path:
         return self.directory / "ATTRIBUTION"
 
-    @property
-    def line_attributions(self) -> tuple[Path, ...]:
-        """Of each line of the training text, and of each reference; only where the corpus has them."""
-        return tuple(sorted(self.directory.glob("*.attribution*")))
-
     def _references(self, part: str) -> tuple[Path, ...]:
         return tuple(
             sorted(self.directory.glob(f"{part}.{self.corpus.target}.*"), key=lambda path: int(path.suffix[1:]))

@@ -98,11 +98,6 @@ class ModelPool:
         """The language pairs whose run has no model yet."""
         return list(self._waiting)
 
-    @property
-    def is_renewing(self) -> bool:
-        """Whether a newer model is being loaded."""
-        return bool(self._renewals)
-
     def stamp(self, pair_name: str) -> Stamp:
         """The stamp of the model that is loaded for a language pair."""
         return self._stamps[self.pairs[pair_name].run]
