@@ -1,4 +1,4 @@
-"""Runs on parts of Multi30k, trained alike and scored on its test set: what the two benches below share."""
+"""Runs on parts of Multi30k, trained alike and scored on its test set: what the benches that train them share."""
 
 import gzip
 import json
@@ -38,8 +38,8 @@ def trained(out: Path, corpora: Sequence[CorpusConfig], valid: CorpusConfig, ste
     return out
 
 
-def translated(run: Path, sources: Sequence[str], to: str | None = None) -> list[str]:
-    return Translator.load(run, to=to).translate(sources)
+def translated(run: Path, sources: Sequence[str], to: str | None = None, **search: float | str) -> list[str]:
+    return Translator.load(run, to=to, **search).translate(sources)
 
 
 def table(

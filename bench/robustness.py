@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cells import candidate, changes_of, is_measured, keep_cell, measured
 from dragoman.quickstart.tatoeba import DemoData, prepare_demo
 from dragoman.run_directory import default_cache
 
@@ -48,7 +49,9 @@ CHANGES: dict[str, dict[str, object]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("candidates", nargs="*", type=candidate, help=f'of {", ".join(CHANGES)}; several by " + "')
+    parser.add_argument(
+        "candidates", nargs="*", type=candidate(CHANGES), help=f'of {", ".join(CHANGES)}; several by " + "'
+    )
     parser.add_argument("--steps", type=int, default=3500)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--sentences", type=int, default=1000, help="that the stress suite takes")
@@ -63,23 +66,12 @@ def main() -> None:
     print_table()
 
 
-def candidate(name: str) -> str:
-    """A name as given, of which every part is known."""
-    if unknown := set(name.split(" + ")) - set(CHANGES):
-        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; known are {', '.join(CHANGES)}")
-    return name
-
-
-def measured() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-
-
 def measure(text: DemoData, name: str, steps: int, seed: int, sentences: int, out: Path) -> None:
     cell: dict[str, Any] = {"settings": name, "steps": steps, "seed": seed}
-    if any(cell.items() <= found.items() for found in measured()):
+    if is_measured(RESULTS, cell):
         return
-    changes = {"train.processes": 1, "train.threads": 1, "train.valid_steps": 500}
-    changes |= {key: value for part in name.split(" + ") for key, value in CHANGES[part].items()}  # type: ignore[misc]
+    changes: dict[str, object] = {"train.processes": 1, "train.threads": 1, "train.valid_steps": 500}
+    changes |= changes_of(name, CHANGES)
     run = out / f"{name} {steps} {seed}".replace(" + ", "+").replace(" ", "-")
     minutes = 10_000  # out of reach, so that the steps end it
     dragoman(
@@ -95,8 +87,7 @@ def measure(text: DemoData, name: str, steps: int, seed: int, sentences: int, ou
         stress = dragoman("stress", run, *tested, fine=(0, 4))
         cell[kind] = {"bleu": scores["bleu"]["value"], "stress": {row["name"]: row["value"] for row in stress["tests"]}}
         cell["signature"] = scores["bleu"]["signature"]
-    with RESULTS.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(cell, ensure_ascii=False) + "\n")
+    keep_cell(RESULTS, cell)
 
 
 def dragoman(*arguments: object, fine: tuple[int, ...] = (0,)) -> Any:
@@ -110,7 +101,7 @@ def dragoman(*arguments: object, fine: tuple[int, ...] = (0,)) -> Any:
 
 def print_table() -> None:
     """One line a cell and kind, one column a row of the stress suite."""
-    rows = measured()
+    rows = measured(RESULTS)
     names = list(dict.fromkeys(name for row in rows for name in row["alone"]["stress"]))
     print("| settings | steps | seed | | BLEU |", " | ".join(names), "|")
     print("|---" * (5 + len(names)) + "|")

@@ -69,6 +69,7 @@ NEEDS_TORCH = [
     "decoding.beam_search",
     "decoding.topk",
     "decoding.engines.torch_engine",
+    "training.consistency",
     "training.distributed",
     "training.finetune",
     "training.gradients",

@@ -26,6 +26,7 @@ RecurrentAttention = Literal["multiplicative", "additive", "none"]
 Schedule = Literal["paper", "linear"]
 Optimizer = Literal["adam", "muon"]
 Learn = Literal["all", "top", "low-rank"]
+Consistency = Literal["none", "r-drop", "simcut"]
 Stop = Literal["exact", "first"]
 Penalty = Literal["paper", "length"]
 Casing = Literal["plain", "inline"]
@@ -252,6 +253,11 @@ class TrainConfig:
     adam_beta2: float = 0.98  # decay of the mean of squared gradients
     adam_epsilon: float = 1e-9  # added to the root of that mean before dividing by it
     label_smoothing: float = 0.1  # the share of probability that the target spreads over all tokens alike
+    consistency: Consistency = "none"  # each batch twice, to be predicted alike: docs/decisions/026
+    consistency_weight: float = 3.0  # of the difference between the two predictions, in the loss
+    cutoff: float = 0.05  # with consistency = simcut: share of tokens that the second pass is not shown
+    ema: float = 0.0  # decay of a running average of the weights, which may be chosen at the end; 0: none
+    begin_with: str | None = None  # a run whose weights and vocabulary this one begins with; None: random weights
     valid_steps: int = 1000  # validate and write a checkpoint each time after this many steps
     valid_sentences: int = 500  # translated for BLEU at each validation; the loss is always over all of them
     patience: int = 0  # validations without a better score before stopping; 0: never
@@ -274,6 +280,9 @@ class TrainConfig:
             raise ConfigError(
                 "train.optimizer = muon with train.learn = low-rank; Muon is for whole matrices: use adam"
             )
+        if self.ema and (self.shard or self.learn == "low-rank"):
+            other = "train.shard" if self.shard else "train.learn = low-rank"
+            raise ConfigError(f"train.ema = {self.ema:g} with {other}; only whole weights are averaged: leave one out")
         _require(
             self.average_checkpoints <= self.keep_checkpoints,
             "train",
@@ -314,6 +323,10 @@ class RunConfig:
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
+
+    def __post_init__(self) -> None:
+        text = self.train.consistency != "simcut" or not self.model.patch
+        _require(text, "train", "consistency", self.train.consistency, "none or r-drop where the source is a picture")
 
     def to_json(self) -> str:
         """Writes the configuration as JSON, the way that a run keeps it."""

@@ -148,7 +148,8 @@ def _validation(run: RunDirectory) -> dict[str, Any] | None:
     ends = [event for event in events if event["event"] == "end"]
     if not valid or not ends:
         return None
-    bleu = ends[-1].get("average_bleu" if ends[-1]["kind"] in ("average", "last") else "best_bleu")
+    of_kind = {"average": "average_bleu", "last": "average_bleu", "ema": "ema_bleu"}
+    bleu = ends[-1].get(of_kind.get(ends[-1]["kind"], "best_bleu"))
     if bleu is None:  # the run does not translate: it classifies, or continues text
         return None
     return {"bleu": bleu, "signature": valid[-1]["signature"], "search": "greedy"}

@@ -33,6 +33,7 @@ from dragoman.run_directory import WEIGHTS, RunDirectory
 # The files of a checkpoint, beside its weights.
 OPTIMIZER = "optimizer.safetensors"
 PROGRESS = "progress.json"
+EMA = "ema"  # in the optimiser's state: a running average of the parameter
 
 
 @dataclass
@@ -286,6 +287,11 @@ def average(checkpoints: Sequence[Path]) -> dict[str, Tensor]:
                 )
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
     return {name: (tensor / len(checkpoints)).float() for name, tensor in total.items()}
+
+
+def ema_in(state: Path) -> dict[str, Tensor]:
+    """The running average of the weights in a file of a training's state; empty: it has none."""
+    return {key.removesuffix(f":{EMA}"): value for key, value in read_tensors(state).items() if key.endswith(f":{EMA}")}
 
 
 def promote(run: RunDirectory, weights: dict[str, Tensor], kind: str, steps: Sequence[int]) -> None:

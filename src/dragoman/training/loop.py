@@ -16,14 +16,15 @@ from dragoman.data.batching import Batch, micro_batches_per_step, plan_epoch
 from dragoman.data.dataset import Dataset, Prepared
 from dragoman.data.objectives import labels_in, make_batch_for
 from dragoman.model.checkpoint import TrainingProgress
-from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.sequence_model import SequenceModel
 from dragoman.processes import keep_freed_memory
 from dragoman.progress import clock
 from dragoman.run_directory import RunDirectory
+from dragoman.training.consistency import loss_of, passes_of
 from dragoman.training.distributed import Ranks, launch, processes_for, require_room, started_by_torchrun
 from dragoman.training.gradients import StepTotals
 from dragoman.training.log import NoLog
+from dragoman.training.optimizer import update_ema
 from dragoman.training.recovery import (
     Interruption,
     largest_batch,
@@ -147,6 +148,7 @@ def run_steps(training: Training, interruption: Interruption, replay: Replay | N
             continue
         update_weights(training.optimizer, step.rate)
         training.learned.merge()  # of low-rank additions, into the weights
+        update_ema(training.optimizer, settings.ema, progress.step)
         gradients.clear()
         progress.advance()
         meter.add(totals, step.tokens)
@@ -168,15 +170,13 @@ def compute_gradients(
 ) -> StepTotals:
     """Computes the gradients of a step, summed over all ranks, into their buffer; returns the step's totals."""
     model, gradients, ranks, number = training.model, training.gradients, training.ranks, training.progress.step
-    smoothing, out_of_memory = training.config.train.label_smoothing, False
+    out_of_memory = False
     model.train()
     try:
         with ranks.together(f"step {number}"):  # all ranks, as a divided model is gathered as it is used
             for batch, weight in batches_of(training, step):
                 states = batch.real_states(forward(batch)).float()
-                loss, nll = smoothed_cross_entropy(
-                    states, model.output.weight, batch.labels, smoothing, model.output.bias
-                )
+                loss, nll = loss_of(states, batch, model.output, training.config.train)
                 # The mean over the tokens of the whole step, however the step is split.
                 (loss * (weight * gradients.loss_factor / step.tokens)).backward()
                 gradients.totals.add_loss(loss, nll, weight)
@@ -195,7 +195,8 @@ def batches_of(training: Training, step: PlannedStep) -> Iterator[tuple[Batch, f
         # The seed depends on the micro-batch: dropout is the same on whichever rank computes it, and when.
         torch.manual_seed(seed_of(config.train.seed, progress.step, number))
         for part in passes(step.data, rows, progress.pass_tokens):
-            yield make_batch_for(config.model, step.data, part, training.prepared.tokenizer).to(ranks.device), weight
+            batch = make_batch_for(config.model, step.data, part, training.prepared.tokenizer)
+            yield passes_of(batch, config.train).to(ranks.device), weight
 
 
 def forward_of(training: Training) -> Callable[[Batch], Tensor]:
@@ -206,7 +207,7 @@ def forward_of(training: Training) -> Callable[[Batch], Tensor]:
 
     def forward(batch: Batch) -> Tensor:
         with precision:
-            return states(batch.source, batch.target, batch.source_mask)
+            return states(batch.source, batch.target, batch.source_mask, cut=batch.cut)
 
     return forward
 
@@ -265,13 +266,12 @@ def try_largest_batch(training: Training) -> float:
         short_of_memory, began, tokens = False, time.monotonic(), 1
         try:
             for part in passes(data, rows, progress.pass_tokens):
-                batch = make_batch_for(training.config.model, data, part, prepared.tokenizer).to(training.ranks.device)
-                hidden = model.states(batch.source, batch.target, batch.source_mask)
-                loss, _ = smoothed_cross_entropy(
-                    batch.real_states(hidden), model.output.weight, batch.labels, 0.1, model.output.bias
-                )
+                single = make_batch_for(training.config.model, data, part, prepared.tokenizer)
+                batch = passes_of(single, settings).to(training.ranks.device)
+                hidden = model.states(batch.source, batch.target, batch.source_mask, cut=batch.cut)
+                loss, _ = loss_of(batch.real_states(hidden), batch, model.output, settings)
                 loss.backward()
-                tokens = max(batch.source.numel(), batch.target.numel())  # a model of one half has nothing on one side
+                tokens = max(single.source.numel(), single.target.numel())  # one side of half a model has nothing
                 break  # the others are no larger
         except (RuntimeError, MemoryError) as error:
             require_about_memory(training, error)

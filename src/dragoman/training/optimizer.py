@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.config import TrainConfig
+from dragoman.model.checkpoint import EMA
 from dragoman.model.learned import Learned, learned_of
 from dragoman.model.sequence_model import SequenceModel
 
@@ -36,6 +37,25 @@ def make_optimizer(
             return adam(parameters)
         case "muon":
             return Muon(model, parameters, adam)
+
+
+@torch.no_grad()
+def update_ema(optimizer: torch.optim.Optimizer, decay: float, steps: int) -> None:
+    """Moves the running average of the weights towards those after a step. It is part of the optimiser's state, which a
+    checkpoint has. `decay`: 0 for none; `steps`: taken before, as the first ones soon should count no more."""
+    if not decay:
+        return
+    share = 1 - min(decay, (1 + steps) / (10 + steps))
+    for parameter, state in optimizer.state.items():
+        if EMA in state:
+            state[EMA].lerp_(parameter, share)
+        else:
+            state[EMA] = parameter.detach().clone()
+
+
+def ema_of(optimizer: torch.optim.Optimizer, weights: dict[str, Tensor], learned: Learned) -> dict[str, Tensor]:
+    """Returns the weights with the running average of those that learn."""
+    return weights | {name: optimizer.state[parameter][EMA] for name, parameter in learned.parameters.items()}
 
 
 class Muon(torch.optim.Optimizer):

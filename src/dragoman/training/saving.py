@@ -19,8 +19,9 @@ from dragoman.model.sequence_model import SequenceModel, make_model
 from dragoman.progress import clock
 from dragoman.run_directory import step_of
 from dragoman.training.gradients import ShardedGradients
+from dragoman.training.optimizer import ema_of
 from dragoman.training.setup import Training, log_checkpoint
-from dragoman.training.validation import perplexity, rank, validate
+from dragoman.training.validation import Validation, perplexity, rank, validate
 
 
 def validate_and_save(training: Training) -> None:
@@ -90,36 +91,54 @@ def save(training: Training) -> None:
         )
 
 
+def validated(weights: Mapping[str, Tensor], training: Training) -> Validation | None:
+    """Measures other weights than those in training; None: there is nothing to measure them with."""
+    if not len(training.prepared.valid):
+        return None
+    return validate(model_with(weights, training), training.prepared, training.config, training.ranks, 0)
+
+
 def clip(text: str, most: int = 120) -> str:
     """Shortens a text for the terminal: a model that has not learned to stop writes very long lines."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def finish(training: Training) -> None:
-    """Averages the last checkpoints (section 6.1) and uses the average, unless the best single checkpoint is better."""
+    """Averages the last checkpoints (section 6.1) and uses the average, or the running average of all steps if there is
+    one that is better, unless the best single checkpoint is better than both."""
     run, config, log, progress, ranks = training.run, training.config, training.log, training.progress, training.ranks
     ranks.gather("the last checkpoint is written")
     trained = [
         checkpoint for checkpoint in run.checkpoints() if step_of(checkpoint)
     ]  # not step 0: the weights that a run began with
     checkpoints = trained[-config.train.average_checkpoints :]
-    weights = average(checkpoints)
-    model = model_with(weights, training)
-    result = validate(model, training.prepared, config, ranks, 0) if len(training.prepared.valid) else None
+    weights, kind = average(checkpoints), "average" if len(checkpoints) > 1 else "last"
+    steps = [step_of(checkpoint) for checkpoint in checkpoints]
+    result, running = validated(weights, training), None
+    averaged = result
+    if config.train.ema:
+        running_weights = ema_of(training.optimizer, weights_of(training.model), training.learned)
+        running = validated(running_weights, training)
+        if result is None or (running is not None and running.rank > result.rank):
+            weights, kind, steps, result = running_weights, "ema", [progress.step], running
     if not ranks.leads:
         return
     if result is None or result.rank >= rank(result.key, progress.best_score, progress.best_nll):
-        kind = "average" if len(checkpoints) > 1 else "last"
-        promote(run, weights, kind, [step_of(checkpoint) for checkpoint in checkpoints])
+        promote(run, weights, kind, steps)
     card = read_json(run.model_card_path)
     write_card(run, card | {"finished_at": progress.step})
-    scores = {f"average_{result.key}": result.score, f"best_{result.key}": progress.best_score} if result else {}
+    scores = (
+        {f"average_{averaged.key}": averaged.score, f"best_{averaged.key}": progress.best_score} if averaged else {}
+    )
+    if running is not None:
+        scores[f"ema_{running.key}"] = running.score
     log.write("end", progress.step, kind=card["kind"], steps=card["steps"], **scores,
               seconds=round(progress.seconds, 2))  # fmt: skip
     log.say(f"finished after {progress.step:,} steps in {clock(progress.seconds)}")
-    if result is not None:
-        log.say(f"valid {result.measure}: {result.score:.1f} averaged over {len(checkpoints)} checkpoints, "
-                f"{progress.best_score:.1f} at the best, step {progress.best_step:,}")  # fmt: skip
+    if averaged is not None and result is not None:
+        of_all = "" if running is None else f"{running.score:.1f} by the running average, "
+        log.say(f"valid {result.measure}: {averaged.score:.1f} averaged over {len(checkpoints)} checkpoints, "
+                f"{of_all}{progress.best_score:.1f} at the best, step {progress.best_step:,}")  # fmt: skip
         if len(checkpoints) > 1 and result.by_loss and progress.best_score < LEAST_TELLING_BLEU:
             log.say("such a low BLEU says little: the lower loss chose between them")
     log.say(f"{run.model_path} has the weights of: {card['kind']}, {', '.join(f'step {s:,}' for s in card['steps'])}")

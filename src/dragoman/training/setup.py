@@ -3,7 +3,7 @@ tells whether there is anything left to do."""
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -11,15 +11,18 @@ import torch
 from dragoman.config import RunConfig, TrainConfig
 from dragoman.config.recipes import flatten
 from dragoman.data.dataset import Prepared, prepare
-from dragoman.data.tokenizer import load_tokenizer
+from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.errors import ConfigError, DataError, DragomanError
 from dragoman.files import read_json
 from dragoman.model.checkpoint import (
     TrainingProgress,
+    begin_with,
     last_sound_checkpoint,
     link_of,
+    load_model,
     load_training_state,
     read_progress,
+    weights_of,
 )
 from dragoman.model.learned import Learned, learned_of
 from dragoman.model.sequence_model import SequenceModel, make_model
@@ -146,6 +149,9 @@ def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunCon
         require_same_run(before, config, run)
         config = replace(config, model=before.model)
 
+    if config.train.begin_with is not None:
+        config = begun_with(Path(config.train.begin_with), config, run)
+
     def say(line: str) -> None:
         if ranks.leads:
             to_stderr(line)
@@ -155,6 +161,31 @@ def open_run(config: RunConfig, run: RunDirectory, ranks: Ranks) -> tuple[RunCon
     if ranks.leads:
         run.write_config(config)
     return config, prepared
+
+
+def begun_with(other: Path, config: RunConfig, run: RunDirectory) -> RunConfig:
+    """Puts the weights and the vocabulary of another run into a run that has no checkpoint yet; returns the
+    configuration with that vocabulary, which is the run's own from then on."""
+    if not run.checkpoints():
+        before = RunDirectory.open(other)
+        if before.path.resolve() == run.path.resolve():
+            raise ConfigError(f"train.begin_with = {other}: is the run itself; give another --out")
+        tokenizer, there = load_tokenizer(before.path), before.read_config().model
+        given = config.data.tokenizer
+        if given is not None and Tokenizer.load(given).digest != tokenizer.digest:
+            raise ConfigError(f"data.tokenizer = {given}: is not the vocabulary of {other}; leave data.tokenizer out")
+        # What may differ: the vocabulary's size is that of the other run, and dropout leaves no weights behind.
+        for name, value in asdict(replace(there, vocab_size=config.model.vocab_size)).items():
+            if name != "dropout" and value != getattr(config.model, name):
+                raise ConfigError(
+                    f"train.begin_with = {other}: model.{name} is {value} there and {getattr(config.model, name)} "
+                    f"here; make them equal"
+                )
+        config = replace(config, model=replace(config.model, vocab_size=there.vocab_size))
+        begin_with(weights_of(load_model(before)), before, run, config, tokenizer)
+    learned = replace(config.data, tokenizer=str(run.tokenizer_path), casing="plain", split_digits=False)
+    size = load_tokenizer(run.path).vocab_size
+    return replace(config, data=learned, model=replace(config.model, vocab_size=size))
 
 
 def require_same_run(before: RunConfig, now: RunConfig, run: RunDirectory) -> None:

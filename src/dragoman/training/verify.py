@@ -14,7 +14,7 @@ from typing import Any
 
 from dragoman.errors import CheckError, DataError
 from dragoman.files import damage, read_json, read_manifest, sha256
-from dragoman.model.checkpoint import OPTIMIZER, average, chained, link_of, read_progress, read_tensors
+from dragoman.model.checkpoint import OPTIMIZER, average, chained, ema_in, link_of, read_progress, read_tensors
 from dragoman.run_directory import WEIGHTS, RunDirectory, scratch_of, step_of
 from dragoman.training.loop import Replay, train
 
@@ -119,6 +119,12 @@ def check_weights(run: RunDirectory, checkpoints: list[Path]) -> Iterator[str]:
         yield f"weights     model.safetensors is of step {card['steps']}, which is no longer kept: not checked"
         return
     expected = average([kept[step] for step in card["steps"]])
+    if card["kind"] == "ema":
+        state = kept[card["steps"][0]] / OPTIMIZER
+        if not state.exists():  # a later step has taken its place
+            yield f"weights     model.safetensors is the running average of step {card['steps']}: not checked"
+            return
+        expected |= ema_in(state)
     found = read_tensors(run.model_path)
     if found.keys() != expected.keys() or any(not found[name].equal(expected[name]) for name in found):
         raise CheckError(
