@@ -105,9 +105,8 @@ def cell_of(given: argparse.Namespace, name: str, seed: int) -> Cell:
     cell: Cell = {"cell": name, "steps": given.steps, "seed": seed}
     if DIVERSIFIED in name or TAUGHT in name:
         cell |= {"teacher": given.teacher, "teachers": given.teachers}
-    if given.pairs or given.sentences or given.set:  # a trial, whose figures say nothing
-        cell["trial"] = [given.pairs, given.sentences, *given.set]
-    return cell
+    trial = [given.pairs, given.sentences, *given.set]  # if there is any of these: its figures say nothing
+    return cell | {"trial": trial if any(trial) else None}
 
 
 def measure(given: argparse.Namespace, name: str, seed: int) -> None:
@@ -212,12 +211,12 @@ def translation(given: argparse.Namespace, runs: Sequence[Path], text: str | Non
     assert text is not None
     out: Path = given.out / "text" / f"{Path(text).name} by {' and '.join(run.name for run in runs)}".replace(" ", "-")
     marker = out.with_name(f"{out.name}.json")
-    identity = [*identity_of(runs, None), BEAM]
-    if not marker.exists() or read_json(marker) != identity:
+    made_by = {"runs": identity_of(runs, None), "beam": BEAM}
+    if not marker.exists() or read_json(marker) != made_by:
         translator = Translator.load(*runs, beam=BEAM)
-        translate_file(translator, Path(text), out, one_line, identity=[*identity, translator.engine.name],
-                       scores=False, say=tell)  # fmt: skip
-        marker.write_text(json.dumps(identity), encoding="utf-8")
+        identity = [*made_by["runs"], BEAM, translator.engine.name]
+        translate_file(translator, Path(text), out, one_line, identity=identity, scores=False, say=tell)
+        marker.write_text(json.dumps(made_by), encoding="utf-8")
     return str(out)
 
 
@@ -253,7 +252,7 @@ def best_alpha(rows: Sequence[Cell]) -> float:
 
 def kind_of(row: Cell) -> str:
     """All that a cell is but its seed, for a table."""
-    trial = f"; a trial: {row['trial']}" if row.get("trial") else ""
+    trial = ", a trial" if row.get("trial") else ""
     by = f" by {len(row['teachers'])} × {row['teacher']}" if "teachers" in row else ""
     return f"{row['cell']}{by}, {row['steps']:,} steps{trial}"
 
@@ -294,17 +293,16 @@ def print_tests(rows: Sequence[Cell]) -> None:
     print("|---" * 6 + "|")
     for row in rows:
         search = f"beam {row['beam']}, α {row['alpha']:g}"
-        print(
-            f"| {row['date']} | {kind_of(row)} | {row['seed']} | {search} | {row['cased']:.2f} | {row['lower']:.2f} |"
-        )
+        lower = "" if row["lower"] is None else f"{row['lower']:.2f}"
+        print(f"| {row['date']} | {kind_of(row)} | {row['seed']} | {search} | {row['cased']:.2f} | {lower} |")
     for name, group in grouped(rows, kind_of):
         if len({row["seed"] for row in group}) > 1:
             means = " | ".join(spread([row[way] for row in group]) for way in ("cased", "lower"))
             print(f"| | {name} | mean of {len(group)} | | {means} |")
 
 
-def time_steps(given: argparse.Namespace, steps: int = 5) -> None:
-    """Prints what a step of each cell costs in seconds of CPU time, and against the first: a few steps of each by
+def time_steps(given: argparse.Namespace, steps: int = 1) -> None:
+    """Prints what a step of each cell costs in seconds of CPU time, and against the first: a step of each by
     turns, so that what else the machine does meets all of them."""
     from dragoman.training.distributed import Ranks
     from dragoman.training.loop import Replay, run_steps

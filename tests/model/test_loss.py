@@ -191,7 +191,7 @@ TERMS = [
 def test_the_loss_of_two_passes_and_its_gradients_are_torchs(
     rows: int, smoothing: float, terms: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loss_module, "CHUNK_ROWS", 8)
+    monkeypatch.setattr(loss_module, "CHUNK_ROWS", 32)
     states, weight, _ = inputs(2 * rows)
     labels, bias = torch.randint(11, (rows,)), torch.randn(11, dtype=torch.float64, requires_grad=True)
     loss, plain = consistent_cross_entropy(states, weight, labels, smoothing, terms, bias)
@@ -206,7 +206,7 @@ def test_the_loss_of_two_passes_and_its_gradients_are_torchs(
 
 @pytest.mark.parametrize("terms", TERMS[:3])
 def test_gradients_of_two_passes_by_differences(terms: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loss_module, "CHUNK_ROWS", 4)
+    monkeypatch.setattr(loss_module, "CHUNK_ROWS", 16)
     states, weight, _ = inputs(10, width=3, vocabulary=5)
     labels = torch.randint(5, (5,))
 
@@ -239,12 +239,12 @@ def test_large_logits_of_two_passes_neither_overflow_nor_vanish() -> None:
 
 
 def test_the_logits_of_two_passes_are_never_held_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loss_module, "CHUNK_ROWS", 8)
+    monkeypatch.setattr(loss_module, "CHUNK_ROWS", 64)
     states, weight, _ = inputs(100, width=4, vocabulary=100)
     with Watch() as watch:
         loss, _ = consistent_cross_entropy(states, weight, torch.randint(100, (50,)), 0.1, TERMS[0])
         loss.backward()
-    assert watch.largest == 4 * 100  # and not 50 · 100; states have 100 · 4 elements, weights 100 · 4
+    assert watch.largest == 8 * 100  # and not 50 · 100; states have 100 · 4 elements, weights 100 · 4
 
 
 def test_of_two_passes_only_one_side_may_want_a_gradient_or_none() -> None:

@@ -126,7 +126,7 @@ class _ConsistentCrossEntropy(torch.autograd.Function):
         grad_states = torch.empty_like(states) if wants_grad else states
         grad_weight = torch.zeros_like(weight) if wants_weight_grad else None  # None: frozen
         grad_bias = torch.zeros_like(bias) if bias is not None and wants_weight_grad else None
-        at_once = max(1, CHUNK_ROWS // 2)  # as many rows of logits as a chunk of one pass
+        at_once = max(1, CHUNK_ROWS // 8)  # there are eight tensors of this size, in place of one, to stay in the cache
         for start in range(0, labels.shape[0], at_once):
             chunk_labels = labels[start : start + at_once, None]
             passes = [slice(first + start, first + start + len(chunk_labels)) for first in (0, labels.shape[0])]
