@@ -7,7 +7,7 @@ from typing import Any
 
 import typer.main
 
-from dragoman.cli.main import app
+from dragoman.cli.main import command_line
 
 HEAD = """\
 # Commands
@@ -27,7 +27,7 @@ EXIT_CODES = {
 
 def every_command() -> Iterator[tuple[str, Any]]:
     """The name (`lab run`) and the command of each, in the order of `dragoman --help`."""
-    yield from _below("", typer.main.get_command(app))
+    yield from _below("", typer.main.get_command(command_line()))
 
 
 def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -42,7 +42,7 @@ def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 def page() -> str:
     codes = ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
     sections: dict[str, list[str]] = {}
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(command_line())
     for name, command in every_command():
         panel = _panel(root.commands[name.split()[0]])
         sections.setdefault(panel, []).append(_section(name, command))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from dragoman.cli.main import COMMANDS, app
+from dragoman.cli.main import COMMANDS, command_line
 from dragoman.cli.old_names import RENAMED, with_new_names
 from dragoman.errors import UsageError
 from dragoman.translation.translation_memory import TranslationMemory
@@ -24,7 +24,7 @@ Cli = Callable[..., Ran]
 
 def commands(command: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
     """Every command with its full name: `lab run`."""
-    command = command or typer.main.get_command(app)
+    command = command or typer.main.get_command(command_line())
     if not hasattr(command, "commands"):
         yield name, command
         return
@@ -99,7 +99,7 @@ def test_help_is_whole_at_80_columns(name: str, cli: Cli, monkeypatch: pytest.Mo
 
 def summaries() -> dict[str, str]:
     found = {name: command.help for name, command in EVERY.items()}
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(command_line())
     found |= {name: command.help for name, command in root.commands.items()}
     return {name: (text or "").partition("\n\n")[0] for name, text in found.items()}
 
@@ -119,7 +119,7 @@ def test_the_help_stands_under_headings_with_whole_sentences(cli: Cli, monkeypat
         places.append(shown.index(f"\n{heading}:\n"))
         assert [name for name in below if f"\n  {name} " not in shown[places[-1] :]] == []
     assert places == sorted(places)
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(command_line())
     missing = [name for name in root.commands if " ".join(summaries()[name].split()) not in flat]
     assert missing == []
 

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from dragoman import config
-from dragoman.cli.main import app
+from dragoman.cli.main import command_line
 from dragoman.config import ranges
 from dragoman.errors import ConfigError
 
@@ -29,7 +29,7 @@ def options_of(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, 
             yield f"{' '.join(path)} {option.opts[0]}", option
 
 
-NUMBERS = dict(options_of(typer.main.get_command(app)))
+NUMBERS = dict(options_of(typer.main.get_command(command_line())))
 
 
 def test_the_commands_take_numbers() -> None:
@@ -42,7 +42,7 @@ def test_a_number_has_its_range(name: str) -> None:
     option = NUMBERS[name]
     for text in [*NO_NUMBERS, "-1"]:
         with pytest.raises(typer.BadParameter) as refused:
-            option.process_value(typer.Context(typer.main.get_command(app)), text)
+            option.process_value(typer.Context(typer.main.get_command(command_line())), text)
         assert "\n" not in str(refused.value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from dragoman.cli.main import app
+from dragoman.cli.main import command_line
 from dragoman.cli.old_names import RENAMED
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def test_the_readme_shows_commands() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_command_that_is_shown_exists(document: Path) -> None:
     for words in shown_commands(document):
-        command: Any = typer.main.get_command(app)
+        command: Any = typer.main.get_command(command_line())
         while hasattr(command, "commands") and not words[0].startswith("-"):
             name, *words = words
             assert name in command.commands, f"{document.name}: no command {name}"

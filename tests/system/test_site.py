@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
 from dragoman import config
-from dragoman.cli.main import app
+from dragoman.cli.main import command_line
 from dragoman.config import recipes
 from dragoman.serve.app import make_app
 from dragoman.serve.service import Service
@@ -56,7 +56,7 @@ def test_every_command_and_each_of_its_options_is_in_the_reference(site: Path) -
                 break
             texts.append(after.get_text(" "))
         sections[str(heading.find(string=True))] = "\n".join(texts)
-    found = dict(commands("dragoman", typer.main.get_command(app)))
+    found = dict(commands("dragoman", typer.main.get_command(command_line())))
     assert len(found) > 40
     assert set(sections) == set(found)
     for name, command in found.items():

@@ -4,49 +4,90 @@ Exit codes: 0 done, 2 wrong usage, 3 data or configuration at fault, 4 checked a
 failure, 130 asked to stop: interrupted, or whoever read its progress has left.
 """
 
+import importlib
 import io
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from dragoman.cli.configurations import config
-from dragoman.cli.corrections import corrections
-from dragoman.cli.doctor import doctor
-from dragoman.cli.documents import translate_file
-from dragoman.cli.evaluation import calibrate, compare, evaluate, quantize, score
-from dragoman.cli.export import bundle, export, import_, reproduce, unbundle
-from dragoman.cli.finetune import backtranslate, finetune
-from dragoman.cli.inspection import inspect
-from dragoman.cli.lab import lab
-from dragoman.cli.language_models import lm, mlm, tasks
-from dragoman.cli.parsing import parse
-from dragoman.cli.quickstart import demo, quickstart
 from dragoman.cli.registration import Group, command
-from dragoman.cli.serve import serve
-from dragoman.cli.stress import stress
 from dragoman.cli.terminal import say, show
-from dragoman.cli.training import average, train, verify
-from dragoman.cli.translation import translate
-from dragoman.cli.vision import vit
 from dragoman.errors import DragomanError, UnheardError, is_about_memory, missing_package
 
-app = typer.Typer(
-    name="dragoman",
-    cls=Group,
-    help='The Transformer of "Attention Is All You Need": from sentence pairs to a translator.',
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+# What `dragoman --help` shows, under these headings and in this order: the name of each command, and the function or
+# the group of commands that it is. They are imported when they are asked for, as a translation waits for its start.
+COMMANDS = {
+    "Start here": {"demo": "quickstart.demo", "quickstart": "quickstart.quickstart"},
+    "Train": {
+        "train": "training.train",
+        "finetune": "finetune.finetune",
+        "average": "training.average",
+        "verify": "training.verify",
+        "config": "configurations.config",
+    },
+    "Translate and serve": {
+        "translate": "translation.translate",
+        "translate-file": "documents.translate_file",
+        "serve": "serve.serve",
+        "corrections": "corrections.corrections",
+        "calibrate": "evaluation.calibrate",
+        "quantize": "evaluation.quantize",
+    },
+    "Look inside and measure": {
+        "inspect": "inspection.inspect",
+        "evaluate": "evaluation.evaluate",
+        "compare": "evaluation.compare",
+        "score": "evaluation.score",
+        "stress": "stress.stress",
+        "lab": "lab.lab",
+    },
+    "Data": {"doctor": "doctor.doctor", "backtranslate": "finetune.backtranslate", "tasks": "language_models.tasks"},
+    "Exchange": {
+        "export": "export.export",
+        "import": "export.import_",
+        "bundle": "export.bundle",
+        "unbundle": "export.unbundle",
+        "reproduce": "export.reproduce",
+    },
+    "Elsewhere": {
+        "parse": "parsing.parse",
+        "lm": "language_models.lm",
+        "mlm": "language_models.mlm",
+        "vit": "vision.vit",
+    },
+}
 
 
-@app.callback(invoke_without_command=True)
+def command_line(only: str | None = None) -> typer.Typer:
+    """The whole command line; or that with one of its commands, which is there in a third of the time."""
+    app = typer.Typer(
+        name="dragoman",
+        cls=Group,
+        help='The Transformer of "Attention Is All You Need": from sentence pairs to a translator.',
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=only is None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(options)
+    for heading, commands in COMMANDS.items():
+        for name, place in commands.items():
+            if only not in (None, name):
+                continue
+            module, _, attribute = place.partition(".")
+            found = getattr(importlib.import_module(f"dragoman.cli.{module}"), attribute)
+            if isinstance(found, typer.Typer):
+                app.add_typer(found, name=name, rich_help_panel=heading)
+            else:
+                command(app, name, heading)(found)
+    return app
+
+
 def options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
@@ -57,51 +98,15 @@ def options(
         raise typer.Exit
 
 
-# What `dragoman --help` shows, under these headings and in this order.
-COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
-    "Start here": {"demo": demo, "quickstart": quickstart},
-    "Train": {"train": train, "finetune": finetune, "average": average, "verify": verify, "config": config},
-    "Translate and serve": {
-        "translate": translate,
-        "translate-file": translate_file,
-        "serve": serve,
-        "corrections": corrections,
-        "calibrate": calibrate,
-        "quantize": quantize,
-    },
-    "Look inside and measure": {
-        "inspect": inspect,
-        "evaluate": evaluate,
-        "compare": compare,
-        "score": score,
-        "stress": stress,
-        "lab": lab,
-    },
-    "Data": {"doctor": doctor, "backtranslate": backtranslate, "tasks": tasks},
-    "Exchange": {
-        "export": export,
-        "import": import_,
-        "bundle": bundle,
-        "unbundle": unbundle,
-        "reproduce": reproduce,
-    },
-    "Elsewhere": {"parse": parse, "lm": lm, "mlm": mlm, "vit": vit},
-}
-for heading, commands in COMMANDS.items():
-    for name, found in commands.items():
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name, rich_help_panel=heading)
-        else:
-            command(app, name, heading)(found)
-
-
 def main() -> NoReturn:
     """Run a command; turn what goes wrong into one line and an exit code."""
     _speak_utf8()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _one_line
-            code = app(prog_name="dragoman", standalone_mode=False)
+            asked = sys.argv[1] if len(sys.argv) > 1 else ""
+            known = any(asked in commands for commands in COMMANDS.values())
+            code = command_line(asked if known else None)(prog_name="dragoman", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except DragomanError as error:
         _fail(str(error), error.exit_code)

@@ -4,7 +4,8 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -24,6 +25,10 @@ class Command(TyperCommand):
         super().__init__(*args, **settings)
         for parameter in self.params:
             parameter.get_help_record = _in_plain_words(parameter.get_help_record)  # type: ignore[assignment, method-assign]
+            parameter.process_value = _without_pydantic(parameter)  # type: ignore[assignment, method-assign]
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _converting(super().get_help_option(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         name = ctx.command_path.partition(" ")[2]  # without the name of the program
@@ -38,6 +43,40 @@ def _in_plain_words(get_help_record: HelpRecord) -> HelpRecord:
         return found and (LIST_TYPE.sub(lambda match: f"<{match[1].lower()}>", found[0]), found[1])
 
     return record
+
+
+def _converting(option: Any) -> Any:
+    """The option of the help, which typer makes when it is first asked for it."""
+    if option is not None and "process_value" not in vars(option):
+        option.process_value = _without_pydantic(option)
+    return option
+
+
+def _without_pydantic(parameter: Any) -> Callable[[Any, Any], Any]:
+    """How a value of the command line becomes that of a parameter. Typer asks pydantic, whose import takes longer than
+    all else of a command's start; what is not given, text, paths and what has a parser of its own do without it."""
+    descriptor = parameter.type_descriptor
+    each = get_args(descriptor.annotation)[0] if get_origin(descriptor.annotation) is list else descriptor.annotation
+    convert = descriptor.parameter_info.parser or {str: str, Path: Path}.get(each)
+    many = parameter.multiple or parameter.nargs == -1
+    by_typer = parameter.process_value
+
+    def process(context: Any, value: Any) -> Any:
+        if parameter.required and not value:
+            return by_typer(context, value)  # which complains
+        if value is None:
+            found: Any = () if many else None
+        elif many and convert is not None and isinstance(value, list | tuple):
+            found = [convert(item) if isinstance(item, str) else item for item in value]
+        elif not many and convert is not None and isinstance(value, str):
+            found = convert(value)
+        elif not many and (type(value) is each or (get_origin(each) is Literal and value in get_args(each))):
+            found = value
+        else:
+            return by_typer(context, value)
+        return found if parameter.callback is None else parameter.callback(context, parameter, found)
+
+    return process
 
 
 class Group(TyperGroup):
@@ -56,6 +95,9 @@ class Group(TyperGroup):
         for heading, commands in rows.items():
             with formatter.section(heading):
                 formatter.write_dl(commands)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _converting(super().get_help_option(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args and not ctx.resilient_parsing:

@@ -166,7 +166,6 @@ def translate(
     named on stderr. With --then, the result of the first run is translated by the second, sentence by sentence.
     """
     from dragoman.data.glossary import Glossary, requirements
-    from dragoman.translation.pivot import PivotTranslator
 
     if not sample and sampling.given():
         raise UsageError("translate: --temperature, --top-k and --top-p go with --sample; add it")
@@ -181,7 +180,7 @@ def translate(
         _load(step, None if number else checkpoint, engine, settings, corrections, min_confidence)
         for number, step in enumerate(RunChain(runs, then, source_language, target_language).steps())
     ]
-    translator = loaded[0] if then is None else PivotTranslator(*loaded)
+    translator = _chained(loaded)
     rate = as_json or min_confidence is not None
     written = Written(as_json, n_best, min_confidence, mark)
     how: dict[str, Any] = {
@@ -216,8 +215,6 @@ def _load(
     corrections: Path | None,
     min_confidence: float | None,
 ) -> "Translator":
-    from dragoman.translation.confidence import require_calibration
-    from dragoman.translation.corrections import corrections_for
     from dragoman.translation.translator import Translator
 
     translator = Translator.load(
@@ -232,10 +229,22 @@ def _load(
     )
     settle(translator)
     if corrections is not None:
+        from dragoman.translation.corrections import corrections_for
+
         translator = translator.with_corrections(*corrections_for(step.runs[0], corrections, step.target))
     if min_confidence is not None:
+        from dragoman.translation.confidence import require_calibration
+
         require_calibration(translator.calibration, step.runs[0])
     return translator
+
+
+def _chained(loaded: "list[Translator]") -> "Translator | PivotTranslator":
+    if len(loaded) == 1:
+        return loaded[0]
+    from dragoman.translation.pivot import PivotTranslator
+
+    return PivotTranslator(*loaded)
 
 
 def _translate_stream(

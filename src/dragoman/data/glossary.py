@@ -10,6 +10,7 @@ the output as written, or with a capital where a sentence begins. Nothing is inf
 must be in the file.
 """
 
+import functools
 import re
 import unicodedata
 from collections import Counter
@@ -37,8 +38,6 @@ Requirements = Callable[[str], Sequence[Required]]  # gives what the translation
 
 # Scripts without spaces between words, where the text does not show where a word ends.
 _SPACELESS = "぀-ヿ㐀-鿿豈-﫿฀-๿"
-_UNIT = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+|\S")
-_IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
 
 _ADDRESS = r"[^\s<>\"«»“”()]"  # brackets only in pairs, as in .../Mercury_(planet)
 KEPT_PATTERNS: dict[CopiedKind, str] = {
@@ -118,7 +117,7 @@ class Glossary:
     def __post_init__(self) -> None:
         index: dict[str, dict[int, dict[str, Entry]]] = {}
         for entry in sorted(self.entries, key=lambda entry: -len(entry.source)):
-            lengths = index.setdefault(_UNIT.findall(entry.source.lower())[0], {})
+            lengths = index.setdefault(_units().findall(entry.source.lower())[0], {})
             lengths.setdefault(len(entry.source), {})[entry.source] = entry
         object.__setattr__(self, "_by_first_unit", index)
 
@@ -160,7 +159,7 @@ class Glossary:
     def matches(self, text: str) -> Iterator[Match]:
         """Finds the terms in a line, from left to right and without overlaps."""
         free = 0
-        for unit in _UNIT.finditer(text):
+        for unit in _units().finditer(text):
             start = unit.start()
             if start < free:
                 continue
@@ -194,9 +193,16 @@ def is_word_character(character: str) -> bool:
     return is_one and not is_spaceless(character)
 
 
+@functools.cache
+def _units() -> re.Pattern[str]:
+    """What a text is searched by: words, and each character of scripts without spaces. Compiling it takes time, which a
+    translation without a glossary need not wait for."""
+    return re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+|\S")
+
+
 def is_spaceless(character: str) -> bool:
     """Tells whether a character is of a script without spaces between words."""
-    return _IS_SPACELESS.match(character) is not None
+    return any(low <= character <= high for low, high in zip(_SPACELESS[::3], _SPACELESS[2::3], strict=True))
 
 
 def inside_a_word(text: str, place: int) -> bool:

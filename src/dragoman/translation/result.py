@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from dragoman.data.glossary import Required
 from dragoman.translation.confidence import WordConfidence
 from dragoman.translation.defects import Defect
 from dragoman.translation.masking import Masked
-from dragoman.translation.translation_memory import Suggestion
+
+if TYPE_CHECKING:
+    from dragoman.translation.translation_memory import Suggestion
 
 # plain: the best translation; other: a next best one; stand-in: of the sentence with words in place of what must stay;
 # required: searched for with what was lost; pieces: translated around what must stay; source: not translated.
@@ -38,7 +40,7 @@ class Translation:
     confidence: float | None = None  # where it was asked for, and the run is calibrated
     words: tuple[WordConfidence, ...] = ()
     corrected: bool = False  # by a person: it comes from the translation memory
-    suggestions: tuple[Suggestion, ...] = ()  # corrections of similar sentences
+    suggestions: "tuple[Suggestion, ...]" = ()  # corrections of similar sentences
     how: How = "plain"
     notes: tuple[str, ...] = ()  # what was wrong with the translations that were not taken, and with this one
     # Of a sentence with stand-ins: the sentence that was translated, and its translation.

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rapidfuzz.distance import Indel
-
 from dragoman.errors import DataError, UsageError
 
 LIKE_ENOUGH = 0.6  # the share of characters that two sentences have in common, in order
@@ -129,6 +127,8 @@ class TranslationMemory:
 
 def similarity(one: str, other: str) -> float:
     """The share of characters that both texts have in common, in order; 1 where they are the same."""
+    from rapidfuzz.distance import Indel
+
     return Indel.normalized_similarity(one, other)
 
 

@@ -29,10 +29,10 @@ from dragoman.translation.search_settings import with_changes
 from dragoman.translation.sentence_decoder import EncodedSentence, SentenceDecoder
 from dragoman.translation.sentence_search import SentenceSearch, TranslationOptions, evidence_of
 from dragoman.translation.target_language import AskedLanguages, asked_languages, languages_wanted
-from dragoman.translation.translation_memory import TranslationMemory
 
 if TYPE_CHECKING:
     from dragoman.decoding.engines.torch_engine import ReferenceEngine
+    from dragoman.translation.translation_memory import TranslationMemory
 
 # Lines that are sorted by length together when text is streamed: enough for batches of like length.
 WINDOW = 2000
@@ -161,7 +161,7 @@ class Translator:
         other._decoder = self._decoder.with_languages(asked.tokenizer, asked.tag)
         return other
 
-    def with_corrections(self, memory: TranslationMemory, pair: str) -> "Translator":
+    def with_corrections(self, memory: "TranslationMemory", pair: str) -> "Translator":
         """The same translator, which answers a sentence that was corrected under this language pair with its
         correction."""
         other = copy.copy(self)
