@@ -1,7 +1,10 @@
 """Code is protected in every text, as addresses and placeholders are."""
 
+import random
+
 import pytest
 
+from dragoman.data.code_spans import code_spans, is_plain
 from dragoman.data.protected_spans import difference, has_words, protected_spans
 from dragoman.translation.fallbacks import translate_protected
 from dragoman.translation.result import SourceSentence
@@ -64,3 +67,20 @@ def test_a_placeholder_without_end_is_read_once() -> None:
     """A pattern that tried every way to part the zeros would not come back from this."""
     assert [span.kind for span in protected_spans("%" + "0" * 1_000_000)] == ["number"]
     assert [span.kind for span in protected_spans("%(a)" + "0" * 1_000_000)] == ["number"]
+
+
+PIECES = [
+    *"aZß中я٣5½①ⓐⅣ€$%#_-+/\\.:,;!?'’\"«»()[]{}<>=^~@&*|…–—−⌘→😀", "\u200d", "\ufe0f", "\u0301", "\u00a0", " ", " ",
+    ". ", "the", "F5", "Ctrl", "Alt", "www.", "http://", "main.py", "x@y.zz", "{0}", "%s", "A1:B2", "C:\\x", "/etc",
+    "1,000", "E=mc^2", "Shift",
+]  # fmt: skip
+
+
+def test_a_plain_text_is_one_in_which_nothing_is_found() -> None:
+    """What is plain is not searched. With a string beside it that stands in no text, it is searched all the same."""
+    draw = random.Random(24)
+    texts = ["".join(draw.choices(PIECES, k=draw.randint(1, 9))) for _ in range(20_000)]
+    texts += ["A man, a dog. It runs!", "«Oui», dit-elle…", "Er sagte: “Nein.”", "www. example", "Ctrl . C", "a. b."]
+    plain = [text for text in texts if is_plain(text)]
+    assert len(plain) > 500
+    assert [text for text in plain if protected_spans(text, ["not in it"]) or code_spans(f"={text}")] == []

@@ -66,6 +66,7 @@ class LoopingEngine:
 
     name = "looping"
     forms_batches = False
+    exact_products = False
 
     def for_tokenizer(self, tokenizer: Tokenizer) -> "LoopingEngine":  # noqa: ARG002 the protocol's
         return self

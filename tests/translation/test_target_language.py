@@ -46,6 +46,7 @@ class SharedEngine:
 
     name = "fake"
     forms_batches = True
+    exact_products = False
 
     def __init__(self, weights: object, tokenizer: object = None) -> None:
         self.weights, self.tokenizer = weights, tokenizer

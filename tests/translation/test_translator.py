@@ -276,6 +276,7 @@ class FixedEngine:
 
     name = "fixed"
     forms_batches = False
+    exact_products = False
 
     def for_tokenizer(self, tokenizer: Tokenizer) -> "FixedEngine":  # noqa: ARG002 the protocol's
         return self

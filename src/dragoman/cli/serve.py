@@ -119,11 +119,11 @@ def serve(
     check_results(compare.results or ())
     from dragoman.evaluation.compare import read_test_set
     from dragoman.serve.app import run
-    from dragoman.serve.service import Service
+    from dragoman.serve.service import Service, steady
     from dragoman.translation.translator import Translator
 
     def load(served: ServedPair) -> Translator:
-        return Translator.load(served.run, **vars(engine), to=target_for(served), source=served.source)
+        return steady(Translator.load(served.run, **vars(engine), to=target_for(served), source=served.source))
 
     test_set = read_test_set("serve", compare.source, compare.reference or ())
     run(

@@ -304,6 +304,7 @@ class SearchConfig:
     stop: Stop = "exact"  # first: stop as soon as `beam` hypotheses have ended, as CTranslate2 and most others do
     batch_tokens: int = 2048  # source tokens translated together
     max_source_length: int = 256  # in tokens; longer lines are split at sentence ends, with a warning
+    batch_invariant: bool = False  # the same sentence, the same translation, whatever it is translated with; slower
     sampling: bool = False  # draw translations at random in place of searching for the best
     temperature: float = 1.0  # of sampling: below 1 nearer to the most probable, above 1 more varied
     top_k: int = 0  # sample among the k most probable tokens; 0: among all

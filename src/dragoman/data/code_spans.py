@@ -62,8 +62,22 @@ _CELL_OPERATOR = re.compile(r"\s?(?:<>|<=|>=|[-+*/^&=<>])\s?")
 _CELL_ARGUMENT = re.compile(r"[,;]\s?")
 
 
+# Marks between and after words, of which no code, address, number or symbol is made.
+_BETWEEN_WORDS = str.maketrans(dict.fromkeys(" ,;:!?'\"’“”„‘«»…–—\u00a0\u202f"))
+
+
+def is_plain(text: str) -> bool:
+    """Tells whether a text has only words with spaces and marks between them, as most sentences have: then it holds no
+    code, nor anything else that must be copied. A point counts as a mark before a space and at the end."""
+    return text.removesuffix(".").replace(". ", " ").translate(_BETWEEN_WORDS).isalpha()
+
+
 def code_spans(text: str) -> list[tuple[int, int]]:
     """Finds the spans of a text that are code, in order and without overlaps."""
+    return [] if is_plain(text) else _found(text)
+
+
+def _found(text: str) -> list[tuple[int, int]]:
     found = [match.span() for pattern in (_PATHS, _KEYS) for match in pattern.finditer(text)]
     found += [match.span() for match in _TEX.finditer(text) if _is_formula(match[0])]
     found += [_without_marks(word) for word in re.finditer(r"\S+", text) if _POWER.search(word[0])]

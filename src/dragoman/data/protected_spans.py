@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from dragoman.data.code_spans import code_spans
+from dragoman.data.code_spans import code_spans, is_plain
 from dragoman.data.glossary import KEPT_PATTERNS, inside_a_word, is_word_character
 
 SpanKind = Literal["url", "e-mail", "placeholder", "number", "symbol", "code"]
@@ -80,6 +80,10 @@ def protected_spans(text: str, also: Sequence[str] = (), source: str | None = No
 
     `source`: the text's source, if it is a translation. A string of `also` that is a whole word in the source must be a
     whole word here too."""
+    return [] if not also and is_plain(text) else _found(text, also, source)
+
+
+def _found(text: str, also: Sequence[str], source: str | None) -> list[ProtectedSpan]:
     found: list[ProtectedSpan] = []
     free = list(text)
 

@@ -36,7 +36,13 @@ T = TypeVar("T")
 
 
 def load_translator(pair: ServedPair) -> Translator:
-    return Translator.load(pair.run, to=target_for(pair), source=pair.source)
+    return steady(Translator.load(pair.run, to=target_for(pair), source=pair.source))
+
+
+def steady(translator: Translator) -> Translator:
+    """The translator whose answers do not depend on what others ask at the same time, where that costs under a tenth of
+    the time: docs/guides/serving.md."""
+    return translator.with_search(batch_invariant=True) if translator.engine.exact_products else translator
 
 
 def translate_batch(models: ModelPool, key: BatchKey, texts: Sequence[str]) -> list[Translation]:

@@ -16,7 +16,7 @@ from torch import nn
 
 from dragoman.config import ModelConfig, RunConfig, SearchConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.engines import CannotServeError, batches_of_like_length
+from dragoman.decoding.engines import CannotServeError, batches_of_like_length, even_batches
 from dragoman.decoding.engines.ct2_cache import Threads, remembered_threads
 from dragoman.decoding.engines.ct2_convert import convert
 from dragoman.decoding.engines.ct2_specification import SpecificationBuilder
@@ -24,7 +24,7 @@ from dragoman.decoding.engines.ctranslate2 import CTranslate2Engine, best_thread
 from dragoman.decoding.engines.numpy_weights import position_table
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.engines.vocabulary_map import VocabularyMap, write
-from dragoman.decoding.hypothesis import paper_length_penalty
+from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
 from dragoman.errors import DataError, UsageError
 from dragoman.model.checkpoint import load_model, save_weights, weights_of
 from dragoman.model.transformer import Transformer, sinusoids
@@ -463,6 +463,77 @@ def test_with_a_vocabulary_map_only_likely_tokens_are_written_and_scores_stay_tr
     # A longer table of positions converts again, and keeps the map.
     convert(run, tokenizer, "float32", free.digest, 5000)
     assert path.is_file()
+
+
+def in_random_batches(
+    engine: CTranslate2Engine | ReferenceEngine, sources: list[list[int]], search: SearchConfig, seed: int
+) -> list[list[Hypothesis]]:
+    """What the engine finds when the sentences come in another order, some at a time."""
+    draw = random.Random(seed)
+    order = draw.sample(range(len(sources)), len(sources))
+    found: list[list[Hypothesis]] = [[] for _ in sources]
+    while order:
+        batch = [order.pop() for _ in range(min(len(order), draw.randint(1, 60)))]
+        for index, hypotheses in zip(batch, engine.translate([sources[i] for i in batch], search, 2), strict=True):
+            found[index] = hypotheses
+    return found
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8", "int8 with a map", "reference"])
+def test_a_sentence_has_the_same_translation_to_the_bit_in_any_batch(
+    kind: str, run: RunDirectory, model: Transformer, tokenizer: Tokenizer, sources: list[list[int]]
+) -> None:
+    search = replace(SEARCH, batch_invariant=True)
+    engine: CTranslate2Engine | ReferenceEngine = ReferenceEngine([model], tokenizer)
+    if kind != "reference":
+        number: Any = kind.split()[0]
+        engine = fast = CTranslate2Engine(run, tokenizer, search, number)
+        if kind.endswith("map"):
+            likely = tuple(
+                (piece, *range(4 + piece % 3, tokenizer.vocab_size, 3)) for piece in range(tokenizer.vocab_size)
+            )
+            write(run.converted_path / f"int8-{fast.digest}" / "vmap.txt", VocabularyMap((), likely), tokenizer)
+            engine = CTranslate2Engine(run, tokenizer, search, "int8", vocabulary_map=True)
+            assert engine.vocabulary_map
+    some = sources if kind != "reference" else sources[:40]
+    alone = [engine.translate([source], search, 2)[0] for source in some]
+    for seed in range(3):
+        assert in_random_batches(engine, some, search, seed) == alone
+
+
+def test_without_asking_for_it_a_score_depends_on_the_batch(
+    run: RunDirectory, tokenizer: Tokenizer, sources: list[list[int]]
+) -> None:
+    """What the test above compares does see the difference that it says is not there."""
+    engine = CTranslate2Engine(run, tokenizer, SEARCH, "int8")
+    alone = [engine.translate([source], SEARCH, 2)[0] for source in sources]
+    assert in_random_batches(engine, sources, SEARCH, 0) != alone
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("number", ["float32", "int8"])
+def test_ten_thousand_sentences_have_the_same_translations_in_a_hundred_batchings(
+    number: Any, run: RunDirectory, tokenizer: Tokenizer
+) -> None:
+    search = replace(SEARCH, batch_invariant=True)
+    engine = CTranslate2Engine(run, tokenizer, search, number)
+    draw = random.Random(7)
+    many = [draw.choices(range(4, tokenizer.vocab_size), k=draw.randint(1, 12)) for _ in range(10_000)]
+    alone = [engine.translate([source], search, 2)[0] for source in many]
+    for seed in range(100):
+        assert in_random_batches(engine, many, search, seed) == alone
+
+
+def test_even_batches_are_as_many_for_each_core() -> None:
+    lengths = [random.Random(4).randint(1, 30) for _ in range(100)]
+    for cores in (1, 2, 3):
+        batches = even_batches(lengths, 200, cores)
+        assert sorted(index for batch in batches for index in batch) == list(range(100))
+        sizes = [len(batch) * (max(lengths[i] for i in batch) + 1) for batch in batches]
+        assert max(sizes) <= 200
+        assert len(batches) <= -(-len(list(batches_of_like_length(lengths, 200))) // cores) * cores
+    assert [len(batch) for batch in even_batches([9] * 33, 320, 1)] == [33 - 16, 16]
+    assert even_batches([], 200, 2) == []
 
 
 def test_batches_hold_like_lengths_and_everything_once() -> None:

@@ -20,6 +20,12 @@ class Engine(Protocol):
     forms_batches: bool  # True: it is best given many sentences at a time, and divides them itself
 
     @property
+    def exact_products(self) -> bool:
+        """Whether sentences of one length change nothing in each other's translations, so that `search.batch_invariant`
+        costs little."""
+        ...
+
+    @property
     def name(self) -> str:
         """The engine and its number type: everything about it that may change a translation."""
         ...
@@ -66,8 +72,29 @@ def require_vocabulary_of(config: ModelConfig, tokenizer: "Tokenizer") -> None:
 
 def batches_of_like_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """Yields batches of indices, longest first, that stay within batch_tokens together with their padding."""
+    yield from _cut(sorted(range(len(lengths)), key=lambda i: -lengths[i]), lengths, batch_tokens)
+
+
+def even_batches(lengths: Sequence[int], batch_tokens: int, cores: int) -> list[list[int]]:
+    """Batches as above, as many for each core and all of nearly one size: a small one at the end costs nearly as many
+    steps as a full one."""
+    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    least = sum(1 for _ in _cut(order, lengths, batch_tokens))
+    wanted = -(-least // cores) * cores
+    # The smallest budget that is enough for so many batches; a larger one is always enough.
+    low, high = 1, batch_tokens
+    while low < high:
+        middle = (low + high) // 2
+        if sum(1 for _ in _cut(order, lengths, middle)) <= wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return list(_cut(order, lengths, high))
+
+
+def _cut(order: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     batch: list[int] = []
-    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+    for index in order:
         if batch and (len(batch) + 1) * (lengths[batch[0]] + 1) > batch_tokens:
             yield batch
             batch = []

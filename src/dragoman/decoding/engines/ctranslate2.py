@@ -18,7 +18,7 @@ import ctranslate2
 
 from dragoman.config import SearchConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.decoding.engines import CannotServeError, ComputeType, batches_of_like_length
+from dragoman.decoding.engines import CannotServeError, ComputeType, even_batches
 from dragoman.decoding.engines.ct2_cache import (
     VOCABULARY_MAP,
     Converted,
@@ -40,6 +40,8 @@ LARGE = 10_000
 # Threads that share a batch must be this much quicker than a batch for each: they wait for each other as soon as
 # anything else runs, which a quiet measurement does not show.
 WORTH_SHARING = 1.2
+# More tokens of beam 4 do not stay in a core's cache: 1,000 to 1,500 are quickest, in float32 and int8.
+BATCH_TOKENS = 1024
 # The vocabulary of a batch is the union of what its sentences may need, so a smaller batch has a smaller one.
 MAP_BATCH_TOKENS = 512
 
@@ -91,6 +93,16 @@ class CTranslate2Engine:
         self._threads = remembered_threads(run, self.name)
 
     @property
+    def exact_products(self) -> bool:
+        return self._computes_with == "int8" and not self.vocabulary_map
+
+    @property
+    def _computes_with(self) -> ComputeType:
+        """Where a processor cannot compute with the type (int16, on many), CTranslate2 would take int8, which is less
+        exact than was asked for; float32 loses nothing."""
+        return self.compute_type if self.compute_type in ctranslate2.get_supported_compute_types("cpu") else "float32"
+
+    @property
     def _given(self) -> list[str]:
         """What every output begins with."""
         return [self._names[index] for index in self.tokenizer.start_ids[1:]]
@@ -115,12 +127,15 @@ class CTranslate2Engine:
         if not all(sources):
             raise CannotServeError("a source without tokens, which ctranslate2 answers without its model")
         self._seen += len(sources)
-        if self._threads is None and self._seen > LARGE and len(sources) > 1 and threads_allowed() > 1:
+        may_measure = threads_allowed() > 1 and not search.batch_invariant
+        if self._threads is None and self._seen > LARGE and len(sources) > 1 and may_measure:
             self.measure_threads(sources, search)
         many = self._threads or Threads(threads_allowed(), 1)
         # One sentence: all cores on it. Many: at first a batch on each core, as cores that share one wait for each
         # other; after a measurement, what was quickest.
         threads = many if len(sources) > 1 else Threads(1, threads_allowed())
+        if search.batch_invariant:  # threads that share a product add in another order
+            threads = Threads(threads_allowed(), 1)
         found = self._search(sources, search, n_best, threads, no_repeat)
         if scores and (self.vocabulary_map or no_repeat or self.tokenizer.suppressed):
             found = self._true_scores(sources, found, search)
@@ -162,7 +177,7 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         limits = [len(source) + search.max_extra_length for source in sources]
         outputs = self._decode(sources, limits, search, threads, self._options(search, n_best, no_repeat))
-        self._end_what_was_cut(sources, outputs)
+        self._end_what_was_cut(sources, outputs, search.batch_invariant)
         penalty = length_penalty_of(search)
 
         def score(output: _Output) -> float:
@@ -212,11 +227,8 @@ class CTranslate2Engine:
         longest = max(map(len, sources), default=0) + 1
         translator = self._translator(threads, longest, longest + search.max_extra_length)
         tokens = [self._of_source(source) for source in sources]
-        batch_tokens = min(search.batch_tokens, MAP_BATCH_TOKENS) if self.vocabulary_map else search.batch_tokens
-        # Every core is to have a batch. All cores count, not these threads: other batches round differently.
-        share = -(-sum(len(source) + 1 for source in sources) // threads_allowed())
         waiting = []
-        for batch in batches_of_like_length([len(source) for source in sources], min(batch_tokens, share)):
+        for batch in self._batches([len(source) for source in sources], search):
             # A call has one limit, and the batch's longest sentence comes first.
             limit = limits[batch[0]]
             results = self._translate_batch(translator, [tokens[i] for i in batch], limit, options)
@@ -229,6 +241,26 @@ class CTranslate2Engine:
                 again = self._translate_batch(translator, [tokens[index]], limits[index], options)
                 outputs[index] = self._outputs(self._wait(again[0]), search.alpha)
         return outputs
+
+    def _batches(self, lengths: Sequence[int], search: SearchConfig) -> list[list[int]]:
+        """Which sentences are searched for together. docs/decisions/005-ctranslate2.md"""
+        batch_tokens = min(search.batch_tokens, MAP_BATCH_TOKENS if self.vocabulary_map else BATCH_TOKENS)
+        if not search.batch_invariant:
+            # All cores count, not these threads: other batches round differently.
+            return even_batches(lengths, batch_tokens, threads_allowed())
+        # Products of whole numbers are exact, whatever rows are beside them; but padding changes the rest, and other
+        # sentences' likely words what may be written. Those of float32 round by the number of rows.
+        if not self.exact_products:
+            return [[index] for index in range(len(lengths))]
+        like: dict[int, list[int]] = {}
+        for index, length in enumerate(lengths):
+            like.setdefault(length, []).append(index)
+        at_once = {length: max(1, batch_tokens // (length + 1)) for length in like}
+        return [
+            like[length][first : first + at_once[length]]
+            for length in sorted(like, reverse=True)
+            for first in range(0, len(like[length]), at_once[length])
+        ]
 
     def _translate_batch(
         self, translator: Any, sources: list[list[str]], limit: int, options: Mapping[str, Any]
@@ -246,7 +278,8 @@ class CTranslate2Engine:
         """The hypotheses with probabilities over the whole vocabulary: with a vocabulary map, or without repeats,
         CTranslate2 gives them over the tokens that are left."""
         pairs = [(source, one) for source, hypotheses in zip(sources, found, strict=True) for one in hypotheses]
-        log_probs = self.score([source for source, _ in pairs], [one.ids for _, one in pairs])
+        rows = [source for source, _ in pairs], [one.ids for _, one in pairs]
+        log_probs = self._score(*rows, alone=search.batch_invariant)
         penalty = length_penalty_of(search)
         scored = (
             replace(one, log_probability=total, score=total / penalty(len(one.ids) + 1))
@@ -255,13 +288,19 @@ class CTranslate2Engine:
         return [sorted(islice(scored, len(hypotheses)), key=lambda one: -one.score) for hypotheses in found]
 
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
+        return self._score(sources, targets, alone=False)
+
+    def _score(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], alone: bool
+    ) -> list[list[float]]:
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
         count = threads_allowed()
         threads = (self._threads or Threads(count, 1)) if len(sources) > 1 else Threads(1, count)
+        if alone:
+            threads = Threads(count, 1)
         translator = self._translator(threads, longest := max(lengths, default=0) + 1, longest)
-        share = -(-sum(length + 1 for length in lengths) // count)
         waiting = []
-        for batch in batches_of_like_length(lengths, min(SearchConfig.batch_tokens, share)):
+        for batch in even_batches(lengths, 1 if alone else BATCH_TOKENS, count):
             results = translator.score_batch(
                 [self._of_source(sources[i]) for i in batch],
                 [[*self._given, *map(self._names.__getitem__, targets[i])] for i in batch],
@@ -274,11 +313,11 @@ class CTranslate2Engine:
             scores[index] = list(result.result().log_probs)[len(self._given) :]
         return scores
 
-    def _end_what_was_cut(self, sources: Sequence[Sequence[int]], outputs: "list[list[_Output]]") -> None:
+    def _end_what_was_cut(self, sources: Sequence[Sequence[int]], outputs: "list[list[_Output]]", alone: bool) -> None:
         """Ends what CTranslate2 cut at its limit: adds the end symbol's true probability, as our search does."""
         cut = [(i, j) for i, beam in enumerate(outputs) for j, output in enumerate(beam) if not output.ended]
         ids = [self._to_ids(outputs[i][j].tokens) for i, j in cut]
-        scores = self.score([sources[i] for i, _ in cut], ids) if cut else []
+        scores = self._score([sources[i] for i, _ in cut], ids, alone) if cut else []
         for (i, j), log_probs in zip(cut, scores, strict=True):
             outputs[i][j] = _Output(outputs[i][j].tokens, sum(log_probs), True)
 
@@ -296,14 +335,11 @@ class CTranslate2Engine:
             if needed > found.positions:
                 raise self._too_long(needed)
         if threads not in self._loaded:
-            # Where a processor cannot compute with this type (int16, on many), CTranslate2 would take int8, which is
-            # less exact than was asked for; float32 loses nothing.
-            has_it = self.compute_type in ctranslate2.get_supported_compute_types("cpu")
             try:
                 self._loaded[threads] = ctranslate2.Translator(
                     str(self._model.path),
                     device="cpu",
-                    compute_type=self.compute_type if has_it else "float32",
+                    compute_type=self._computes_with,
                     inter_threads=threads.workers,
                     intra_threads=threads.each,
                     max_queued_batches=-1,

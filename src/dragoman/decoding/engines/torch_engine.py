@@ -103,6 +103,8 @@ class ReferenceEngine:
 
     name = "reference"
 
+    exact_products = False
+
     def __init__(self, models: Sequence[SequenceModel], tokenizer: Tokenizer, on_all_cores: bool = False) -> None:
         """on_all_cores: the weights will not change, so many sentences may be shared among processes of one thread
         each. Decoding is a chain of many small products, which gain little from several threads (bench/results.md)."""
@@ -137,6 +139,15 @@ class ReferenceEngine:
         """As the protocol says. constrain: which tokens may follow a prefix. require: what each output must hold.
         recorder: is told every step of the search. probe: looks into the model, or changes what its heads do."""
         extras = _Extras(constrain, require, recorder, probe)
+        if search.batch_invariant and not search.sampling and len(sources) > 1:
+            wants: Sequence[Requirement | None] = require or [None] * len(sources)
+            return [
+                self._search(
+                    _Batch([source], search, n_best, seed, no_repeat),
+                    extras._replace(require=None if wanted is None else [wanted]),
+                )[0]
+                for source, wanted in zip(sources, wants, strict=True)
+            ]
         if extras != _NO_EXTRAS or not self.forms_batches:
             return self._search(_Batch(sources, search, n_best, seed, no_repeat), extras)
         groups = list(batches_of_like_length([len(source) for source in sources], search.batch_tokens))
