@@ -60,7 +60,8 @@ def raw_ctranslate2(run: Path, compute_type: str, extra_length: int, threads: in
     ids = {name: token for token, name in enumerate(names)}
 
     def translate(lines: Sequence[str]) -> tuple[list[str], int]:
-        sources = [[names[i] for i in [*encoded, tokenizer.eos_id]] for encoded in tokenizer.encode_batch(lines)]
+        # The converted model adds the end symbol to the source by itself.
+        sources = [[names[i] for i in encoded] for encoded in tokenizer.encode_batch(lines)]
         longest = max(map(len, sources)) + (extra_length or 50)
         results = translator.translate_batch(
             sources, beam_size=4, max_batch_size=BATCH, length_penalty=0.6, max_decoding_length=longest
