@@ -60,7 +60,9 @@ def options_of_all(command: Any) -> set[str]:
 def test_no_old_name_of_an_option_is_left_in_documents_and_messages() -> None:
     """Also in comments and in running text, which the test above does not read."""
     old = {name for renamed in RENAMED.values() for name in renamed}
-    gone = re.compile(rf"(?<![\w-])(?:{'|'.join(old - options_of_all(typer.main.get_command(app)))})(?![\w-])")
+    gone = re.compile(
+        rf"(?<![\w-])(?:{'|'.join(old - options_of_all(typer.main.get_command(command_line())))})(?![\w-])"
+    )
     sources = set((ROOT / "src" / "dragoman").rglob("*.py")) - {ROOT / "src" / "dragoman" / "cli" / "old_names.py"}
     scripts = sorted((ROOT / "src" / "dragoman" / "web" / "static" / "views").rglob("*.js"))
     left = [
