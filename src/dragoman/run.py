@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dragoman.evaluation.quantize import QuantizationResult
     from dragoman.export.bundle import About
     from dragoman.export.formats import ExportFormat
-    from dragoman.quickstart.pipeline import QuickstartResult
+    from dragoman.quickstart.finished import FinishedResult
     from dragoman.training.finetune import FineTuned
     from dragoman.translation.confidence import CalibrationReport
     from dragoman.translation.result import Translation
@@ -111,7 +111,7 @@ class Run:
         seed: int = 1,
         settings: Mapping[str, Any] | None = None,
         say: Say | None = to_stderr,
-    ) -> "tuple[Self, QuickstartResult]":
+    ) -> "tuple[Self, FinishedResult]":
         """Makes a translator from your own sentence pairs: checks them, chooses a size, trains it, scores it.
 
         `paths`: a file of pairs in any format that `dragoman quickstart` reads, two aligned files, or a folder.

@@ -159,7 +159,7 @@ def test_too_few_pairs_do_both_and_the_table_says_so(tiny_run: Path, tmp_path: P
 def test_the_halves_of_old_text_share_no_sentence_and_have_both_directions() -> None:
     forth = [(f">>eo<< word {number}", f"vorto {max(number, 9)}") for number in range(100)]  # ten with one target
     back = [(f">>en<< {target}", source.removeprefix(">>eo<< ")) for source, target in forth]
-    chosen_by, measured = finetune_text._divided([pair for line in zip(forth, back, strict=True) for pair in line])
+    chosen_by, measured = finetune_text.divided([pair for line in zip(forth, back, strict=True) for pair in line])
     assert finetune_text._sides(chosen_by).isdisjoint(finetune_text._sides(measured))
     for half, each_way in ((chosen_by, 45), (measured, 50)):
         tags = [source.partition(" ")[0] for source, _ in half]

@@ -126,7 +126,7 @@ def quantize(
     if len(sources) != len(references):
         raise DataError(f"{len(sources)} source lines but references for {len(references)}; both must be aligned")
     settings: list[tuple[ComputeType, bool]] = [("float32", False), (to, False)]
-    if _learn_map(run, to, into, source):
+    if learn_map(run, to, into, source):
         settings.append((to, True))
     translators = [
         Translator.load(
@@ -141,8 +141,8 @@ def quantize(
         )
         for compute_type, mapped in settings
     ]
-    threads = [_measure_threads(translator, sources) for translator in translators]
-    outputs, speeds = _translate_in_turns(translators, sources, rounds)
+    threads = [measure_threads(translator, sources) for translator in translators]
+    outputs, speeds = translate_in_turns(translators, sources, rounds)
     scores = [bleu(lines, references, language) for lines in outputs]
     before, after, *mapped_too = (
         EngineMeasurement(compute_type, score.value, speed, used, mapped)
@@ -154,7 +154,7 @@ def quantize(
     return result
 
 
-def _translate_in_turns(
+def translate_in_turns(
     translators: Sequence[Translator], sources: Sequence[str], rounds: int
 ) -> tuple[list[list[str]], list[float]]:
     """What each translator makes of the sources, and its median speed in sentences a second."""
@@ -175,7 +175,7 @@ def _engine(translator: Translator) -> CTranslate2Engine:
     return translator.engine
 
 
-def _learn_map(run: str | Path, to: ComputeType, into: str | None, source: str | None) -> bool:
+def learn_map(run: str | Path, to: ComputeType, into: str | None = None, source: str | None = None) -> bool:
     """Writes a map beside the converted model; False: the run no longer has the text that it was trained on."""
     directory = RunDirectory.open(run)
     try:
@@ -191,7 +191,7 @@ def _learn_map(run: str | Path, to: ComputeType, into: str | None, source: str |
     return True
 
 
-def _measure_threads(translator: Translator, sources: Sequence[str]) -> str:
+def measure_threads(translator: Translator, sources: Sequence[str]) -> str:
     """Finds the quickest way to use the cores, and says it: workers x threads of each."""
     engine = _engine(translator)
     encoded = [ids for ids in translator.tokenizer.encode_batch([line.strip() for line in sources]) if ids]

@@ -25,6 +25,7 @@ class TimeBudget:
         self.minutes = minutes
         self.before = before
         self._began = time.monotonic()
+        self._probing_from = before
 
     @property
     def elapsed(self) -> float:
@@ -35,6 +36,14 @@ class TimeBudget:
     def left(self) -> float:
         """Seconds that are left; negative when the time is up."""
         return 60 * self.minutes - self.elapsed
+
+    def begin_probing(self) -> None:
+        """What was done so far is not counted as time of the probing."""
+        self._probing_from = self.elapsed
+
+    def probed_enough(self) -> bool:
+        """Tells whether only the smallest model is still probed."""
+        return self.elapsed - self._probing_from > PROBING * 60 * self.minutes
 
     def training_minutes(self) -> float:
         """Returns the minutes that training may take from now on, so that enough is left for what follows it."""

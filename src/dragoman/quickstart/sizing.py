@@ -78,12 +78,12 @@ def vocabulary(characters: int, minutes: float) -> int:
     return max(1000, supported // 2) if hurried else supported
 
 
-def candidates(corpus: CorpusSize, minutes: float) -> Sequence[Size]:
+def candidates(corpus: CorpusSize, minutes: float, sizes: Sequence[Size] = SIZES) -> Sequence[Size]:
     """Returns the sizes to probe, the largest first: those that there are enough pairs for, without those that no
-    ordinary machine would be fast enough for."""
+    ordinary machine would be fast enough for. `sizes`: those to choose among, the smallest first."""
     return [
         size
-        for size in reversed(SIZES)
+        for size in reversed(sizes)
         if size.least_pairs <= corpus.pairs and often_enough(size, corpus, minutes, QUICKEST)
     ]
 
@@ -122,12 +122,13 @@ def choose(
     speeds: Mapping[str, float],
     batch_tokens: int | None = None,
     optimizer: Optimizer | None = None,
+    sizes: Sequence[Size] = SIZES,
 ) -> Plan:
     """Chooses the largest probed model that sees the text often enough in the time; the smallest, where none does.
 
-    `batch_tokens` (of a step) and `optimizer`: if the user asked for them.
+    `batch_tokens` (of a step) and `optimizer`: if the user asked for them. `sizes`: those to choose among.
     """
-    probed = [size for size in SIZES if size.name in speeds]
+    probed = [size for size in sizes if size.name in speeds]
     fitting = (s for s in reversed(probed) if often_enough(s, corpus, minutes, speeds[s.name]))
     size = next(fitting, probed[0])
     speed = speeds[size.name]

@@ -162,7 +162,7 @@ def _write_text(
     if asked.general is not None:
         old = _own_text(before, final.parent / GENERAL, asked, sum(map(len, checked.train)), config.train.seed, say)
     else:
-        old = _old_text(before, config, tokenizer, with_old, say)
+        old = old_text(before, config, tokenizer, with_old, say)
     held_out = _held_out(checked, old, new, config.train.seed, test_given=given is not None, with_old=with_old)
     not_learned = _sides(held_out.new_valid, held_out.new_test, old.held_out)
     counts = _write_new(written, checked.train, not_learned, tokenizer)
@@ -194,7 +194,7 @@ def _held_out(
 ) -> HeldOutPairs:
     """Chooses what is held out: of the new domain the pairs that were given, or else some that the old run has not
     seen; of the old domain what the old run was validated with."""
-    old_valid, old_test = _divided(old.held_out)
+    old_valid, old_test = divided(old.held_out)
     if not with_old:  # then only the new domain counts: the old pairs measure what is forgotten, but choose nothing
         old_valid = []
     known = itertools.chain(old.held_out, itertools.chain.from_iterable(pairs() for pairs, _ in old.train))
@@ -265,7 +265,7 @@ def _write_held_out(directory: Path, held_out: HeldOutPairs) -> None:
     write_pairs(directory, "valid", (pair for pair in by_turns if pair is not None))
 
 
-def _old_text(
+def old_text(
     before: RunDirectory,
     config: RunConfig,
     tokenizer: Tokenizer,
@@ -315,7 +315,7 @@ def _own_text(
     return OldText([(lambda: iter(pairs[held_out:]), 1.0)], pairs[:held_out], [UNKNOWN])
 
 
-def _divided(pairs: list[SentencePair]) -> tuple[list[SentencePair], list[SentencePair]]:
+def divided(pairs: list[SentencePair]) -> tuple[list[SentencePair], list[SentencePair]]:
     """Returns pairs to choose by and pairs to measure with, which share no side; of too few, all of them for both."""
     if len(pairs) < FEWEST_DIVIDED:
         return pairs, pairs
