@@ -46,6 +46,7 @@ HOUSE = [
     "descendants",
     "diagnosis",
     "quickstart",
+    "distillation",
     "importing",
     "export",
     "lab",

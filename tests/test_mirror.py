@@ -31,6 +31,7 @@ ELSEWHERE = {
     "descendants/test_halves.py": ["model/variants"],
     "diagnosis/test_corpus_checks.py": ["diagnosis/causes", "cli/doctor"],
     "diagnosis/test_stress.py": ["diagnosis/stress_cases", "cli/stress"],
+    "distillation/test_pipeline.py": ["distillation/report", "distillation/stages", "cli/distill"],
     "documents/test_docx.py": ["documents/office_xml"],
     "documents/test_formats.py": ["documents/flow", "documents/html", "documents/json_strings", "documents/lexer",
                                   "documents/pipeline", "documents/plain_text", "documents/subtitles"],

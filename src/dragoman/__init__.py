@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig
     from dragoman.data.glossary import Glossary, Required
     from dragoman.data.tokenizer import Tokenizer
+    from dragoman.distillation.pipeline import distill
     from dragoman.errors import DragomanError
     from dragoman.export.bundle import About
     from dragoman.export.reproduce import Reproduced, reproduce
@@ -41,6 +42,7 @@ __all__ = [
     "Translator",
     "__version__",
     "backtranslate",
+    "distill",
     "finetune",
     "reproduce",
 ]
@@ -64,6 +66,7 @@ _HOME = {
     "Transformer": "dragoman.model.transformer",
     "Translator": "dragoman.translation.translator",
     "backtranslate": "dragoman.training.backtranslate",
+    "distill": "dragoman.distillation.pipeline",
     "finetune": "dragoman.training.finetune",
     "reproduce": "dragoman.export.reproduce",
 }

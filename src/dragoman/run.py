@@ -255,6 +255,17 @@ class Run:
         with _progress(say) as relay:
             return finetune(self.path, text, _path(out, "the new run's directory"), say=relay.say, **options)
 
+    def distill(
+        self, out: str | Path, *, beside: Sequence[str | Path] = (), say: Say | None = to_stderr, **options: Any
+    ) -> "FinishedResult":
+        """Teaches a small and fast model what it says, into `out`; options as of `dragoman.distill`. `beside`: further
+        teachers, an ensemble with this run."""
+        from dragoman.distillation.pipeline import distill
+
+        teachers = [self.path, *(_path(path, "a teacher") for path in _sequence(beside, "the other teachers"))]
+        with _progress(say) as relay:
+            return distill(teachers, _path(out, "the new run's directory"), say=relay.say, **options)
+
     def quantize(
         self, sources: Lines, references: Lines, to: "ComputeType" = "int8", limit: float = 0.2
     ) -> "QuantizationResult":

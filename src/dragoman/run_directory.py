@@ -16,7 +16,8 @@ engine.json         the number type and vocabulary map to translate with, where 
 confidence.json     the calibration of its probabilities, where `calibrate` learned one
 finetune/           of a fine-tuned run: its text, what it was made from (plan.json) and what came of it (result.json)
 text/               of a quickstart: its text, cleaned and split, and what was found in it (about.json)
-quickstart.json     of a quickstart: the plan of its training
+quickstart.json     of a quickstart or a distillation: the plan of its training
+teaching/           of a distillation: what the teacher translated, and its translations (train.tsv)
 README.md           of a run that was imported: the card of the public model, as it came with it
 LICENSE             and the text of its licence
 """
@@ -75,6 +76,7 @@ class RunDirectory:
         self.finetune_result_path = self.finetune_path / "result.json"
         self.quickstart_plan_path = self.path / "quickstart.json"
         self.quickstart_text_path = self.path / "text"
+        self.teaching_path = self.path / "teaching"
         self.about_quickstart_text_path = self.quickstart_text_path / "about.json"
 
     @classmethod

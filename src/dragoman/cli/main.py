@@ -26,6 +26,7 @@ COMMANDS = {
     "Train": {
         "train": "training.train",
         "finetune": "finetune.finetune",
+        "distill": "distill.distill",
         "average": "training.average",
         "verify": "training.verify",
         "config": "configurations.config",

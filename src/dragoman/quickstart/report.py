@@ -44,7 +44,15 @@ class Curve:
     points: Sequence[tuple[float, float]]
 
 
-Block = str | Table | Code | Items | Curve
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, as SVG; where there are only letters, the words in its place."""
+
+    svg: str
+    words: str
+
+
+Block = str | Table | Code | Items | Curve | Drawing
 Section = tuple[str, Sequence[Block]]
 
 
@@ -221,6 +229,8 @@ def markdown(title: str, sections: Sequence[Section]) -> str:
                     lines += [f"- {item}" for item in items]
                 case Curve(points):
                     lines += ["BLEU while training, greedy: " + ", ".join(f"{y:.1f} at {x:,.0f}" for x, y in points)]
+                case Drawing(_, words):
+                    lines.append(f"({words[:1].upper()}{words[1:]}: in report.html.)")
                 case str():
                     lines.append(block)
             lines.append("")
@@ -261,6 +271,8 @@ def page(title: str, sections: Sequence[Section]) -> str:
                     )
                 case Curve(points):
                     parts.append(_svg(points))
+                case Drawing(svg, _):
+                    parts.append(svg)
                 case str():
                     parts.append(f"<p>{html.escape(block)}</p>")
     return (

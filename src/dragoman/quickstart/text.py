@@ -177,10 +177,11 @@ def _write_split(directory: Path, split: Split) -> None:
     _write_lines(directory / "train.tsv", [f"{source}\t{target}" for source, target in split.train])
     _write_lines(directory / "valid.tsv", [f"{source}\t{targets[0]}" for source, targets in split.valid.items()])
     for part, held_out in (("valid", split.valid), ("test", split.test)):
-        _write_held_out(directory, part, held_out)
+        write_held_out(directory, part, held_out)
 
 
-def _write_held_out(directory: Path, part: str, sentences: HeldOut) -> None:
+def write_held_out(directory: Path, part: str, sentences: HeldOut) -> None:
+    """Writes the sentences of "valid" or "test", and as many files of references as one of them has."""
     _write_lines(directory / f"{part}.source", list(sentences))
     for number in range(max(map(len, sentences.values()))):
         column = [targets[number] if number < len(targets) else "" for targets in sentences.values()]
