@@ -30,13 +30,20 @@ def test_a_student_is_no_wider_than_its_teacher(teacher: Path, tmp_path: Path) -
     run, tokenizer = RunDirectory(teacher), load_tokenizer(teacher)
     choice = choice_for([run], RunDirectory(tmp_path), tokenizer, "own", "scratch")
     assert [size.name for size in choice.sizes] == ["tiny 6 + 1"]  # the teacher's width is 32
-    assert choice.settings == {"search.beam": 1}
+    assert choice.settings == {"search.beam": 1, "data.casing": "plain", "data.split_digits": False}
     like = choice_for([run], RunDirectory(tmp_path), tokenizer, "teacher", "teacher")
     (size,) = like.sizes
     assert (size.encoder_layers, size.decoder_layers, size.d_model, size.d_ff, size.num_heads) == (1, 1, 32, 64, 2)
     assert like.settings["model.norm_order"] == run.read_config().model.norm_order
     with pytest.raises(UsageError, match="add --vocabulary teacher"):
         choice_for([run], RunDirectory(tmp_path), tokenizer, "own", "teacher")
+
+
+def test_a_vocabulary_of_its_own_writes_capitals_as_the_teachers_does(cased_run: Path, tmp_path: Path) -> None:
+    run, tokenizer = RunDirectory(cased_run), load_tokenizer(cased_run)
+    settings = choice_for([run], RunDirectory(tmp_path), tokenizer, "own", "scratch").settings
+    assert (settings["data.casing"], settings["data.split_digits"]) == ("inline", True)
+    assert "data.casing" not in choice_for([run], RunDirectory(tmp_path), tokenizer, "teacher", "scratch").settings
 
 
 def test_a_student_begins_with_the_teachers_layers(teacher: Path, tmp_path: Path) -> None:

@@ -31,10 +31,12 @@ def choice_for(
     teachers: Sequence[RunDirectory], run: RunDirectory, tokenizer: Tokenizer, vocabulary: Vocabulary, begin: Begin
 ) -> Choice:
     """Returns the sizes to choose among, none wider than the widest teacher, and what all of them have."""
-    models = [teacher.read_config().model for teacher in teachers]
-    first, widest = models[0], max(model.d_model for model in models)
+    configs = [teacher.read_config() for teacher in teachers]
+    first, widest = configs[0].model, max(config.model.d_model for config in configs)
     settings: dict[str, Any] = {"search.beam": 1}
-    if vocabulary == "teacher":
+    if vocabulary == "own":
+        settings |= {"data.casing": configs[0].data.casing, "data.split_digits": configs[0].data.split_digits}
+    else:
         _require_one_language(tokenizer)
         settings |= {
             "data.tokenizer": str(run.tokenizer_path),
