@@ -232,14 +232,14 @@ def test_a_command_that_is_killed_at_every_stage_comes_to_the_same_end(
     signs = ["teaching/about.json", "teaching/planned.json", "teaching/raw.tsv", "teaching/taught.json", "data"]
     signs += ["quickstart.json", "checkpoints", "model.json", "ctranslate2"]
     for sign in signs:
-        with started(arguments, 300) as process:
+        with started(arguments, 300, stderr=subprocess.DEVNULL) as process:
             while process.poll() is None and not (out / sign).exists():
                 time.sleep(0.02)
             if process.poll() is None:
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait(30)
         assert process.returncode == -signal.SIGKILL, sign
-    with started(arguments, 300, stdout=subprocess.PIPE) as process:
+    with started(arguments, 300, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         said, _ = process.communicate()
     assert process.returncode == 0
     assert said.startswith("The student (1 + 1 layers")
