@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree
 
-from dragoman.evaluation.charts import Figure, draw, figure_of_curves
+from dragoman.evaluation.charts import LEFT, WIDTH, Figure, draw, figure_of_curves
 
 
 def test_figures_are_whole_at_the_edges_of_what_can_be_measured() -> None:
@@ -47,3 +47,13 @@ def test_curves_keep_all_their_points_also_where_two_share_an_x() -> None:
     drawn = draw(figure)
     legend, markers = 2, 3
     assert len(re.findall(r'<path class="s\d"', drawn)) == legend + markers
+
+
+def test_points_far_apart_have_room_on_a_logarithmic_axis() -> None:
+    """The room beside the first point is a share of the ratio: a share of the difference could lie below zero."""
+    drawn = draw(Figure("speed", [20.0, 300.0, 5000.0], {"a": [1.0, 2.0, 3.0]}, kind="points", log_x=True))
+    places = [float(x) for x in re.findall(r'class="s0" d="M([\d.]+),', drawn)]
+    assert len(places) == 3
+    assert LEFT < places[0] < places[1] < places[2] < WIDTH
+    assert all(f">{tick}</text>" in drawn for tick in ("20", "50", "100", "1,000", "5,000"))
+    assert ">10</text>" not in drawn

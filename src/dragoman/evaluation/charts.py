@@ -209,7 +209,11 @@ def _x_axis(figure: Figure, least: Sequence[float]) -> Axis:
         at = [float(x) for x in figure.x] if len(figure.x) <= 10 else log_ticks(low, high)
     else:
         at = [tick for tick in ticks(low, high, 8) if low <= tick <= high]
-    if figure.kind == "points":
+    if figure.kind == "points" and figure.log_x:
+        ratio = high / low
+        low, high = low / ratio**0.08, high * ratio**0.25  # labels stand to the right of their points
+        at = [power * step for power in log_ticks(low, high) for step in (1, 2, 5) if low <= power * step <= high]
+    elif figure.kind == "points":
         margin = 0.08 * (high - low)
         low, high = low - margin, high + margin
     return Axis(low, high, at, figure.log_x)
