@@ -1,9 +1,9 @@
 """What the published Transformer-Tiny shape can reach on Multi30k English-German: each ingredient by name and by seed.
 
-    python bench/multi30k.py plain simcut "simcut + ema" --seeds 1 2 3          # trains and scores on val
-    python bench/multi30k.py --table                                            # what was measured so far
-    python bench/multi30k.py "simcut + ema" --test                              # a choice that is made: the test set
-    python bench/multi30k.py plain r-drop simcut --time 10                      # the cost of a step, alternately
+    python bench/multi30k.py plain simcut-unk "simcut-unk + ema" --seeds 1 2 3    # trains and scores on val
+    python bench/multi30k.py --table                                              # what was measured so far
+    python bench/multi30k.py "simcut-unk + ema" --test                            # a choice that is made: the test set
+    python bench/multi30k.py plain r-drop simcut-unk --time 10                    # the cost of a step, alternately
 
 A cell is a training by recipes/multi30k-tiny.toml, with one thread, of so many steps, and is scored on val alone (beam
 4, three length penalties). Cells are added to bench/multi30k.jsonl as they end; one that is there is not done again,
@@ -49,9 +49,9 @@ CHANGES: dict[str, dict[str, object]] = {
     "plain": {},
     "r-drop": {"train.consistency": "r-drop", "train.consistency_weight": 5.0},
     "r-drop 1": {"train.consistency": "r-drop", "train.consistency_weight": 1.0},
-    "simcut": {"train.consistency": "simcut", "train.consistency_weight": 3.0, "train.cutoff": 0.05},
-    "simcut 1": {"train.consistency": "simcut", "train.consistency_weight": 1.0, "train.cutoff": 0.05},
-    "simcut more": {"train.consistency": "simcut", "train.consistency_weight": 3.0, "train.cutoff": 0.15},
+    "simcut-unk": {"train.consistency": "simcut-unk", "train.consistency_weight": 3.0, "train.cutoff": 0.05},
+    "simcut-unk 1": {"train.consistency": "simcut-unk", "train.consistency_weight": 1.0, "train.cutoff": 0.05},
+    "simcut-unk more": {"train.consistency": "simcut-unk", "train.consistency_weight": 3.0, "train.cutoff": 0.15},
     "ema": {"train.ema": 0.999},
     "ema shorter": {"train.ema": 0.99},
     "bpe-dropout 0.05": {"data.bpe_dropout": 0.05, "data.views": 16},

@@ -57,6 +57,7 @@ def test_a_stray_escape_in_a_models_output_is_left_as_it_is(tokenizer: Tokenizer
 
 def test_special_ids_and_pieces(tokenizer: Tokenizer) -> None:
     assert (tokenizer.pad_id, tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id) == (0, 1, 2, 3)
+    assert tokenizer.source_unk_id == tokenizer.unk_id
     ids = tokenizer.encode("the dog")
     assert "".join(map(tokenizer.piece, ids)) == "▁the▁dog"
     assert tokenizer.decode([2, *ids, 3, 0]) == "the dog"

@@ -68,6 +68,16 @@ def test_marian_s_ids_are_those_of_transformers(marian: tuple[Path, dict[str, An
         assert ours.source_piece(ours.encode(tagged[0])[0]) == ">>fra<<"
 
 
+@pytest.mark.parametrize("marian", ["two vocabularies"], indirect=True)
+def test_each_vocabulary_has_an_unknown_symbol_of_its_own(marian: tuple[Path, dict[str, Any]]) -> None:
+    path = marian[0] / "target_vocab.json"
+    ids = json.loads(path.read_bytes())
+    other = next(piece for piece, token in ids.items() if token == 2)
+    path.write_text(json.dumps(ids | {"<unk>": 2, other: 1}))
+    ours = marian_tokenizer(*marian)
+    assert (ours.source_unk_id, ours.unk_id) == (1, 2)
+
+
 def test_m2m100_s_ids_are_those_of_transformers(tmp_path: Path) -> None:
     model = learned(tmp_path / "sentencepiece.bpe.model", 400, 3, model_type="bpe")
     names = ["<s>", "<pad>", "</s>", "<unk>", *(piece for piece in pieces_of(model) if not piece.startswith("<"))]

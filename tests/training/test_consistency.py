@@ -1,9 +1,8 @@
 """Two passes of a batch: what the second one differs in, what the loss is made of, and that a run resumes with them."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -17,6 +16,15 @@ from dragoman.errors import ConfigError
 from dragoman.model.sequence_model import SequenceModel, make_model
 from dragoman.training.consistency import loss_of, passes_of
 
+
+class Unknown(NamedTuple):
+    """The unknown symbols of a tokenizer with two vocabularies. No token of `batch_of` is one."""
+
+    unk_id: int = 1
+    source_unk_id: int = 2
+
+
+UNKNOWN = Unknown()
 EXACT: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-6}
 
 
@@ -38,7 +46,7 @@ def batch_of(lengths: tuple[int, ...]) -> Batch:
 
 def loss_and_gradients(model: SequenceModel, batch: Batch, settings: TrainConfig) -> tuple[Tensor, Tensor]:
     model.zero_grad()
-    states = batch.real_states(model.states(batch.source, batch.target, batch.source_mask, cut=batch.cut))
+    states = batch.real_states(model.states(batch.source, batch.target, batch.source_mask))
     loss, _ = loss_of(states, batch, model.output, settings)
     loss.backward()
     found = [parameter.grad.flatten() for parameter in model.parameters() if parameter.grad is not None]
@@ -47,7 +55,7 @@ def loss_and_gradients(model: SequenceModel, batch: Batch, settings: TrainConfig
 
 def test_without_it_a_batch_goes_through_once() -> None:
     batch = batch_of((3, 5))
-    assert passes_of(batch, TrainConfig()) is batch
+    assert passes_of(batch, TrainConfig(), UNKNOWN) is batch
 
 
 @pytest.mark.parametrize("lengths", [(4, 4, 4), (3, 7, 5)])
@@ -56,7 +64,7 @@ def test_r_drop_without_dropout_is_the_plain_loss(architecture: str, lengths: tu
     """Both passes are the same then, and nothing differs between their predictions."""
     model, batch = small(architecture=architecture), batch_of(lengths)
     settings = TrainConfig(consistency="r-drop")
-    both = loss_and_gradients(model, passes_of(batch, settings), settings)
+    both = loss_and_gradients(model, passes_of(batch, settings, UNKNOWN), settings)
     one = loss_and_gradients(model, batch, TrainConfig())
     torch.testing.assert_close(both, one, **EXACT)
 
@@ -65,7 +73,7 @@ def test_r_drop_without_dropout_is_the_plain_loss(architecture: str, lengths: tu
 def test_r_drop_is_the_published_sum_halved(lengths: tuple[int, ...]) -> None:
     model, batch = small(dropout=0.3), batch_of(lengths)
     settings = TrainConfig(consistency="r-drop", consistency_weight=5.0)
-    doubled = passes_of(batch, settings)
+    doubled = passes_of(batch, settings, UNKNOWN)
     torch.manual_seed(5)
     loss, _ = loss_and_gradients(model, doubled, settings)
     torch.manual_seed(5)  # the same dropout
@@ -82,57 +90,60 @@ def test_r_drop_is_the_published_sum_halved(lengths: tuple[int, ...]) -> None:
     torch.testing.assert_close(loss, ((once + twice + 5.0 * both_ways / 2) / 2).detach(), **EXACT)
 
 
-def test_simcut_is_the_published_sum() -> None:
+def test_simcut_unk_is_the_published_sum() -> None:
     model, batch = small(), batch_of((3, 7, 5))
-    settings = TrainConfig(consistency="simcut", consistency_weight=3.0, cutoff=0.5)
+    settings = TrainConfig(consistency="simcut-unk", consistency_weight=3.0, cutoff=0.5)
     torch.manual_seed(5)
-    doubled = passes_of(batch, settings)
+    doubled = passes_of(batch, settings, UNKNOWN)
     loss, _ = loss_and_gradients(model, doubled, settings)
-    assert doubled.cut is not None
-    cut = doubled.cut[0][3:], doubled.cut[1][3:]
     clean = batch.real_states(model(batch.source, batch.target, batch.source_mask)).log_softmax(dim=1)
-    states = model.states(batch.source, batch.target, batch.source_mask, cut=cut)
-    changed = model.output(batch.real_states(states)).log_softmax(dim=1)
+    changed = model(doubled.source[3:], doubled.target[3:], batch.source_mask)
+    changed = batch.real_states(changed).log_softmax(dim=1)
     nll = F.cross_entropy(clean, batch.labels, reduction="sum", label_smoothing=0.1)
     apart = F.kl_div(changed, clean, reduction="sum", log_target=True)
     assert apart > 0.1
     torch.testing.assert_close(loss, (nll + 3.0 * apart).detach(), **EXACT)
 
 
-def test_simcut_hides_a_share_of_both_sides_in_the_second_pass_alone() -> None:
-    batch, settings = batch_of((50,) * 40), TrainConfig(consistency="simcut", cutoff=0.2)
+def test_simcut_unk_changes_a_share_of_both_sides_in_the_second_pass_alone() -> None:
+    """Each side has the unknown symbol of its own vocabulary."""
+    batch, settings = batch_of((50,) * 40), TrainConfig(consistency="simcut-unk", cutoff=0.2)
     torch.manual_seed(7)
-    first, again = passes_of(batch, settings).cut, None
+    doubled = passes_of(batch, settings, UNKNOWN)
     torch.manual_seed(7)
-    again = passes_of(batch, settings).cut
-    assert first is not None
-    assert again is not None
-    for side, same in zip(first, again, strict=True):
+    again = passes_of(batch, settings, UNKNOWN)
+    places = []
+    for side, same, shown, unknown in (
+        (doubled.source, again.source, batch.source, UNKNOWN.source_unk_id),
+        (doubled.target, again.target, batch.target, UNKNOWN.unk_id),
+    ):
         assert torch.equal(side, same)
-        assert not side[:40].any()
-        assert 0.17 < float(side[40:].float().mean()) < 0.23
+        assert torch.equal(side[:40], shown)
+        cut = side[40:] == unknown
+        assert torch.equal(side[40:][~cut], shown[~cut])
+        assert 0.17 < float(cut.float().mean()) < 0.23
+        places.append(cut)
+    assert not torch.equal(*places)
+    assert torch.equal(doubled.labels, batch.labels)
 
 
-@pytest.mark.parametrize("architecture", ["transformer", "lstm"])
-def test_what_is_cut_has_no_part_in_the_states(architecture: str) -> None:
-    model, batch = small(architecture=architecture), batch_of((6, 6))
-    cut = torch.zeros_like(batch.source, dtype=torch.bool), torch.zeros_like(batch.target, dtype=torch.bool)
-    cut[0][0, 2] = cut[1][1, 3] = True
-    states = model.states(batch.source, batch.target, cut=cut)
-    other_source, other_target = batch.source.clone(), batch.target.clone()
-    other_source[0, 2], other_target[1, 3] = 5, 5
-    assert torch.equal(model.states(other_source, other_target, cut=cut), states)
-    assert not torch.equal(model.states(other_source, other_target), model.states(batch.source, batch.target))
+def test_r_drop_changes_no_token() -> None:
+    batch = batch_of((4, 6))
+    doubled = passes_of(batch, TrainConfig(consistency="r-drop", cutoff=0.9), UNKNOWN)
+    assert torch.equal(doubled.source, batch.source.repeat(2, 1))
+    assert torch.equal(doubled.target, batch.target.repeat(2, 1))
 
 
-def test_a_picture_has_no_tokens_to_cut() -> None:
+@pytest.mark.parametrize("consistency", ["r-drop", "simcut-unk"])
+def test_pictures_have_one_pass(consistency: Any) -> None:
+    """They have fewer positions than ids, and no id of theirs is unknown."""
     model = ModelConfig(decoder_layers=0, patch=4, classes=("0", "1"))
-    assert RunConfig(model=model, train=TrainConfig(consistency="r-drop"))
-    with pytest.raises(ConfigError, match=r"train.consistency = .simcut.; must be none or r-drop"):
-        RunConfig(model=model, train=TrainConfig(consistency="simcut"))
+    assert RunConfig(model=model)
+    with pytest.raises(ConfigError, match=f'train.consistency = "{consistency}"; must be none where the source'):
+        RunConfig(model=model, train=TrainConfig(consistency=consistency))
 
 
-@pytest.mark.parametrize("consistency", ["r-drop", "simcut"])
+@pytest.mark.parametrize("consistency", ["r-drop", "simcut-unk"])
 def test_a_resumed_run_equals_an_uninterrupted_one(
     consistency: str, tiny_text: Path, tiny_settings: list[str], tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
@@ -153,14 +164,3 @@ def test_a_resumed_run_equals_an_uninterrupted_one(
     for name in ("model.safetensors", "optimizer.safetensors"):
         assert (whole / name).read_bytes() == (parts / name).read_bytes()
         assert (whole / name).read_bytes() != (plain / name).read_bytes()
-
-
-def test_a_batch_keeps_what_is_cut_on_its_way_to_a_device() -> None:
-    settings = TrainConfig(consistency="simcut", cutoff=0.5)
-    batch = passes_of(batch_of((4, 4)), settings)
-    moved = batch.to(torch.device("cpu"))
-    assert batch.cut is not None
-    assert moved.cut is not None
-    assert torch.equal(moved.cut[0], batch.cut[0])
-    assert torch.equal(moved.cut[1], batch.cut[1])
-    assert replace(batch, cut=None).to(torch.device("cpu")).cut is None

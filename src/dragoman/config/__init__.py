@@ -26,7 +26,7 @@ RecurrentAttention = Literal["multiplicative", "additive", "none"]
 Schedule = Literal["paper", "linear"]
 Optimizer = Literal["adam", "muon"]
 Learn = Literal["all", "top", "low-rank"]
-Consistency = Literal["none", "r-drop", "simcut"]
+Consistency = Literal["none", "r-drop", "simcut-unk"]
 Stop = Literal["exact", "first"]
 Penalty = Literal["paper", "length"]
 Casing = Literal["plain", "inline"]
@@ -255,7 +255,7 @@ class TrainConfig:
     label_smoothing: float = 0.1  # the share of probability that the target spreads over all tokens alike
     consistency: Consistency = "none"  # each batch twice, to be predicted alike: docs/decisions/026
     consistency_weight: float = 3.0  # of the difference between the two predictions, in the loss
-    cutoff: float = 0.05  # with consistency = simcut: share of tokens that the second pass is not shown
+    cutoff: float = 0.05  # with consistency = simcut-unk: share of tokens that are <unk> in the second pass
     ema: float = 0.0  # decay of a running average of the weights, which may be chosen at the end; 0: none
     begin_with: str | None = None  # a run whose weights and vocabulary this one begins with; None: random weights
     valid_steps: int = 1000  # validate and write a checkpoint each time after this many steps
@@ -326,8 +326,9 @@ class RunConfig:
     search: SearchConfig = field(default_factory=SearchConfig)
 
     def __post_init__(self) -> None:
-        text = self.train.consistency != "simcut" or not self.model.patch
-        _require(text, "train", "consistency", self.train.consistency, "none or r-drop where the source is a picture")
+        consistency = self.train.consistency
+        text = consistency == "none" or not self.model.patch
+        _require(text, "train", "consistency", consistency, "none where the source is a picture")
 
     def to_json(self) -> str:
         """Writes the configuration as JSON, the way that a run keeps it."""

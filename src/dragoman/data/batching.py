@@ -32,8 +32,6 @@ class Batch:
     target: Tensor  # (B, T): the start symbol, then tokens
     labels: Tensor  # (N,): tokens, then the end symbol, without padding
     real: Tensor | None  # (N,): the positions of the labels among the B T positions; None: all of them
-    # (B, S) and (B, T), True where the model is not shown which token is there; None: it is shown all of them
-    cut: tuple[Tensor, Tensor] | None = None
 
     @property
     def tokens(self) -> int:
@@ -56,7 +54,6 @@ class Batch:
             self.target.to(device, non_blocking=True),
             self.labels.to(device, non_blocking=True),
             moved(self.real),
-            None if self.cut is None else (self.cut[0].to(device), self.cut[1].to(device)),
         )
 
 

@@ -87,7 +87,6 @@ class ImportedTokenizer:
     files: Mapping[str, bytes]
     source: PieceCodec
     target: PieceCodec
-    unk_id: int
 
 
 def pack(about: AboutTokenizer, files: Mapping[str, bytes]) -> bytes:
@@ -139,8 +138,8 @@ def _read_files(archive: bytes) -> dict[str, bytes]:
     return files
 
 
-def _sides(about: AboutTokenizer, files: Mapping[str, bytes], origin: str) -> tuple[PieceCodec, PieceCodec, int]:
-    """The codecs of both sides, and the id of the unknown symbol on the target side."""
+def _sides(about: AboutTokenizer, files: Mapping[str, bytes], origin: str) -> tuple[PieceCodec, PieceCodec]:
+    """The codecs of both sides."""
     if about.kind in ("marian", "sentencepiece"):
         return _sides_apart(about, files, origin)
     model = load_sentencepiece(files[ONE_MODEL], f"{origin}: {ONE_MODEL}")
@@ -156,10 +155,10 @@ def _sides(about: AboutTokenizer, files: Mapping[str, bytes], origin: str) -> tu
     silent = frozenset((*specials, about.eos_id, about.pad_id, *languages.values()))
     pieces = _names(ids | languages, about.vocab_size)
     codec = MappedCodec(model, model, ids, pieces, unk_id, silent, tags_first=False)
-    return codec, codec, unk_id
+    return codec, codec
 
 
-def _sides_apart(about: AboutTokenizer, files: Mapping[str, bytes], origin: str) -> tuple[PieceCodec, PieceCodec, int]:
+def _sides_apart(about: AboutTokenizer, files: Mapping[str, bytes], origin: str) -> tuple[PieceCodec, PieceCodec]:
     """The codecs of a tokenizer with a vocabulary for each side, or one for both, beside its sentencepiece models."""
     tags = about.kind == "marian"
     names = (SOURCE_MODEL, TARGET_MODEL) if tags else (ONE_MODEL, ONE_MODEL)
@@ -172,11 +171,11 @@ def _sides_apart(about: AboutTokenizer, files: Mapping[str, bytes], origin: str)
     special = {about.unk, *(target_pieces[token] for token in (about.bos_id, about.eos_id, about.pad_id))}
     # With one vocabulary, transformers joins the target's pieces with the source's sentencepiece model.
     sides = [(source, source, ids, pieces), (target, target if separate else source, target_ids, target_pieces)]
-    codecs = [
+    codecs = (
         MappedCodec(cutting, joining, known, named, known[about.unk], _ids_of(special, known), tags_first=tags)
         for cutting, joining, known, named in sides
-    ]
-    return codecs[0], codecs[1], target_ids[about.unk]
+    )
+    return next(codecs), next(codecs)
 
 
 def _ids_of(pieces: Iterable[str], ids: Mapping[str, int]) -> frozenset[int]:

@@ -31,6 +31,10 @@ class PieceCodec(Protocol):
     def pieces(self) -> Sequence[str]:
         """The text of each token."""
 
+    @property
+    def unk_id(self) -> int:
+        """The id of the unknown symbol."""
+
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Encodes texts, without start or end symbols."""
 
@@ -55,6 +59,7 @@ class PlainCodec:
     def __init__(self, model: sentencepiece.SentencePieceProcessor) -> None:
         self._model = model
         self.pieces: list[str] = model.id_to_piece(list(range(model.vocab_size())))
+        self.unk_id: int = model.unk_id()
         # The ids of the marks of inline case, if this vocabulary has been learned with it. A learned piece has another
         # score than given ones, which have zero (but for the first that is learned, and that is one piece).
         given = {piece: token for token, piece in enumerate(self.pieces) if model.get_score(token) == 0}
@@ -97,9 +102,9 @@ class MappedCodec:
         """encoder: cuts text into pieces. decoder: joins pieces to text. ids: of what the encoder may give; anything
         else is unknown. silent: the special symbols, which have no text. tags_first: a text may begin with the tag of
         a language, `>>deu<<`, which is one token."""
-        self.pieces = pieces
+        self.pieces, self.unk_id = pieces, unk_id
         self._encoder, self._decoder = encoder, decoder
-        self._ids, self._unk_id, self._silent, self._tags_first = ids, unk_id, silent, tags_first
+        self._ids, self._silent, self._tags_first = ids, silent, tags_first
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         tags, bodies = [], []
@@ -111,7 +116,7 @@ class MappedCodec:
             bodies.append(text[end:])
         cut = self._encoder.encode_as_pieces
         encoded: list[list[str]] = cut(bodies) if _many(bodies) else list(map(cut, bodies))
-        known, unk_id = self._ids, self._unk_id
+        known, unk_id = self._ids, self.unk_id
         return [
             [known.get(piece, unk_id) for piece in (*tag, *pieces)] for tag, pieces in zip(tags, encoded, strict=True)
         ]

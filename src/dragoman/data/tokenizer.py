@@ -62,6 +62,7 @@ class Tokenizer:
             self._take_own(load_sentencepiece(model, origin), origin)
         self.vocab_size = len(self._target.pieces)
         self.source_vocab_size = len(self._source.pieces)
+        self.unk_id, self.source_unk_id = self._target.unk_id, self._source.unk_id
         self.start_ids: tuple[int, ...] = (self.bos_id, *self._given)  # what the decoder is fed before the first token
 
     def _take_own(self, model: sentencepiece.SentencePieceProcessor, origin: str) -> None:
@@ -70,7 +71,6 @@ class Tokenizer:
         self._source: PieceCodec = self._plain
         self._target: PieceCodec = self._plain
         self.case_marks = self._plain.case_marks
-        self.unk_id: int = model.unk_id()
         self.eos_id: int = model.eos_id()
         if self.eos_id < 0:
             raise DataError(f"{origin}: the sentencepiece model has no end symbol; train it with an eos_id")
@@ -84,7 +84,7 @@ class Tokenizer:
         about = imported.about
         self._own = None
         self.files = imported.files
-        self._source, self._target, self.unk_id = imported.source, imported.target, imported.unk_id
+        self._source, self._target = imported.source, imported.target
         self.bos_id, self.eos_id, self.pad_id = about.bos_id, about.eos_id, about.pad_id
         self.suppressed, self._language_ids = about.suppressed, about.languages
         self.ends_source, self._given = about.ends_source, about.given

@@ -56,17 +56,14 @@ class AttentionalLSTM(nn.Module):
             if "tokens" in name or name.startswith("output"):
                 nn.init.normal_(parameter, std=d_model**-0.5)
 
-    def embed(self, tokens: nn.Embedding, ids: Tensor, cut: Tensor | None = None) -> Tensor:
+    def embed(self, tokens: nn.Embedding, ids: Tensor) -> Tensor:
         scale = self.config.d_model**0.5 if self.config.scale_embeddings else 1.0
-        x = tokens(ids) * scale
-        return self.dropout(x if cut is None else x.masked_fill(cut[..., None], 0))  # type: ignore[no-any-return]
+        return self.dropout(tokens(ids) * scale)  # type: ignore[no-any-return]
 
-    def encode(
-        self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None, cut: Tensor | None = None
-    ) -> Tensor:
+    def encode(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> Tensor:
         """Source ids (B, S) to the encoder's output (B, S, D)."""
         _refuse(probe)
-        x = self.embed(self.source_tokens, source, cut)
+        x = self.embed(self.source_tokens, source)
         if source_mask is None:
             encoded, _ = self.encoder(x)
         else:  # so that the way back begins at each sentence's own end
@@ -99,17 +96,11 @@ class AttentionalLSTM(nn.Module):
                 return summary[:, None].expand(-1, query.shape[1], -1)
 
     def states(
-        self,
-        source: Tensor,
-        target: Tensor,
-        source_mask: Tensor | None = None,
-        probe: Probe | None = None,
-        cut: tuple[Tensor, Tensor] | None = None,
+        self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
-        """Without the last projection: (B, T, D). cut: True at tokens of source and target that are not shown."""
-        source_cut, target_cut = cut or (None, None)
-        encoded = self.encode(source, source_mask, probe, source_cut)
-        lower, _ = self.first(self.embed(self.target_tokens, target, target_cut))
+        """Without the last projection: (B, T, D)."""
+        encoded = self.encode(source, source_mask, probe)
+        lower, _ = self.first(self.embed(self.target_tokens, target))
         context = self.look(self.dropout(lower), self.keys(encoded), encoded, source_mask)
         upper = lower
         if self.further is not None:

@@ -188,11 +188,8 @@ class Embedding(nn.Module):
             self.sinusoids = sinusoids(2 * (first + count), self.d_model).to(self.sinusoids)
         return self.sinusoids[first : first + count]
 
-    def forward(self, ids: Tensor, first: int = 0, cut: Tensor | None = None) -> Tensor:
-        """cut, shaped as ids: True at tokens that are not shown; only their positions are. None: all are shown."""
+    def forward(self, ids: Tensor, first: int = 0) -> Tensor:
         x = self.tokens(ids)
-        if cut is not None:
-            x = x.masked_fill(cut[..., None], 0)
         if self.scale != 1.0:
             x = x * self.scale
         rows = self.position_rows(first, x.shape[-2])
@@ -328,12 +325,10 @@ class Transformer(nn.Module):
             else:
                 nn.init.ones_(parameter)  # the gain of a normalisation
 
-    def encode(
-        self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None, cut: Tensor | None = None
-    ) -> Tensor:
+    def encode(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> Tensor:
         """Source ids (B, S) to the encoder's output (B, S, D). source_mask (B, S): True at tokens; None: no padding."""
         mask = None if source_mask is None else source_mask[:, None, None, :]  # (B, 1, 1, S)
-        x = self.source_embedding(source, cut=cut)
+        x = self.source_embedding(source)
         for layer, block in enumerate(self.encoder):
             x = block(x, mask, layer, probe)
         return self.encoder_norm(x)  # type: ignore[no-any-return]
@@ -346,39 +341,25 @@ class Transformer(nn.Module):
         return [(cross.split_heads(cross.w_k(encoded)), cross.split_heads(cross.w_v(encoded))) for cross in crosses]
 
     def decode(
-        self,
-        target: Tensor,
-        encoded: Tensor | None,
-        source_mask: Tensor | None = None,
-        probe: Probe | None = None,
-        cut: Tensor | None = None,
+        self, target: Tensor, encoded: Tensor | None, source_mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
         """Target ids (B, T), all positions at once, to states (B, T, D). Padding at the end of a target needs no
         mask: what comes after a position is hidden from it anyway."""
         mask = None if source_mask is None else source_mask[:, None, None, :]
-        x = self.target_embedding(target, cut=cut)
+        x = self.target_embedding(target)
         for layer, (block, source) in enumerate(zip(self.decoder, self.cross_keys_values(encoded), strict=True)):
             x = block(x, source, mask, layer, probe)
         return self.decoder_norm(x)  # type: ignore[no-any-return]
 
     def states(
-        self,
-        source: Tensor,
-        target: Tensor,
-        source_mask: Tensor | None = None,
-        probe: Probe | None = None,
-        cut: tuple[Tensor, Tensor] | None = None,
+        self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None
     ) -> Tensor:
         """Encoder and decoder without the last projection, which the loss fuses with the softmax: (B, T, D).
 
         The decoder alone never looks at the source, nor the encoder alone, whose states are (B, S, D), at the target.
-        cut: of source and target, True at tokens that are not shown, for training.consistency.
         """
-        source_cut, target_cut = cut or (None, None)
-        encoded = self.encode(source, source_mask, probe, source_cut) if self.encoder else None
-        if encoded is not None and not self.decoder:
-            return encoded
-        return self.decode(target, encoded, source_mask, probe, target_cut)
+        encoded = self.encode(source, source_mask, probe) if self.encoder else None
+        return self.decode(target, encoded, source_mask, probe) if encoded is None or self.decoder else encoded
 
     def forward(
         self, source: Tensor, target: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None

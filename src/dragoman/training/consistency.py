@@ -1,13 +1,14 @@
 """Trains on two passes of each batch whose predictions must agree. Not in the paper.
 
-    r-drop   the same batch twice, each time with other dropout (Liang et al. 2021)
-    simcut   the batch, and the batch with some tokens of both sides not shown (Gao et al. 2022)
+    r-drop       the same batch twice, each time with other dropout (Liang et al. 2021)
+    simcut-unk   the batch, and the batch with <unk> for some tokens of both sides (after SimCut: Gao et al. 2022)
 
 Both passes go through the model as one batch of twice as many rows. What is drawn comes from torch's own generator, as
 dropout does, and so from the seed of the micro-batch.
 """
 
 from dataclasses import replace
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -17,28 +18,37 @@ from dragoman.data.batching import Batch
 from dragoman.model.loss import Terms, consistent_cross_entropy, smoothed_cross_entropy
 
 
-def passes_of(batch: Batch, settings: TrainConfig) -> Batch:
+class Unknown(Protocol):
+    """What the second pass needs to know of a tokenizer."""
+
+    @property
+    def unk_id(self) -> int: ...
+    @property
+    def source_unk_id(self) -> int: ...
+
+
+def passes_of(batch: Batch, settings: TrainConfig, tokenizer: Unknown) -> Batch:
     """Returns the batch that the model is given: the batch itself, or one of both passes, the second after the first.
     The labels stay those of one pass."""
     if settings.consistency == "none":
         return batch
     positions = batch.target.numel() or batch.source.numel()  # those of an encoder alone are the source's
-    cut = None
-    if settings.consistency == "simcut":
-        cut = _cut(batch.source, settings.cutoff), _cut(batch.target, settings.cutoff)
+    source, target = batch.source, batch.target
+    if settings.consistency == "simcut-unk":
+        source = _cut(source, settings.cutoff, tokenizer.source_unk_id)
+        target = _cut(target, settings.cutoff, tokenizer.unk_id)
     return replace(
         batch,
-        source=batch.source.repeat(2, 1),
+        source=torch.cat((batch.source, source)),
         source_mask=None if batch.source_mask is None else batch.source_mask.repeat(2, 1),
-        target=batch.target.repeat(2, 1),
+        target=torch.cat((batch.target, target)),
         real=None if batch.real is None else torch.cat((batch.real, batch.real + positions)),
-        cut=cut,
     )
 
 
-def _cut(ids: Tensor, share: float) -> Tensor:
-    """Draws which tokens of the second pass are not shown."""
-    return torch.cat((torch.zeros(ids.shape, dtype=torch.bool), torch.rand(ids.shape) < share))
+def _cut(ids: Tensor, share: float, unk_id: int) -> Tensor:
+    """Puts the unknown symbol in the place of tokens drawn at random."""
+    return ids.masked_fill(torch.rand(ids.shape) < share, unk_id)
 
 
 def loss_of(states: Tensor, batch: Batch, output: nn.Linear, settings: TrainConfig) -> tuple[Tensor, Tensor]:
@@ -59,5 +69,5 @@ def terms(settings: TrainConfig) -> Terms | None:
             return None
         case "r-drop":  # (CE + CE + weight (KL + KL) / 2) / 2
             return Terms(0.5, 0.5, weight / 4, weight / 4)
-        case "simcut":
+        case "simcut-unk":
             return Terms(1.0, 0.0, weight, 0.0)

@@ -196,7 +196,7 @@ def batches_of(training: Training, step: PlannedStep) -> Iterator[tuple[Batch, f
         torch.manual_seed(seed_of(config.train.seed, progress.step, number))
         for part in passes(step.data, rows, progress.pass_tokens):
             batch = make_batch_for(config.model, step.data, part, training.prepared.tokenizer)
-            yield passes_of(batch, config.train).to(ranks.device), weight
+            yield passes_of(batch, config.train, training.prepared.tokenizer).to(ranks.device), weight
 
 
 def forward_of(training: Training) -> Callable[[Batch], Tensor]:
@@ -207,7 +207,7 @@ def forward_of(training: Training) -> Callable[[Batch], Tensor]:
 
     def forward(batch: Batch) -> Tensor:
         with precision:
-            return states(batch.source, batch.target, batch.source_mask, cut=batch.cut)
+            return states(batch.source, batch.target, batch.source_mask)
 
     return forward
 
@@ -267,8 +267,8 @@ def try_largest_batch(training: Training) -> float:
         try:
             for part in passes(data, rows, progress.pass_tokens):
                 single = make_batch_for(training.config.model, data, part, prepared.tokenizer)
-                batch = passes_of(single, settings).to(training.ranks.device)
-                hidden = model.states(batch.source, batch.target, batch.source_mask, cut=batch.cut)
+                batch = passes_of(single, settings, prepared.tokenizer).to(training.ranks.device)
+                hidden = model.states(batch.source, batch.target, batch.source_mask)
                 loss, _ = loss_of(batch.real_states(hidden), batch, model.output, settings)
                 loss.backward()
                 tokens = max(single.source.numel(), single.target.numel())  # one side of half a model has nothing
