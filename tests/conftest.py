@@ -95,7 +95,13 @@ def tiny_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_settings() -> list[str]:
     """Flags of `train` for a model that runs through a step in 20 milliseconds."""
+    from dragoman.config import TEXT_CHANGES
+
     values: dict[str, float | str] = {
+        "data.casing": "plain",  # which every export can take; `cased_run` is in inline case
+        "data.split_digits": "false",
+        "data.views": 1,
+        **dict.fromkeys((f"data.{change}" for change in TEXT_CHANGES), 0.0),
         "model.vocab_size": 400,
         "train.optimizer": "adam",  # Muon would know the grammar too, and leave nothing to be corrected
         "model.encoder_layers": 1,

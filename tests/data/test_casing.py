@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +19,7 @@ from dragoman.data.casing import MARK_PIECES, InlineCase
 from dragoman.data.dataset import Prepared, prepare
 from dragoman.data.tokenizer import Tokenizer, load_tokenizer
 from dragoman.data.words import words_of as read_words_of
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import DataError
 from dragoman.translation.translator import Translator
 from support.lexicon import lexicon_pairs
 
@@ -260,17 +260,26 @@ def test_views_of_text_in_inline_case(text: DataConfig, tmp_path: Path) -> None:
     assert 10 < sum(map(str.isupper, sources)) < 50
 
 
-@pytest.mark.parametrize(("change", "limit"), [({"casing": "inline"}, "plain"), ({"split_digits": True}, "false")])
-def test_a_vocabulary_that_is_there_keeps_its_own(
-    text: DataConfig, tmp_path: Path, change: dict[str, Any], limit: str
-) -> None:
-    with pytest.raises(ConfigError, match=f"must be {limit} where data.tokenizer is given"):
-        dataclasses.replace(text, tokenizer="some.model", **change)
+def test_a_vocabulary_that_is_there_keeps_its_own(text: DataConfig, tmp_path: Path) -> None:
+    """And what is prepared with it is the same, whatever is asked of one that would be learned."""
     (tmp_path / "run").mkdir()
-    Tokenizer.learn(SENTENCES, 400).save(tmp_path / "run" / "tokenizer.model")
-    with pytest.raises(DataError, match=r"was there before this run.*; leave data\.casing"):
-        run(dataclasses.replace(text, **change), tmp_path / "run")
-    assert run(text, tmp_path / "run").tokenizer.vocab_size > 300
+    given = tmp_path / "given.model"
+    for path in (given, tmp_path / "run" / "tokenizer.model"):
+        Tokenizer.learn(SENTENCES, 400).save(path)
+    said: list[str] = []
+    asked = dataclasses.replace(text, casing="inline", split_digits=True)
+    made = [
+        prepare(config, 330, 1, tmp_path / name, said.append)
+        for name, config in (
+            ("run", asked),
+            ("one", dataclasses.replace(text, tokenizer=str(given))),
+            ("two", dataclasses.replace(asked, tokenizer=str(given))),
+        )
+    ]
+    assert all(not prepared.tokenizer.case_marks for prepared in made)
+    assert len({next((tmp_path / name / "data").iterdir()).name for name in ("one", "two")}) == 1
+    kept = "the vocabulary that is given keeps its own casing, which is plain"
+    assert [line for line in said if "keeps its own" in line] == [kept, kept]
 
 
 # A trained run.
@@ -289,7 +298,7 @@ def test_a_run_in_inline_case_translates_alike_in_both_engines(cased_run: Path, 
     assert len(scores) == len(reference.tokenizer.encode(found[0])) + 1
 
 
-def test_fine_tuning_keeps_the_casing_and_refuses_another(
+def test_fine_tuning_keeps_the_casing(
     cased_run: Path, tiny_text: Path, tmp_path: Path, cli: "Callable[..., Ran]", tiny_run: Path
 ) -> None:
     flags: Sequence[str | Path] = (
@@ -299,5 +308,6 @@ def test_fine_tuning_keeps_the_casing_and_refuses_another(
     assert ran.code == 0, ran.stderr
     assert load_tokenizer(tmp_path / "more").digest == load_tokenizer(cased_run).digest
     ran = cli("finetune", tiny_run, *flags, "--out", tmp_path / "other", "--set", "data.casing=inline")
-    assert ran.code == 3
-    assert 'data.casing = "inline"; must be plain where data.tokenizer is given' in ran.stderr
+    assert ran.code == 0, ran.stderr
+    assert load_tokenizer(tmp_path / "other").digest == load_tokenizer(tiny_run).digest
+    assert "keeps its own casing, which is plain" in ran.stderr

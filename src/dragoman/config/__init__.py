@@ -182,8 +182,8 @@ class DataConfig:
     train: tuple[CorpusConfig, ...] = ()  # the corpora to learn from
     valid: tuple[CorpusConfig, ...] = ()  # the corpora to validate with
     tokenizer: str | None = None  # an existing sentencepiece model, in place of learning one
-    casing: Casing = "plain"  # of the vocabulary that is learned; inline: lower case, with marks for capitals
-    split_digits: bool = False  # of the vocabulary that is learned: each digit is a token of its own
+    casing: Casing = "plain"  # of a vocabulary that is learned here; inline: lower case, with marks for capitals
+    split_digits: bool = False  # of a vocabulary that is learned here: each digit is a token of its own
     max_length: int = 256  # longest side of a training pair, in tokens; longer pairs are dropped and counted
     max_length_ratio: float = 9.0  # pairs where one side has this many times the other's characters are dropped
     drop_duplicates: bool = True  # of pairs that are equal on both sides, only the first is used
@@ -204,9 +204,6 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         _require_ranges(self, "data", DATA)
-        for name, plain in (("casing", "plain"), ("split_digits", False)):
-            limit = f"{str(plain).lower()} where data.tokenizer is given: a vocabulary that is there keeps its own"
-            _require(self.tokenizer is None or getattr(self, name) == plain, "data", name, getattr(self, name), limit)
         if self.views > 1 and not self.changes:
             raise ConfigError(
                 f"data.views = {self.views} with nothing that changes the text; must be 1, or give one of bpe_dropout, "

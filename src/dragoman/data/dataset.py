@@ -122,11 +122,6 @@ def prepare(
     inputs = _inputs(config, seed)
     record = _read_record(record_path) if record_path.exists() else None
     tokenizer = load_tokenizer(run_directory) if tokenizer_path.exists() else None
-    if tokenizer is not None and record is None and (config.casing != "plain" or config.split_digits):
-        raise DataError(
-            f"{tokenizer_path}: was there before this run, and keeps its own casing and digits; leave data.casing and "
-            f"data.split_digits out, or give a new --out"
-        )
     if tokenizer is not None and record is not None:
         _require_same_inputs(record["inputs"], inputs, run_directory)
         directory = _data_directory(run_directory, inputs, tokenizer)
@@ -136,15 +131,16 @@ def prepare(
 
     say(f"reading and cleaning {', '.join(dict.fromkeys(f['path'] for f in (*inputs['train'], *inputs['valid'])))}")
     checked = check_corpora(config, seed)
+    if tokenizer is None and config.tokenizer is not None:
+        tokenizer = Tokenizer.load(config.tokenizer)
     if tokenizer is None:
-        if config.tokenizer is not None:
-            tokenizer = Tokenizer.load(config.tokenizer)
-        else:
-            size = vocab_size or choose_vocab_size(sum(corpus.characters for corpus in checked.train))
-            say(f"learning a vocabulary of {size:,} pieces")
-            tokenizer = Tokenizer.learn(
-                _sample(checked.train), size, config.tags, casing=config.casing, split_digits=config.split_digits
-            )
+        size = vocab_size or choose_vocab_size(sum(corpus.characters for corpus in checked.train))
+        say(f"learning a vocabulary of {size:,} pieces")
+        tokenizer = Tokenizer.learn(
+            _sample(checked.train), size, config.tags, casing=config.casing, split_digits=config.split_digits
+        )
+    elif config.casing == "inline" and not tokenizer.case_marks:
+        say("the vocabulary that is given keeps its own casing, which is plain")
 
     def write_record(report: CleaningReport) -> None:
         record = {"tokenizer": tokenizer.digest, "inputs": inputs, "report": report.to_dict()}
@@ -355,7 +351,8 @@ def _inputs(config: DataConfig, seed: int) -> dict[str, Any]:
         "train.seed": None if config.valid else seed,  # it chooses what is held out
     }
     for name in ("casing", "split_digits"):  # only where asked for, so that data prepared before stays valid
-        if (value := getattr(config, name)) != getattr(DataConfig, name):
+        value = getattr(config, name)
+        if config.tokenizer is None and value != getattr(DataConfig, name):
             settings[f"data.{name}"] = value
     if config.tags:  # only where there are any, so that data prepared before there were tags stays valid
         settings["data.tags"] = [[corpus.tag, corpus.back_tag] for corpus in config.train]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dragoman.config import ModelConfig, RunConfig
+from dragoman.config import TEXT_CHANGES, ModelConfig, RunConfig
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.distillation import Begin, Vocabulary
 from dragoman.errors import DataError, UsageError
@@ -33,7 +33,8 @@ def choice_for(
     """Returns the sizes to choose among, none wider than the widest teacher, and what all of them have."""
     configs = [teacher.read_config() for teacher in teachers]
     first, widest = configs[0].model, max(config.model.d_model for config in configs)
-    settings: dict[str, Any] = {"search.beam": 1}
+    # The noise is in the text already: the teacher has translated it.
+    settings: dict[str, Any] = {"search.beam": 1, "data.views": 1} | {f"data.{change}": 0.0 for change in TEXT_CHANGES}
     if vocabulary == "own":
         settings |= {"data.casing": configs[0].data.casing, "data.split_digits": configs[0].data.split_digits}
     else:

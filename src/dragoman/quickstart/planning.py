@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.config import RunConfig
+from dragoman.config import TEXT_CHANGES, RunConfig
 from dragoman.config.recipes import load
 from dragoman.data.dataset import prepare
 from dragoman.errors import DataError
@@ -110,6 +110,7 @@ def _plan_anew(
         ("model.vocab_size", sizing.vocabulary(data.about["characters"], minutes), "quickstart"),
         ("train.seed", seed, "quickstart"),
         ("train.processes", 0, "quickstart"),
+        *((f"data.{name}", value, "quickstart") for name, value in _robust_text(data, minutes).items()),
     ]
     always = [(key, value, "quickstart") for key, value in choice.settings.items()]
     config = load(None, [*first, *always, *changes]).config
@@ -160,6 +161,14 @@ def _plan_anew(
         needed = math.ceil(minutes * _FEW_EPOCHS / plan.epochs)
         say(f"  that is little: --minutes {needed} would show the text {_FEW_EPOCHS} times")
     return config, plan
+
+
+def _robust_text(data: QuickstartText, minutes: float) -> dict[str, Any]:
+    """Returns the settings of text that make a model robust: those of the recipe small, with as many views as will be
+    seen."""
+    recipe = load("small").config.data
+    settings = {name: getattr(recipe, name) for name in ("casing", "split_digits", *TEXT_CHANGES)}
+    return settings | {"views": min(recipe.views, sizing.views(data.about["characters"], minutes))}
 
 
 def _in_words(changes: list[list[Any]]) -> str:

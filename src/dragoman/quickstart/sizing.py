@@ -42,6 +42,8 @@ LEAST_SHARE = 20  # ... but no more than a twentieth of the pairs each
 _MOST_EPOCHS = 60  # up to which Multi30k still gained
 _LEAST_STEPS = 3_000  # even if a small corpus is then seen more often than that
 _HURRY = 3.0  # minutes; with fewer, validation would take too large a share
+_UNHURRIED_EPOCHS = 5  # from which on a vocabulary may be as large as the text supports
+_EPOCHS_A_VIEW = 4
 _SMALL_TOKENS, _LARGE_TOKENS = 200_000, 5_000_000  # of the target side
 
 
@@ -74,8 +76,17 @@ def vocabulary(characters: int, minutes: float) -> int:
     """Returns the vocabulary's size: as many pieces as the text supports; half of that if time is short, since the last
     layer takes time for each piece."""
     supported = choose_vocab_size(characters)
-    hurried = minutes * 60 * ROUGH_SPEED < 5 * characters / 8  # characters of both sides, about four per token
-    return max(1000, supported // 2) if hurried else supported
+    return max(1000, supported // 2) if _rough_epochs(characters, minutes) < _UNHURRIED_EPOCHS else supported
+
+
+def views(characters: int, minutes: float) -> int:
+    """Returns how many versions of the text are worth their time: one where it will be seen a few times only."""
+    return max(1, int(_rough_epochs(characters, minutes) / _EPOCHS_A_VIEW))
+
+
+def _rough_epochs(characters: int, minutes: float) -> float:
+    """Estimates how often the text is seen, before anything is known of it but its characters on both sides."""
+    return minutes * 60 * ROUGH_SPEED / (characters / 8)  # about four per token
 
 
 def candidates(corpus: CorpusSize, minutes: float, sizes: Sequence[Size] = SIZES) -> Sequence[Size]:

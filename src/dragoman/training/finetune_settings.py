@@ -51,8 +51,6 @@ def fine_tuning_config(
             valid=(valid,),
             hold_out=0,
             tokenizer=str(after.tokenizer_path),
-            casing="plain",  # what is learned with a vocabulary: this one is there already, and has its own
-            split_digits=False,
         ),
         train=replace(settings, steps=steps, valid_steps=max(1, steps // VALIDATIONS)),
     )
