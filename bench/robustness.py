@@ -19,13 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from cells import candidate, changes_of, is_measured, keep_cell, measured
+from dragoman.config import TEXT_CHANGES
 from dragoman.quickstart.tatoeba import DemoData, prepare_demo
 from dragoman.run_directory import default_cache
 
 RESULTS = Path(__file__).with_name("robustness.jsonl")
 ALONE = ("--whole-lines", "--no-protect")
 
-# What is varied, by name: settings on top of recipes/demo.toml. A candidate is one of these, or several with " + ".
+OFF: dict[str, object] = {"data.casing": "plain", "data.split_digits": "false", "data.views": 1}
+OFF |= {f"data.{change}": 0 for change in TEXT_CHANGES}
+
+# What is varied, by name: settings on top of recipes/demo.toml without what makes it robust. A candidate is one of these, or several with " + ".
 CHANGES: dict[str, dict[str, object]] = {
     "plain": {},
     "inline": {"data.casing": "inline", "data.split_digits": "true"},
@@ -71,7 +75,7 @@ def measure(text: DemoData, name: str, steps: int, seed: int, sentences: int, ou
     if is_measured(RESULTS, cell):
         return
     changes: dict[str, object] = {"train.processes": 1, "train.threads": 1, "train.valid_steps": 500}
-    changes |= changes_of(name, CHANGES)
+    changes |= OFF | changes_of(name, CHANGES)
     run = out / f"{name} {steps} {seed}".replace(" + ", "+").replace(" ", "-")
     minutes = 10_000  # out of reach, so that the steps end it
     dragoman(
@@ -100,20 +104,18 @@ def dragoman(*arguments: object, fine: tuple[int, ...] = (0,)) -> Any:
 
 
 def print_table() -> None:
-    """One line a cell and kind, one column a row of the stress suite."""
-    rows = measured(RESULTS)
-    names = list(dict.fromkeys(name for row in rows for name in row["alone"]["stress"]))
-    print("| settings | steps | seed | | BLEU |", " | ".join(names), "|")
-    print("|---" * (5 + len(names)) + "|")
-    for row in rows:
-        for kind in ("alone", "translate"):
-            values = (row[kind]["stress"].get(name) for name in names)
-            shown = ("" if value is None else f"{value:.2f}" for value in values)
-            print(
-                f"| {row['settings']} | {row['steps']:,} | {row['seed']} | {kind} | {row[kind]['bleu']:.2f} |",
-                " | ".join(shown),
-                "|",
-            )
+    """A table for the model alone and one for `translate`: one column a cell, one line a row of the stress suite."""
+    cells = measured(RESULTS)
+    names = list(dict.fromkeys(name for cell in cells for name in cell["alone"]["stress"]))
+    for kind in ("alone", "translate"):
+        heads = (f"{cell['settings']}, {cell['steps']:,} steps, seed {cell['seed']}" for cell in cells)
+        print(f"| {kind} |", " | ".join(heads), "|")
+        print("|---" * (1 + len(cells)) + "|")
+        print("| BLEU |", " | ".join(f"{cell[kind]['bleu']:.2f}" for cell in cells), "|")
+        for name in names:
+            values = (cell[kind]["stress"].get(name) for cell in cells)
+            print(f"| {name} |", " | ".join("" if value is None else f"{value:.2f}" for value in values), "|")
+        print()
 
 
 if __name__ == "__main__":
