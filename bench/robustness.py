@@ -29,7 +29,8 @@ ALONE = ("--whole-lines", "--no-protect")
 OFF: dict[str, object] = {"data.casing": "plain", "data.split_digits": "false", "data.views": 1}
 OFF |= {f"data.{change}": 0 for change in TEXT_CHANGES}
 
-# What is varied, by name: settings on top of recipes/demo.toml without what makes it robust. A candidate is one of these, or several with " + ".
+# What is varied, by name: settings on top of recipes/demo.toml without what makes it robust. A candidate is one of
+# these, or several with " + ".
 CHANGES: dict[str, dict[str, object]] = {
     "plain": {},
     "inline": {"data.casing": "inline", "data.split_digits": "true"},
