@@ -21,8 +21,17 @@ from dragoman.cli.options import (
 )
 from dragoman.cli.terminal import say, show, this_command
 from dragoman.config.ranges import MOST_BEAM, MOST_SEED
-from dragoman.distillation import Begin, Vocabulary
+from dragoman.distillation import Begin, StudentVocabulary
 from dragoman.errors import require_torch
+
+NoiseShare = Annotated[
+    float,
+    typer.Option(
+        parser=in_range(0, 1),
+        help="Share of the sources that get typos, other capitals or no mark at the end, before the teacher "
+        "translates them.",
+    ),
+]
 
 
 def distill(
@@ -36,18 +45,13 @@ def distill(
     minutes: Annotated[
         float, typer.Option(parser=in_range(0.1, 1e6), help="Minutes for everything, from reading to the report.")
     ] = 60.0,
-    vocabulary: Annotated[Vocabulary, typer.Option(help="The student's: learned for it, or the teacher's.")] = "own",
+    vocabulary: Annotated[
+        StudentVocabulary, typer.Option(help="The student's: learned for it, or the teacher's.")
+    ] = "own",
     begin: Annotated[
         Begin, typer.Option(help="What the student begins as: nothing, or layers of the (first) teacher.")
     ] = "scratch",
-    noise: Annotated[
-        float,
-        typer.Option(
-            parser=in_range(0, 1),
-            help="Share of the sources that get typos, other capitals or no mark at the end, before the teacher "
-            "translates them.",
-        ),
-    ] = 0.1,
+    noise: NoiseShare = 0.1,
     n_best: Annotated[
         int, n_best_option(MOST_BEAM, "Translations of each source, of which the nearest to the reference is learned.")
     ] = 4,

@@ -6,5 +6,5 @@ directory, and the converted models in those of the teachers.
 
 from typing import Literal
 
-Vocabulary = Literal["own", "teacher"]
+StudentVocabulary = Literal["own", "teacher"]
 Begin = Literal["scratch", "teacher"]

@@ -15,12 +15,12 @@ from dragoman.config.recipes import load
 from dragoman.data.language_codes import languages_of, write_languages
 from dragoman.data.tokenizer import load_tokenizer
 from dragoman.decoding.engines import ComputeType
-from dragoman.distillation import Begin, Vocabulary, report
+from dragoman.distillation import Begin, StudentVocabulary, report
 from dragoman.distillation.report import DistillationOutcome
 from dragoman.distillation.stages import measure
 from dragoman.distillation.student import begin_with_teacher, choice_for
 from dragoman.distillation.teaching import seconds_before, teach
-from dragoman.distillation.text import TextAsked, prepare_text
+from dragoman.distillation.text import TextToTeach, prepare_text
 from dragoman.errors import UsageError, require_torch
 from dragoman.progress import Say, discard
 from dragoman.quickstart.budget import TimeBudget
@@ -41,7 +41,7 @@ def distill(
     text: Sequence[str | Path] = (),
     pairs: str | Path | CorpusConfig | None = None,
     valid: str | Path | CorpusConfig | None = None,
-    vocabulary: Vocabulary = "own",
+    vocabulary: StudentVocabulary = "own",
     begin: Begin = "scratch",
     noise: float = 0.1,
     n_best: int = 4,
@@ -73,7 +73,7 @@ def distill(
     choice = choice_for(runs, run, tokenizer, vocabulary, begin)
     translator = ask(*runs, vocabulary_map=False)
     languages = (translator.language, to) if to and translator.language else languages_of(runs[0])
-    asked = TextAsked(_corpus(pairs), _corpus(valid), tuple(map(Path, text)), noise, n_best, seed, languages)
+    asked = TextToTeach(_corpus(pairs), _corpus(valid), tuple(map(Path, text)), noise, n_best, seed, languages)
     lesson = prepare_text(runs, translator, run, asked, say)
     taught = teach(runs, translator, run, n_best, clock, say)
     del translator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.config import TEXT_CHANGES, ModelConfig, RunConfig
 from dragoman.data.tokenizer import Tokenizer
-from dragoman.distillation import Begin, Vocabulary
+from dragoman.distillation import Begin, StudentVocabulary
 from dragoman.errors import DataError, UsageError
-from dragoman.quickstart.planning import Choice
+from dragoman.quickstart.planning import SizeChoice
 from dragoman.quickstart.sizing import Size
 from dragoman.run_directory import RunDirectory
 
@@ -28,8 +28,12 @@ _NOT_TAKEN = {"encoder_layers", "decoder_layers", "dropout", "vocab_size"}
 
 
 def choice_for(
-    teachers: Sequence[RunDirectory], run: RunDirectory, tokenizer: Tokenizer, vocabulary: Vocabulary, begin: Begin
-) -> Choice:
+    teachers: Sequence[RunDirectory],
+    run: RunDirectory,
+    tokenizer: Tokenizer,
+    vocabulary: StudentVocabulary,
+    begin: Begin,
+) -> SizeChoice:
     """Returns the sizes to choose among, none wider than the widest teacher, and what all of them have."""
     configs = [teacher.read_config() for teacher in teachers]
     first, widest = configs[0].model, max(config.model.d_model for config in configs)
@@ -46,14 +50,14 @@ def choice_for(
             "model.tied_pair": first.tied_pair,
         }
     if begin == "scratch":
-        return Choice([size for size in SIZES if size.d_model <= widest] or SIZES[:1], settings)
+        return SizeChoice([size for size in SIZES if size.d_model <= widest] or SIZES[:1], settings)
     if vocabulary != "teacher":
         raise UsageError("distill: --begin teacher with a vocabulary of its own; add --vocabulary teacher")
     if first.architecture != "transformer":
         raise DataError(f"{teachers[0].path}: an LSTM, and a student is a Transformer; leave --begin teacher out")
     taken = {name: value for name, value in asdict(first).items() if name not in _NOT_TAKEN}
     settings |= {f"model.{name}": value for name, value in taken.items()}
-    return Choice([_like(first)], settings)
+    return SizeChoice([_like(first)], settings)
 
 
 def _require_one_language(tokenizer: Tokenizer) -> None:

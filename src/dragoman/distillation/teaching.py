@@ -77,7 +77,7 @@ class Lesson(NamedTuple):
 
 
 @dataclass
-class Judged:
+class JudgedLessons:
     """A chunk of lessons: the pairs to learn, and what was left out."""
 
     pairs: list[tuple[str, str]] = field(default_factory=list)
@@ -211,9 +211,9 @@ def _chunks(lessons: Iterator[Lesson]) -> Iterator[list[Lesson]]:
         yield chunk
 
 
-def judged(lessons: Sequence[Lesson], tokenizer: Tokenizer) -> Judged:
+def judged(lessons: Sequence[Lesson], tokenizer: Tokenizer) -> JudgedLessons:
     """Takes of each lesson the sound translation that is nearest to the reference, or first."""
-    result = Judged()
+    result = JudgedLessons()
     for lesson in lessons:
         candidates = list(dict.fromkeys(lesson.candidates))
         source = TokenizedText(_words_alone(tokenizer.encode(lesson.source), tokenizer), lesson.source)

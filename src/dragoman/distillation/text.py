@@ -45,7 +45,7 @@ FORMAT = 1  # of about.json
 
 
 @dataclass(frozen=True)
-class TextAsked:
+class TextToTeach:
     """The text that a distillation is asked to use."""
 
     pairs: CorpusConfig | None = None  # None: what the first teacher was trained on
@@ -71,7 +71,7 @@ class Found:
 
 
 def prepare_text(
-    teachers: Sequence[RunDirectory], translator: Translator, run: RunDirectory, asked: TextAsked, say: Say
+    teachers: Sequence[RunDirectory], translator: Translator, run: RunDirectory, asked: TextToTeach, say: Say
 ) -> QuickstartText:
     """Writes the text, or finds what an earlier call wrote."""
     directory, about_path = run.teaching_path, run.teaching_path / "about.json"
@@ -113,7 +113,7 @@ def prepare_text(
     return QuickstartText(directory, about)
 
 
-def _made_from(teachers: Sequence[RunDirectory], translator: Translator, asked: TextAsked) -> dict[str, Any]:
+def _made_from(teachers: Sequence[RunDirectory], translator: Translator, asked: TextToTeach) -> dict[str, Any]:
     def digests(corpus: CorpusConfig | None) -> list[str]:
         files = () if corpus is None else (corpus.pairs, corpus.source, corpus.target)
         return [file_digest(file) for file in files if file is not None]
@@ -130,7 +130,7 @@ def _made_from(teachers: Sequence[RunDirectory], translator: Translator, asked: 
     }
 
 
-def _collect(teachers: Sequence[RunDirectory], translator: Translator, asked: TextAsked, say: Say) -> Found:
+def _collect(teachers: Sequence[RunDirectory], translator: Translator, asked: TextToTeach, say: Say) -> Found:
     """Reads everything, holds out what measures, and leaves out what shares a sentence with it."""
     found = Found()
     with waiting("reading the text to teach with"):
@@ -157,7 +157,7 @@ def _collect(teachers: Sequence[RunDirectory], translator: Translator, asked: Te
 
 
 def _read_pairs(
-    teachers: Sequence[RunDirectory], translator: Translator, asked: TextAsked, found: Found, say: Say
+    teachers: Sequence[RunDirectory], translator: Translator, asked: TextToTeach, found: Found, say: Say
 ) -> tuple[HeldOut, HeldOut] | None:
     """Reads pairs to teach with into `found`; returns what was held out of them, if that is known."""
     first = teachers[0]
@@ -289,7 +289,7 @@ def _leave_out_measured(found: Found) -> None:
     found.pairs, found.sources = pairs, sources
 
 
-def _ordered(found: Found, asked: TextAsked) -> tuple[list[SentencePair], Counter[str]]:
+def _ordered(found: Found, asked: TextToTeach) -> tuple[list[SentencePair], Counter[str]]:
     """Returns the sources in random order, those with a reference first, some of them changed; and how many were."""
     draw = random.Random(asked.seed)
     pairs, others = list(found.pairs), [(source, "") for source in found.sources]
@@ -300,7 +300,7 @@ def _ordered(found: Found, asked: TextAsked) -> tuple[list[SentencePair], Counte
     return lines, counts
 
 
-def _with_noise(pair: SentencePair, asked: TextAsked, counts: Counter[str]) -> SentencePair:
+def _with_noise(pair: SentencePair, asked: TextToTeach, counts: Counter[str]) -> SentencePair:
     """Changes a source as often as is asked for. The reference is what the translation should be of the changed source,
     as near as it is known: of a misspelt sentence, that of the sentence itself."""
     source, reference = pair

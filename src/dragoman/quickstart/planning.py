@@ -24,14 +24,14 @@ _FEW_EPOCHS = 3  # with fewer, a model has hardly begun to learn
 
 
 @dataclass(frozen=True)
-class Choice:
+class SizeChoice:
     """The sizes to choose among, and the settings that each of them gets, by full name."""
 
     sizes: Sequence[sizing.Size] = sizing.SIZES
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-ANY = Choice()
+ANY = SizeChoice()
 
 
 def plan_training(
@@ -41,7 +41,7 @@ def plan_training(
     changes: Sequence[Any],
     clock: TimeBudget,
     say: Say,
-    choice: Choice = ANY,
+    choice: SizeChoice = ANY,
 ) -> tuple[RunConfig, sizing.Plan]:
     """Plans the training, once: a run that goes on keeps its plan, except for its time.
 
@@ -101,7 +101,7 @@ def _plan_anew(
     changes: Sequence[Any],
     clock: TimeBudget,
     say: Say,
-    choice: Choice,
+    choice: SizeChoice,
 ) -> tuple[RunConfig, sizing.Plan]:
     minutes = clock.minutes
     first = [
