@@ -34,6 +34,22 @@ class SizeChoice:
 ANY = SizeChoice()
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """The settings of a training by full name: those for its text, those of every size, and what the user asked for."""
+
+    of_text: Mapping[str, Any]
+    of_every_size: Mapping[str, Any]
+    changes: Sequence[Any]
+
+    def config(self, of_size: Mapping[str, Any] | None = None, vocab_size: int | None = None) -> RunConfig:
+        """Returns the configuration; of what is set twice, the later one stands. `vocab_size`: of the vocabulary that
+        was learned."""
+        ours = [*self.of_text.items(), *(of_size or {}).items(), *self.of_every_size.items()]
+        config = load(None, [*((key, value, "quickstart") for key, value in ours), *self.changes]).config
+        return config if vocab_size is None else replace(config, model=replace(config.model, vocab_size=vocab_size))
+
+
 def plan_training(
     data: QuickstartText,
     run: RunDirectory,
@@ -52,7 +68,8 @@ def plan_training(
     if path.exists():
         config, plan = _planned_before(path, run, insisted, clock, say)
     else:
-        config, plan = _plan_anew(data, run, seed, changes, clock, say, choice)
+        settings = _Settings(_settings_of_text(data, clock.minutes, seed), choice.settings, changes)
+        config, plan = _plan_anew(settings, run, seed, clock, choice.sizes, say)
     values = {
         "minutes": clock.minutes,
         "changes": insisted,
@@ -95,41 +112,22 @@ def _planned_before(
 
 
 def _plan_anew(
-    data: QuickstartText,
-    run: RunDirectory,
-    seed: int,
-    changes: Sequence[Any],
-    clock: TimeBudget,
-    say: Say,
-    choice: SizeChoice,
+    settings: _Settings, run: RunDirectory, seed: int, clock: TimeBudget, sizes: Sequence[sizing.Size], say: Say
 ) -> tuple[RunConfig, sizing.Plan]:
     minutes = clock.minutes
-    first = [
-        ("data.train", [{"pairs": str(data.train)}], "quickstart"),
-        ("data.valid", [{"pairs": str(data.valid)}], "quickstart"),
-        ("model.vocab_size", sizing.vocabulary(data.about["characters"], minutes), "quickstart"),
-        ("train.seed", seed, "quickstart"),
-        ("train.processes", 0, "quickstart"),
-        *((f"data.{name}", value, "quickstart") for name, value in _robust_text(data, minutes).items()),
-    ]
-    always = [(key, value, "quickstart") for key, value in choice.settings.items()]
-    config = load(None, [*first, *always, *changes]).config
+    config = settings.config()
     with waiting("learning a vocabulary"):
         prepared = prepare(config.data, config.model.vocab_size, seed, run.path, say)
-    config = replace(config, model=replace(config.model, vocab_size=prepared.tokenizer.vocab_size))
+    vocab_size = prepared.tokenizer.vocab_size
     corpus = sizing.CorpusSize(len(prepared.train), int(prepared.train.target_lengths.sum()) + len(prepared.train))
     del prepared
     speeds, batch_tokens = {}, 0
-    candidates = list(sizing.candidates(corpus, minutes, choice.sizes))
+    candidates = list(sizing.candidates(corpus, minutes, sizes))
     while candidates:
         size = candidates.pop(0)
         if clock.probed_enough() and candidates:
             continue  # no time to probe all: only the smallest one is left
-        asked = [
-            (key, value, "quickstart")
-            for key, value in (sizing.model_and_optimizer(size, 0.1) | sizing.batch_of(corpus)).items()
-        ]
-        probed = _with(first, [*asked, *always], changes, config)
+        probed = settings.config(sizing.model_and_optimizer(size, 0.1) | sizing.batch_of(corpus), vocab_size)
         with waiting(f"measuring how fast this machine trains the {size.name} model"):
             speeds[size.name], batch_tokens = measure(run, probed), probed.train.batch_tokens
         say(f"  {size.name}: {speeds[size.name]:,.0f} tokens per second")
@@ -141,17 +139,10 @@ def _plan_anew(
             f"  --minutes {minutes:g} is little: reading, probing and scoring alone take about {fixed:.1f} minutes; so "
             f"it will take longer than asked for, and train for only {60 * clock.training_minutes():.0f} seconds"
         )
-    insists = any(key == "train.optimizer" for key, *_ in changes)
-    plan = sizing.choose(
-        corpus,
-        clock.training_minutes(),
-        speeds,
-        batch_tokens,
-        config.train.optimizer if insists else None,
-        choice.sizes,
-    )
-    asked = [(key, value, "quickstart") for key, value in plan.settings.items()]
-    config = _with(first, [*asked, *always], changes, config)
+    insists = any(key == "train.optimizer" for key, *_ in settings.changes)
+    optimizer = config.train.optimizer if insists else None
+    plan = sizing.choose(corpus, clock.training_minutes(), speeds, batch_tokens, optimizer, sizes)
+    config = settings.config(plan.settings, vocab_size)
     if config.train.steps < plan.steps:  # the user asked for fewer
         part = config.train.steps / plan.steps
         plan = replace(plan, steps=config.train.steps, minutes=part * plan.minutes, epochs=part * plan.epochs)
@@ -161,6 +152,17 @@ def _plan_anew(
         needed = math.ceil(minutes * _FEW_EPOCHS / plan.epochs)
         say(f"  that is little: --minutes {needed} would show the text {_FEW_EPOCHS} times")
     return config, plan
+
+
+def _settings_of_text(data: QuickstartText, minutes: float, seed: int) -> dict[str, Any]:
+    return {
+        "data.train": [{"pairs": str(data.train)}],
+        "data.valid": [{"pairs": str(data.valid)}],
+        "model.vocab_size": sizing.vocabulary(data.about["characters"], minutes),
+        "train.seed": seed,
+        "train.processes": 0,
+        **{f"data.{name}": value for name, value in _robust_text(data, minutes).items()},
+    }
 
 
 def _robust_text(data: QuickstartText, minutes: float) -> dict[str, Any]:
@@ -173,8 +175,3 @@ def _robust_text(data: QuickstartText, minutes: float) -> dict[str, Any]:
 
 def _in_words(changes: list[list[Any]]) -> str:
     return ", ".join(f"{key}={value}" for key, value in changes) or "nothing"
-
-
-def _with(first: Sequence[Any], asked: Sequence[Any], changes: Sequence[Any], prepared: RunConfig) -> RunConfig:
-    config = load(None, [*first, *asked, *changes]).config
-    return replace(config, model=replace(config.model, vocab_size=prepared.model.vocab_size))
