@@ -148,7 +148,7 @@ def cased_run(tiny_settings: list[str], tmp_path_factory: pytest.TempPathFactory
     data: list[str | Path] = ["--pairs", directory / "train.tsv", "--valid-pairs", directory / "valid.tsv"]
     changes = ["data.casing=inline", "data.split_digits=true", "train.valid_steps=60"]
     flags = [part for change in changes for part in ("--set", change)]
-    ran = run_in_process(["train", *data, "--out", directory / "run", "--steps", "60", *flags, *tiny_settings])
+    ran = run_in_process(["train", *data, "--out", directory / "run", "--steps", "60", *tiny_settings, *flags])
     assert ran.code == 0, ran.stderr
     return directory / "run"
 
