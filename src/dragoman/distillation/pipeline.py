@@ -61,12 +61,8 @@ def distill(
     languages, of teachers of several. `changes`: settings by full name, as --set gives them.
     """
     require_torch("distill")
-    from dragoman.training.distributed import require_room
-
     runs, run = _runs(teachers, Path(out)), RunDirectory(out)
-    _check(minutes, noise, n_best, seed)
-    settings = {key: value for key, value, _ in changes}
-    require_room(settings.get("train.processes", 0), settings.get("train.threads", 0))
+    _check(minutes, noise, n_best, seed, changes)
     clock = TimeBudget(minutes, seconds_before(run) + trained_before(run))
     ask = functools.partial(_load, source=source, to=to)
     tokenizer = load_tokenizer(runs[0].path)
@@ -82,7 +78,7 @@ def distill(
         tokenizer.save(run.tokenizer_path)
     clock.begin_probing()
     config, plan = plan_training(data, run, seed, changes, clock, say, choice)
-    begun_with = begin_with_teacher(runs[0], run, config, tokenizer) if begin == "teacher" else 0
+    begun = begin_with_teacher(runs[0], run, config, tokenizer) if begin == "teacher" else 0
     from dragoman.training.loop import train
 
     train(config, run, again)
@@ -92,9 +88,8 @@ def distill(
     if data.languages:
         write_languages(run, *data.languages)
     measured = measure(runs, run, data, clock.left, taught.seconds_each, ask)
-    teaching = tuple(teacher.path for teacher in runs)
     outcome = DistillationOutcome(
-        run.path, teaching, data.about, taught, plan, config, begun_with, measured, clock.elapsed / 60
+        run.path, tuple(one.path for one in runs), data.about, taught, plan, config, begun, measured, clock.elapsed / 60
     )
     report.write(outcome)
     return keep_result(run, list(report.terminal_lines(outcome)), outcome.to_dict())
@@ -117,7 +112,9 @@ def _corpus(text: str | Path | CorpusConfig | None) -> CorpusConfig | None:
     return text if text is None or isinstance(text, CorpusConfig) else CorpusConfig(pairs=str(text))
 
 
-def _check(minutes: float, noise: float, n_best: int, seed: int) -> None:
+def _check(minutes: float, noise: float, n_best: int, seed: int, changes: Sequence[tuple[str, Any, str]]) -> None:
+    from dragoman.training.distributed import require_room
+
     if not LEAST_MINUTES <= minutes < MOST_MINUTES:
         raise UsageError(f"distill: {minutes:g} minutes; give a number from {LEAST_MINUTES:g} to {MOST_MINUTES:g}")
     if not 0 <= noise <= 1:
@@ -125,6 +122,8 @@ def _check(minutes: float, noise: float, n_best: int, seed: int) -> None:
     if n_best < 1:
         raise UsageError(f"distill: {n_best} translations of each source; give 1 or more")
     load(None, [("train.seed", seed, "--seed")])  # raises an error if it is out of range
+    settings = {key: value for key, value, _ in changes}
+    require_room(settings.get("train.processes", 0), settings.get("train.threads", 0))
 
 
 def _load(
