@@ -103,7 +103,7 @@ def test_train_with_a_given_tokenizer(tiny_run: Path, tiny_text: Path, here: Pat
     assert "5 held out for validation" in ran.stderr
 
 
-INTERRUPTED = program_that_signals("dragoman.training.loop.smoothed_cross_entropy", 10, "SIGINT")
+INTERRUPTED = program_that_signals("dragoman.training.loop.loss_of", 10, "SIGINT")
 
 
 def test_ctrl_c_saves_and_the_command_it_prints_goes_on(tiny_text: Path, tiny_settings: list[str], here: Path) -> None:

@@ -23,9 +23,9 @@ import dragoman.training.loop as training_module
 from dragoman.config import ModelConfig, Optimizer, RunConfig, TrainConfig
 from dragoman.errors import DragomanError
 from dragoman.model.checkpoint import TrainingProgress, optimizer_state_of, save_checkpoint, weights_of
-from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.sequence_model import make_model
 from dragoman.run_directory import RunDirectory
+from dragoman.training.consistency import loss_of
 from dragoman.training.loop import seed_of
 from dragoman.training.optimizer import make_optimizer
 from dragoman.training.schedule import rate_at
@@ -104,9 +104,9 @@ def test_an_interruption_between_two_lines_of_the_log_leaves_no_trace(
         steps_done += 1
         if steps_done == 16:
             os.kill(os.getpid(), signal.SIGINT)
-        return smoothed_cross_entropy(*given)
+        return loss_of(*given)
 
-    monkeypatch.setattr(training_module, "smoothed_cross_entropy", loss_and_then_ctrl_c)
+    monkeypatch.setattr(training_module, "loss_of", loss_and_then_ctrl_c)
     assert cli(*arguments(pairs, tmp_path / "run")).code == 130
     monkeypatch.undo()
     stopped = json.loads((RunDirectory(tmp_path / "run").checkpoints()[-1] / "progress.json").read_bytes())
@@ -203,10 +203,10 @@ def test_a_step_that_is_not_finite_never_reaches_the_weights(
     def sometimes_infinite(*given: Any) -> tuple[Tensor, Tensor]:
         nonlocal calls
         calls += 1
-        loss, nll = smoothed_cross_entropy(*given)
+        loss, nll = loss_of(*given)
         return (loss * math.inf if calls in (12, 20) else loss), nll
 
-    monkeypatch.setattr(training_module, "smoothed_cross_entropy", sometimes_infinite)
+    monkeypatch.setattr(training_module, "loss_of", sometimes_infinite)
     ran = cli(*arguments(pairs, tmp_path / "run"))
     assert ran.code == 0, ran.stderr
     assert ran.stderr.count("not finite; skipped") == 2
@@ -232,13 +232,13 @@ def test_several_in_a_row_and_the_run_goes_back_with_a_lower_rate(
         return rates[-1]
 
     def infinite_later(*given: Any) -> tuple[Tensor, Tensor]:
-        loss, nll = smoothed_cross_entropy(*given)
+        loss, nll = loss_of(*given)
         setbacks = len(events(out, "setback")) if (out / "metrics.jsonl").exists() else 0
         step_past_8 = len(rates) > 8
         return (loss * math.nan if step_past_8 and setbacks < 2 else loss), nll
 
     monkeypatch.setattr(training_module, "rate_at", noted)
-    monkeypatch.setattr(training_module, "smoothed_cross_entropy", infinite_later)
+    monkeypatch.setattr(training_module, "loss_of", infinite_later)
     ran = cli(*arguments(pairs, out))
     assert ran.code == 0, ran.stderr
     assert [event["rate_factor"] for event in events(out, "setback")] == [0.5, 0.25]
@@ -252,10 +252,10 @@ def test_a_run_that_diverges_at_every_rate_stops_with_one_line(
     pairs: Path, tmp_path: Path, cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def infinite(*given: Any) -> tuple[Tensor, Tensor]:
-        loss, nll = smoothed_cross_entropy(*given)
+        loss, nll = loss_of(*given)
         return loss * math.nan, nll
 
-    monkeypatch.setattr(training_module, "smoothed_cross_entropy", infinite)
+    monkeypatch.setattr(training_module, "loss_of", infinite)
     monkeypatch.setattr(training_module, "try_largest_batch", lambda _: 0.0)
     ran = cli(*arguments(pairs, tmp_path / "run"))
     assert ran.code == 1
@@ -272,9 +272,9 @@ def test_out_of_memory_splits_the_batch_and_changes_nothing_else(
     def little_memory(states: Tensor, *given: Any) -> tuple[Tensor, Tensor]:
         if states.shape[0] > 70:
             raise RuntimeError("[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory")
-        return smoothed_cross_entropy(states, *given)
+        return loss_of(states, *given)
 
-    monkeypatch.setattr(training_module, "smoothed_cross_entropy", little_memory)
+    monkeypatch.setattr(training_module, "loss_of", little_memory)
     ran = cli(*arguments(pairs, split, model__dropout=0.0))
     assert ran.code == 0, ran.stderr
     assert "step 1: out of memory; from now on in passes of at most" in ran.stderr
@@ -291,7 +291,7 @@ def test_a_pair_that_no_memory_holds_is_one_line(
     def no_memory(*_: Any) -> tuple[Tensor, Tensor]:
         raise MemoryError
 
-    monkeypatch.setattr(training_module, "smoothed_cross_entropy", no_memory)
+    monkeypatch.setattr(training_module, "loss_of", no_memory)
     ran = cli(*arguments(pairs, tmp_path / "run"))
     assert ran.code == 1
     assert "lower data.max_length" in ran.stderr.splitlines()[-1]
@@ -303,7 +303,7 @@ def test_an_error_that_is_not_about_memory_is_not_swallowed(
     def broken(*_: Any) -> tuple[Tensor, Tensor]:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    monkeypatch.setattr(training_module, "smoothed_cross_entropy", broken)
+    monkeypatch.setattr(training_module, "loss_of", broken)
     ran = cli(*arguments(pairs, tmp_path / "run"))
     assert ran.code == 1
     assert "mat1 and mat2" in ran.stderr.splitlines()[-1]
@@ -338,10 +338,10 @@ def test_a_run_by_the_clock_that_skipped_a_step_can_be_done_again(
     """The rates of the steps before it stay theirs. Which step it is follows from its random numbers, each time."""
 
     def infinite_at_step_8(*given: Any) -> tuple[Tensor, Tensor]:
-        loss, nll = smoothed_cross_entropy(*given)
+        loss, nll = loss_of(*given)
         return (loss * math.inf if torch.initial_seed() == seed_of(1, 7, 0) else loss), nll
 
-    monkeypatch.setattr(training_module, "smoothed_cross_entropy", infinite_at_step_8)
+    monkeypatch.setattr(training_module, "loss_of", infinite_at_step_8)
     out = tmp_path / "run"
     by_the_clock = ("--minutes", "0.03", "--set", "train.schedule=linear", "--set", "train.valid_steps=100000")
     assert cli(*arguments(pairs, out, steps=100_000), *by_the_clock).code == 0
@@ -413,7 +413,7 @@ def torchrun(
 
 
 A_RANK_IS_KILLED_ONCE = program_that_signals(
-    "dragoman.training.loop.smoothed_cross_entropy",
+    "dragoman.training.loop.loss_of",
     12,
     "SIGKILL",
     condition='(os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]) == ("1", "0")',
@@ -424,13 +424,13 @@ SHORT_OF_MEMORY_ONCE = """
 import os
 import dragoman.training.loop as train
 from dragoman.cli import main
-compute, calls = train.smoothed_cross_entropy, []
+compute, calls = train.loss_of, []
 def short_once(*given):
     calls.append(1)
     if (os.environ["RANK"], len(calls)) == ("1", 18):  # the largest batch, then one a step
         raise MemoryError
     return compute(*given)
-train.smoothed_cross_entropy = short_once
+train.loss_of = short_once
 main.main()
 """
 
@@ -481,7 +481,7 @@ DIVIDED = {"train__shard": "true", "train__optimizer": "adam"}
         *(
             pytest.param("1", place, 3, DIVIDED, id=f"divided: {place}", marks=pytest.mark.full)
             for place in (
-                "training.loop.smoothed_cross_entropy",
+                "training.loop.loss_of",
                 "training.gradients.ShardedGradients.norm",
                 "training.saving.weights_of",
             )

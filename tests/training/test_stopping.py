@@ -96,7 +96,7 @@ def test_two_signals_in_the_same_moment_are_one_request(pairs: Path, tmp_path: P
     goes_on(pairs, tmp_path / "run", cli)
 
 
-TWO_SIGNALS = program_that_signals("dragoman.training.loop.smoothed_cross_entropy", 12, "SIGTERM", "SIGTERM")
+TWO_SIGNALS = program_that_signals("dragoman.training.loop.loss_of", 12, "SIGTERM", "SIGTERM")
 
 # Of the first rank, which then tarries: the others hear of it while they wait for the first.
 THE_LAUNCHER_IS_STOPPED = """

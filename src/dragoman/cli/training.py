@@ -5,7 +5,7 @@ import json
 import os
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,8 +22,11 @@ from dragoman.cli.options import (
     whole,
 )
 from dragoman.cli.terminal import say, show, this_command
-from dragoman.config import CorpusConfig, recipes
+from dragoman.config import TEXT_CHANGES, CorpusConfig, recipes
 from dragoman.errors import CheckError, UsageError
+
+if TYPE_CHECKING:
+    from dragoman.run_directory import RunDirectory
 
 
 def train(
@@ -52,23 +55,35 @@ def train(
         data__valid=_corpora(text.valid_corpus("train"), tagged),
         data__tokenizer=None if tokenizer is None else str(tokenizer),
     )
-    layered = recipes.load(recipe or "small", overrides)
-    if out is None:
-        if recipe is None:
-            raise UsageError("train: --out is missing; name the run's directory, for example --out runs/my")
-        out = Path("runs") / Path(recipe).stem
-    from dragoman.data.language_codes import write_languages
     from dragoman.run_directory import RunDirectory
+
+    if recipe is not None:
+        layered = recipes.load(recipe, overrides)
+        run = RunDirectory(out or Path("runs") / Path(recipe).stem)
+    elif out is not None:
+        run = RunDirectory(out)
+        layered = recipes.load("small", [*_text_of(run), *overrides])
+    else:
+        raise UsageError("train: --out is missing; name the run's directory, for example --out runs/my")
+    from dragoman.data.language_codes import write_languages
     from dragoman.training.loop import train as run_training
 
-    run = RunDirectory(out)
     run_training(layered.config, run, this_command())
     if os.environ.get("RANK", "0") == "0":  # under torchrun, one of them says it
         if languages is not None:
             write_languages(run, *languages)
         if as_json:
-            show_trained(out)
-        say(f'try it: echo "..." | dragoman translate {shlex.quote(str(out))}')
+            show_trained(run.path)
+        say(f'try it: echo "..." | dragoman translate {shlex.quote(str(run.path))}')
+
+
+def _text_of(run: "RunDirectory") -> list[tuple[str, Any, str]]:
+    """How a run that is there already writes its text. It goes on so, also where `small` has other defaults by now."""
+    if not run.config_path.exists():
+        return []
+    data = run.read_config().data
+    names = ("casing", "split_digits", "views", *TEXT_CHANGES)
+    return [(f"data.{name}", getattr(data, name), str(run.config_path)) for name in names]
 
 
 def show_trained(out: Path) -> None:
