@@ -15,7 +15,7 @@ from dragoman.run_directory import RunDirectory
 if TYPE_CHECKING:
     from dragoman.data.glossary import Glossary
     from dragoman.decoding.engines import ComputeType, EngineName
-    from dragoman.documents.formats import DocumentFormat
+    from dragoman.documents.format_names import DocumentFormat
     from dragoman.documents.report import DocumentReport
     from dragoman.evaluation.metrics import Scores
     from dragoman.evaluation.quantize import QuantizationResult

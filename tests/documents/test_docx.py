@@ -181,3 +181,10 @@ def test_what_is_read_out_in_place_of_a_picture_is_translated_in_docx() -> None:
     assert report.sentences == 5
     _, report = translate_bytes(made.getvalue(), "docx", "document", Scripted(lambda _: "{x}"))
     assert report.how["source"] == report.listed == 5
+
+
+def test_the_report_counts_the_sentences_of_each_part() -> None:
+    document = docx.Document()
+    document.add_paragraph("The dog. The cat.")
+    document.sections[0].header.paragraphs[0].text = "the header"
+    assert through_docx(document)[1].to_dict()["parts"] == {"word/document.xml": 2, "word/header1.xml": 1}

@@ -19,7 +19,8 @@ from odf.opendocument import OpenDocumentText
 from odf.opendocument import load as load_odt
 from odf.style import Style, TextProperties
 
-from dragoman.documents.formats import DocumentFormat, format_of, uncompressed_size
+from dragoman.documents.format_names import DocumentFormat, format_of
+from dragoman.documents.formats import uncompressed_size
 from dragoman.documents.lexer import scan
 from dragoman.documents.pipeline import translate_bytes
 from dragoman.documents.report import DocumentReport
@@ -578,7 +579,7 @@ def test_what_cannot_be_read_is_named() -> None:
         through(b"ab\xff", "text")
     with pytest.raises(DataError, match="document: not JSON at 'nonsense'"):
         through("{nonsense", "json")
-    with pytest.raises(DataError, match="not a DOCX or ODT file"):
+    with pytest.raises(DataError, match="document: no DOCX file, or a damaged one"):
         through(b"PK nothing", "docx")
     with pytest.raises(UsageError, match=r"a\.pdf: not a known kind of document"):
         format_of("a.pdf")

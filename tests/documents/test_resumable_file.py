@@ -121,7 +121,7 @@ def test_the_journal_of_another_work_is_not_gone_on_with(run: Path, page: Path, 
         (["page.html", "--out", "page.html"], 2, "--out page.html: the document itself; name another file"),
         (["page.html", "--out", "run"], 2, "--out run: a directory; name a file"),
         (["page.html", "--out", "no/o.html"], 2, "--out no/o.html: no directory no; make it first"),
-        (["page.html", "--out", "o.docx", "--format", "docx"], 3, "page.html: not a DOCX or ODT file"),
+        (["page.html", "--out", "o.docx", "--format", "docx"], 3, "page.html: no DOCX file, or a damaged one"),
     ],
 )
 def test_what_is_wrong_is_named(

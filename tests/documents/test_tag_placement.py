@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.data.protected_spans import difference, protected_spans
-from dragoman.documents.formats import DocumentFormat
+from dragoman.documents.format_names import DocumentFormat
 from dragoman.documents.html import html_pieces
 from dragoman.documents.pipeline import sentences_in, translate_bytes, translated, written
 from dragoman.documents.report import DocumentReport, ReportEntry
@@ -57,7 +57,7 @@ def test_without_an_alignment_tags_go_by_the_order_of_words_and_it_is_said() -> 
     translator = Scripted(careful, aligns=False)
     pieces = list(html_pieces(["a <b>red</b> dog"]))
     answers = iter([one for window in translated(sentences_in(pieces, translator), translator) for one in window])
-    text = "".join(written(pieces, answers, translator, DocumentReport(found.append)))
+    text = "".join(written("", pieces, answers, translator, DocumentReport(found.append)))
     assert text == "A <b>RED</b> DOG"
     assert found[0].notes == ("tags placed by the order of the words: no alignment",)
 

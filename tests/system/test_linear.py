@@ -21,7 +21,7 @@ from dragoman.data.glossary import Glossary, all_required, kept_as_is
 from dragoman.data.protected_spans import difference, has_words, protected_spans
 from dragoman.data.segmentation import segments
 from dragoman.documents.flow import sentences_of
-from dragoman.documents.formats import DocumentFormat
+from dragoman.documents.format_names import DocumentFormat
 from dragoman.documents.html import html_pieces
 from dragoman.documents.pipeline import translate_bytes
 from dragoman.documents.tag_placement import place_tags
@@ -31,6 +31,7 @@ from dragoman.translation.masking import masked
 from dragoman.translation.result import SourceSentence
 from dragoman.translation.translation_memory import TranslationMemory
 from support.counting import count_steps
+from support.document_samples import MAIN_PART
 from support.scripted_translator import Scripted, careful
 
 LONGEST_WAIT = 60  # seconds of the processor, where a hundredth of it is enough
@@ -63,7 +64,7 @@ def end_of_patience() -> Iterator[None]:
 def office(kind: DocumentFormat, xml: str) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("word/document.xml" if kind == "docx" else "content.xml", xml)
+        archive.writestr(MAIN_PART[kind], xml)
     return packed.getvalue()
 
 
@@ -127,7 +128,7 @@ class OfFewWords(Scripted):
 
 def translated(name: str, size: int) -> bytes:
     kind, document = DOCUMENTS[name]
-    content = office(kind, document(size)) if kind in ("docx", "odt") else document(size).encode()
+    content = office(kind, document(size)) if kind in MAIN_PART else document(size).encode()
     return translate_bytes(content, kind, "file", OfFewWords(careful))[0]
 
 

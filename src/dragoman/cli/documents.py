@@ -21,8 +21,9 @@ from dragoman.cli.options import (
     out_option,
 )
 from dragoman.cli.terminal import say, show
+from dragoman.documents.format_names import DocumentFormat
 
-FormatName = Literal["auto", "text", "markdown", "html", "docx", "odt", "srt", "vtt", "po", "json"]
+FormatName = Literal["auto", DocumentFormat]
 
 
 def translate_file(
@@ -56,7 +57,7 @@ def translate_file(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Translate a document and keep its formatting: txt, Markdown, HTML, DOCX, ODT, SRT, VTT, PO, JSON.
+    """Translate a document and keep its formatting; --format lists the kinds.
 
     Tags, placeholders, numbers, URLs and e-mail addresses are the same in the translation. Where a sentence
     cannot be kept whole it is translated in another way, or left, and listed in the report.

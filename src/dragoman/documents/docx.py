@@ -8,20 +8,27 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice, takewhile
 
+from dragoman.documents.archive_file import Archive, PartReader
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.html import LONGEST_COPIED
 from dragoman.documents.lexer import Token, attribute, closed_element, xml_tokens
-from dragoman.documents.office_styles import Styles, docx_font
+from dragoman.documents.office_styles import Styles, docx_font, docx_styles
 from dragoman.documents.office_xml import DEEPEST, escape_xml, paragraph_pieces, split_spaces, style_name
+from dragoman.documents.settings import FormatSettings
 
 # The parts of the archive that hold text.
-DOCX_PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
+_PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
 _INLINE = frozenset(["w:hyperlink", "w:ins", "w:smartTag", "w:customXml", "w:bdo", "w:dir", "w:moveTo"])
 _BREAKS = frozenset(["w:tab", "w:br", "w:cr", "w:ptab"])
 _DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"])  # Word makes these anew
 _FIRST = 4  # tokens of a paragraph among which the name of its style is
 # Properties of a run that no longer hold: the language that it was in.
 _LANGUAGE = re.compile(r"<w:(?:lang|noProof)\b[^<>]*/>")
+
+
+def docx_parts(archive: Archive, settings: FormatSettings) -> dict[str, PartReader]:
+    styles = docx_styles(archive.text("word/styles.xml"), archive.text("word/theme/theme1.xml"), settings)
+    return dict.fromkeys(filter(_PARTS.fullmatch, archive.names), lambda chunks: docx_pieces(chunks, styles))
 
 
 def docx_pieces(chunks: Iterable[str], styles: Styles) -> Iterator[str | Flow]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from dragoman.data.glossary import Glossary, requirements
 from dragoman.data.language_codes import languages_of
 from dragoman.decoding.engines import ComputeType, EngineName
-from dragoman.documents.formats import DocumentFormat, format_of
+from dragoman.documents.format_names import DocumentFormat, format_of
 from dragoman.documents.report import DocumentReport
 from dragoman.documents.resumable_file import translate_document
 from dragoman.documents.sentence_translator import RunSentenceTranslator

@@ -6,16 +6,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from dragoman.documents.archive_file import Archive, PartReader
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.html import LONGEST_COPIED
 from dragoman.documents.lexer import Token, closed_element, xml_tokens
-from dragoman.documents.office_styles import Styles
+from dragoman.documents.office_styles import Styles, odt_styles
 from dragoman.documents.office_xml import escape_xml, paragraph_pieces, split_spaces, style_name
+from dragoman.documents.settings import FormatSettings
 
-ODT_PARTS = re.compile(r"(content|styles)\.xml")  # of the archive, that hold text
+_PARTS = re.compile(r"(content|styles)\.xml")  # of the archive, that hold text
 _INLINE = frozenset(["text:span", "text:a", "text:meta", "text:ruby", "text:ruby-base"])
 _BREAKS = frozenset(["text:tab", "text:line-break"])
 _DESCRIPTIONS = ("svg:title", "svg:desc")  # of pictures and shapes
+
+
+def odt_parts(archive: Archive, settings: FormatSettings) -> dict[str, PartReader]:
+    parts = filter(_PARTS.fullmatch, archive.names)
+    styles = {part: odt_styles(archive.text("styles.xml"), archive.text(part), settings) for part in parts}
+    return {part: partial(odt_pieces, styles=own) for part, own in styles.items()}
 
 
 def odt_pieces(chunks: Iterable[str], styles: Styles) -> Iterator[str | Flow]:

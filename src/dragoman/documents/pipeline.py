@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import islice
 
 from dragoman.documents.flow import Flow, Sentence, assemble, merged, nested, raw_of, render, sentences_of, untranslated
-from dragoman.documents.formats import DocumentFormat, pieces_of, rewrite
+from dragoman.documents.format_names import DocumentFormat
+from dragoman.documents.formats import pieces_of, rewrite
 from dragoman.documents.report import DocumentReport
 from dragoman.documents.sentence_translator import SentenceTranslator
 from dragoman.documents.settings import DEFAULTS, FormatSettings
@@ -35,12 +36,14 @@ def translated(
 
 
 def written(
+    part: str,
     pieces: Iterable[str | Flow],
     translations: Iterator[TranslatedSentence],
     translator: SentenceTranslator,
     report: DocumentReport,
 ) -> Iterator[str]:
     """The text of the pieces, with translations in place of the sentences; reports on each sentence."""
+    report.part = part
     for piece in pieces:
         yield piece if isinstance(piece, str) else _written_flow(piece, translations, translator, report)
 
@@ -97,7 +100,7 @@ def translate_bytes(
         document_format,
         name,
         output,
-        lambda pieces: written(pieces, translations, translator, report),
+        lambda part, pieces: written(part, pieces, translations, translator, report),
         settings,
     )
     return output.getvalue(), report

@@ -59,9 +59,12 @@ class DocumentReport:
     how: Counter[str] = field(default_factory=Counter)
     listed: int = 0
     tagged: int = 0  # sentences with inline tags
+    part: str = ""  # of an archive: the one whose sentences come now
+    parts: Counter[str] = field(default_factory=Counter)  # sentences of each part of an archive
 
     def add(self, how: How, notes: tuple[str, ...], source: str, output: str, tagged: bool) -> None:
         self.sentences += 1
+        self.parts[self.part] += 1
         self.how[how] += 1
         self.tagged += tagged
         if how != "plain" or notes:
@@ -70,7 +73,9 @@ class DocumentReport:
 
     def to_dict(self) -> dict[str, Any]:
         ways = {way: self.how[way] for way in get_args(How)}
-        return {"sentences": self.sentences, "with_tags": self.tagged, "how": ways, "listed": self.listed}
+        found = {"sentences": self.sentences, "with_tags": self.tagged, "how": ways, "listed": self.listed}
+        parts = {part: count for part, count in self.parts.items() if part}
+        return found | ({"parts": parts} if parts else {})
 
     def line(self) -> str:
         if not self.sentences:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dragoman.documents.flow import Flow, Sentence
-from dragoman.documents.formats import DocumentFormat, pieces_of, rewrite
+from dragoman.documents.format_names import DocumentFormat
+from dragoman.documents.formats import pieces_of, rewrite
 from dragoman.documents.pipeline import WINDOW, sentences_in, translated, written
 from dragoman.documents.report import DocumentReport, ReportEntry, as_json_line
 from dragoman.documents.sentence_translator import RunSentenceTranslator
@@ -74,7 +75,7 @@ def translate_document(
                     document_format,
                     str(source),
                     stream,
-                    lambda parts: written(parts, translations, translator, report),
+                    lambda part, pieces: written(part, pieces, translations, translator, report),
                     settings,
                 )
             names = {"document": str(source), "output": str(output), "format": document_format}

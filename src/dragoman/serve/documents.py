@@ -8,7 +8,8 @@ from concurrent.futures import CancelledError
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dragoman.documents.formats import DocumentFormat, pieces_of
+from dragoman.documents.format_names import DocumentFormat
+from dragoman.documents.formats import pieces_of
 from dragoman.documents.pipeline import sentences_in, translate_bytes
 from dragoman.documents.report import DocumentReport
 from dragoman.documents.settings import FormatSettings

@@ -12,7 +12,8 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from dragoman.data.language_codes import language_name
 from dragoman.data.language_id import DetectedLanguage
 from dragoman.documents.flow import Flow, nested
-from dragoman.documents.formats import MEDIA_TYPES, SUFFIXES, DocumentFormat, pieces_of, uncompressed_size
+from dragoman.documents.format_names import MEDIA_TYPES, SUFFIXES, DocumentFormat
+from dragoman.documents.formats import pieces_of, uncompressed_size
 from dragoman.documents.po import OtherLanguageError
 from dragoman.errors import DataError
 from dragoman.serve.answers import ERRORS, while_connected

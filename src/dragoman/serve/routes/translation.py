@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 
 from dragoman.data.language_codes import language_name
 from dragoman.data.segmentation import Segment, join
-from dragoman.documents.formats import SUFFIXES
+from dragoman.documents.format_names import SUFFIXES
 from dragoman.serve.answers import ERRORS, event, key_check, while_connected
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import PivotPair, ServedPair, Way

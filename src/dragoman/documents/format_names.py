@@ -1,0 +1,33 @@
+"""The names of document formats, the endings of their files and their media types: the one list of them."""
+
+from pathlib import PurePath
+from typing import Literal, get_args
+
+from dragoman.errors import UsageError
+
+DocumentFormat = Literal["text", "markdown", "html", "docx", "odt", "srt", "vtt", "po", "json"]
+# For each format its media type and the endings of its files.
+_KNOWN: dict[DocumentFormat, tuple[str, tuple[str, ...]]] = {
+    "text": ("text/plain; charset=utf-8", (".txt", ".text")),
+    "markdown": ("text/markdown; charset=utf-8", (".md", ".markdown")),
+    "html": ("text/html; charset=utf-8", (".html", ".htm", ".xhtml")),
+    "docx": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", (".docx",)),
+    "odt": ("application/vnd.oasis.opendocument.text", (".odt",)),
+    "srt": ("application/x-subrip", (".srt",)),
+    "vtt": ("text/vtt; charset=utf-8", (".vtt",)),
+    "po": ("text/x-gettext-translation; charset=utf-8", (".po", ".pot")),
+    "json": ("application/json", (".json",)),
+}
+MEDIA_TYPES = {name: media_type for name, (media_type, _) in _KNOWN.items()}
+SUFFIXES = {suffix: name for name, (_, suffixes) in _KNOWN.items() for suffix in suffixes}
+
+
+def format_of(name: str) -> DocumentFormat:
+    """The format by the ending of a file's name."""
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(
+            f"{name}: not a known kind of document; known are {', '.join(SUFFIXES)}; or name it: --format "
+            f"{'|'.join(get_args(DocumentFormat))}"
+        )
+    return SUFFIXES[suffix]

@@ -1,0 +1,76 @@
+"""Reads documents that are text files: in chunks, in the encoding that their first bytes tell."""
+
+import codecs
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, BinaryIO
+
+from dragoman.documents.format_names import DocumentFormat
+from dragoman.errors import DataError
+
+# Opens the document anew at each call: it is read once to translate and once to write.
+Open = Callable[[], BinaryIO]
+
+CHUNK = 1 << 16
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A document that can be read from its beginning as often as needed."""
+
+    opened: Open
+    name: str
+    document_format: DocumentFormat
+
+    @cached_property
+    def encoding(self) -> str:
+        with self.opened() as stream:
+            head = stream.read(4)
+        return next((encoding for mark, encoding in _BOMS if head.startswith(mark)), "utf-8")
+
+    def chunks(self) -> Iterator[str]:
+        with self.opened() as stream:
+            yield from decoded(blocks(stream), self.encoding, self.name)
+
+    def encoder(self) -> codecs.IncrementalEncoder:
+        return codecs.getincrementalencoder(self.encoding)()
+
+    def ends_of_lines(self) -> str:
+        text = next((chunk for chunk in self.chunks() if chunk), "")
+        return "\r\n" if "\r\n" in text else "\n"
+
+    def size(self) -> int:
+        with self.opened() as stream:
+            return stream.seek(0, io.SEEK_END)
+
+
+def blocks(stream: IO[bytes]) -> Iterator[bytes]:
+    while block := stream.read(CHUNK):
+        yield block
+
+
+def decoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    read = 0
+    try:
+        for block in blocks:
+            yield decoder.decode(block)
+            read += len(block)
+        yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{name}: not UTF-8 near byte {read + error.start:,}; convert it: iconv -f ISO-8859-1 -t UTF-8"
+        ) from None
+
+
+def line_feeds(chunks: Iterator[str]) -> Iterator[str]:
+    """The text with a line feed alone at the end of each line."""
+    waiting = ""
+    for chunk in chunks:
+        text = (waiting + chunk).replace("\r\n", "\n")
+        waiting = "\r" if text.endswith("\r") else ""
+        yield text.removesuffix("\r") if waiting else text
+    yield waiting

@@ -1,0 +1,41 @@
+"""A small document of each format with most of what the format can have, for tests of all of them."""
+
+import io
+import json
+import zipfile
+
+from dragoman.documents.format_names import DocumentFormat
+
+# Of the formats that are archives: the part that the text of the sample is.
+MAIN_PART: dict[DocumentFormat, str] = {"docx": "word/document.xml", "odt": "content.xml"}
+
+WORD = b'<?xml version="1.0"?><w:document><w:body>%b</w:body></w:document>'
+RUN = b"<w:r><w:rPr><w:b/></w:rPr><w:t>The old</w:t></w:r><w:r><w:t> dog, see </w:t></w:r>"
+FIELD = b'<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>PAGE</w:instrText></w:r>'
+LINK = b'<w:hyperlink r:id="a"><w:r><w:t>here.</w:t></w:r></w:hyperlink>'
+OPEN = b"<office:text>%b</office:text>"
+NOTE = b"<text:note><text:note-body><text:p>A note.</text:p></text:note-body></text:note>"
+DOCUMENTS: dict[DocumentFormat, bytes] = {
+    "text": b"One line.\n\n- an item\n- another. And more!\n",
+    "html": b'<!DOCTYPE html><p>The <b>old <i>dog</i></b><sup>1</sup> &amp; <code>x</code>'
+    b'<img alt="a cat"><!-- no --></p>'
+    b"<script>no()</script><ul><li>One<li>Two</ul>",
+    "markdown": b"# Title\n\nThe *old* **dog** [here](x) and `code`, $a^2$.\n\n> quoted\n> again\n\n"
+    b"| a | b |\n|---|---|\n| one | two |\n\n[^1]: a note\n\n```\ncode\n```\n\n<b>tag</b>\n",
+    "srt": b"1\n00:00:01,000 --> 00:00:02,000\n<i>The old\ndog</i>\n\n2\n00:00:03,000 --> 00:00:04,000\n- who?\n\n",
+    "vtt": b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>The old dog &amp; cat\n\n",
+    "po": b'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\nmsgid "The %s <b>dog</b>"\n'
+    b'msgid_plural "dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n\n',
+    "json": json.dumps({"a": "The old dog", "b": ["A {name} here", 1, None, True], "c": {"d": "é \\ \" x y"}}).encode(),
+    "docx": WORD % (b"<w:p>" + RUN + FIELD + LINK + b"</w:p><w:p/>"),
+    "odt": OPEN % (b"<text:p>The <text:span>old</text:span> dog." + NOTE + b"</text:p><text:h>Head</text:h>"),
+}  # fmt: skip
+
+
+def packed(kind: DocumentFormat, content: bytes, *, store: bool = False, more: dict[str, bytes] | None = None) -> bytes:
+    found = io.BytesIO()
+    with zipfile.ZipFile(found, "w", zipfile.ZIP_STORED if store else zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(MAIN_PART[kind], content)
+        for name, other in (more or {"meta.xml": b"<a/>"}).items():
+            archive.writestr(name, other)
+    return found.getvalue()
