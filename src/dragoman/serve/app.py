@@ -18,7 +18,7 @@ from dragoman.serve.answers import answer_errors
 from dragoman.serve.connection import Connection
 from dragoman.serve.metrics import CONTENT_TYPE
 from dragoman.serve.pairs import ServedPair
-from dragoman.serve.routes import inside, libretranslate, parsing, runs, translation
+from dragoman.serve.routes import inside, lessons, libretranslate, parsing, runs, translation
 from dragoman.serve.security import App, Guard, Keys, RateLimiter
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
@@ -50,6 +50,7 @@ def make_app(service: Service) -> App:
     app.include_router(libretranslate.make_router(service, keys, limiter))
     app.include_router(translation.make_router(service, keys))
     app.include_router(inside.make_router(service, keys))
+    app.include_router(lessons.make_router(service, keys))
     app.include_router(parsing.make_router(service, keys))
     app.include_router(runs.make_router(service, keys))
     app.include_router(pages.make_router(service.models.expect_explanations))
