@@ -5,6 +5,9 @@ seen = inspector.inspect("Two dogs play.")
 seen.weights["cross", 0][3]                        # the attention of head 3 of layer 0, (rows, columns)
 inspector.intervene("Two dogs play.", ["cross.0.3:off"]).change
 inspector.effects("Two dogs play.")                # every head, the one that matters most first
+inspector.lens("Two dogs play.").positions[0]      # what each layer would have said for the first token
+inspector.contributions("Two dogs play.").total    # of source tokens and of those said before, to each token
+inspector.contrast("Two dogs play.", "chats")      # why that word and not this one
 """
 
 from collections import OrderedDict
@@ -22,9 +25,12 @@ from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.errors import UsageError
 from dragoman.inspection.attention_trace import Trace, trace
+from dragoman.inspection.contrast import Continuations, Contrast, Influence, Numbers, attribute, log_probabilities
+from dragoman.inspection.contributions import Contributions, contributions_of
 from dragoman.inspection.explain import Explainer
 from dragoman.inspection.head_statistics import HeadStatistics, head_statistics
 from dragoman.inspection.interventions import Change, interventions
+from dragoman.inspection.logit_lens import LogitLens, read_layers
 from dragoman.model.probe import AttentionKind, Intervention, Probe, Site
 
 Side = Literal["source", "target"]
@@ -177,6 +183,83 @@ class Inspector:
                 found.append(HeadEffect(site.kind, site.layer, head, log_probability - plain))
         return tuple(sorted(found, key=lambda effect: -abs(effect.change)))
 
+    def lens(
+        self,
+        text: str,
+        translation: str | Sequence[str] | None = None,
+        changes: Sequence[Change | str] = (),
+        count: int = 5,
+    ) -> LogitLens:
+        """What every layer of the decoder would have said at every position; `count` tokens of each list."""
+        source, target = self._ids(text, translation)
+        seen = self._inspect(source, target, wanted := _parsed(changes))
+        probe = Probe(self._interventions(wanted, source, target))
+        read, said = self._tensors(source, target)
+        positions = read_layers(self.model, read, said, probe, count, self.tokenizer.piece)
+        return LogitLens(seen.text, seen.translation, seen.fed, seen.produced, positions)
+
+    def contributions(
+        self, text: str, translation: str | Sequence[str] | None = None, changes: Sequence[Change | str] = ()
+    ) -> Contributions:
+        """How much each source token, and each token said before, contributes to each token of a translation."""
+        source, target = self._ids(text, translation)
+        seen = self._inspect(source, target, wanted := _parsed(changes))
+        probe = Probe(self._interventions(wanted, source, target))
+        read, said = self._tensors(source, target)
+        total, sublayers = contributions_of(self.model, read, said[:, :-1], probe)
+        return Contributions(seen.text, seen.translation, seen.source, seen.fed, seen.produced, total, sublayers)
+
+    def contrast(
+        self,
+        text: str,
+        instead: str | Sequence[str] | None = None,
+        position: int | None = None,
+        translation: str | Sequence[str] | None = None,
+    ) -> Contrast:
+        """Why the translation goes on as it does at a position (a row of `produced`), and not with `instead`.
+
+        Tokens are compared with as many tokens of the translation; text, which stands for whole words, with the word at
+        the position. Left out: the position where the model was least sure, and the token that it then preferred.
+        """
+        source, target = self._ids(text, translation)
+        seen = self._inspect(source, target, ())
+        given = len(self.tokenizer.start_ids)
+        if position is None:
+            position = min(range(given - 1, len(seen.produced)), key=lambda row: seen.log_probabilities[row])
+        if not given - 1 <= position < len(seen.produced):
+            raise UsageError(f"position {position}; the translation has {given - 1} to {len(seen.produced) - 1}")
+        first = position - given + 1
+        said = [*target, self.tokenizer.eos_id]
+        if instead is None:
+            that: tuple[int, ...] = (self._next_best(source, target, first, said[first]),)
+        elif isinstance(instead, str):
+            that = tuple(self.tokenizer.encode_target(instead.strip()))
+        else:
+            that = self.explainer.token_ids(instead)
+        last = first + len(that)
+        if isinstance(instead, str):
+            words = [word for word in self.explainer.words(target) if word.first_token <= first <= word.last_token]
+            first, last = (words[0].first_token, words[0].last_token + 1) if words else (first, first + 1)
+        this = tuple(said[first:last])
+        if not that or that == this:
+            raise UsageError(f"instead of {''.join(map(self.tokenizer.piece, this))!r} the same; give another word")
+        before = (*self.tokenizer.start_ids, *target[:first])
+        asked = Continuations(self.tokenizer.encoder_ids(source), before, this, that)
+        log_this, log_that = log_probabilities(self.model.eval(), asked)
+        of_source, of_before = attribute(self.model, asked, given)
+        pieces = self.explainer.pieces
+        return Contrast(
+            text=seen.text,
+            translation=seen.translation,
+            position=first + given - 1,
+            this=pieces(this),
+            that=pieces(that),
+            this_log_probability=log_this,
+            that_log_probability=log_that,
+            source=_influences(seen.source, of_source),
+            before=_influences(pieces(before), of_before),
+        )
+
     def positions(self, count: int) -> Tensor:
         """The position encodings of the first positions, as they are added to the embeddings: (count, d_model)."""
         rows = self.model.source_embedding.position_rows(0, count)
@@ -221,6 +304,19 @@ class Inspector:
         if len(target) > limit:
             raise UsageError(f"a translation of {len(target)} tokens; at most {limit} are looked into: shorten it")
         return source, target
+
+    def _tensors(self, source: Sequence[int], target: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """What the encoder reads, and what the decoder is fed and says, with start and end symbols: (1, N) each."""
+        said = [*self.tokenizer.start_ids, *target, self.tokenizer.eos_id]
+        read = self.tokenizer.encoder_ids(source)
+        return torch.tensor([read], device=self.engine.device), torch.tensor([said], device=self.engine.device)
+
+    @torch.inference_mode()
+    def _next_best(self, source: Sequence[int], target: Sequence[int], at: int, chosen: int) -> int:
+        """The most probable other token in the place of one."""
+        read, said = self._tensors(source, target[:at])
+        best = self.model.eval()(read, said[:, :-1])[0, -1].topk(2).indices.tolist()
+        return int(best[1] if best[0] == chosen else best[0])
 
     def _interventions(
         self, changes: Sequence[Change], source: Sequence[int], target: Sequence[int]
@@ -279,6 +375,10 @@ _IN_A_DECODER: tuple[AttentionKind, AttentionKind] = ("decoder", "cross")
 
 def _parsed(changes: Sequence[Change | str]) -> tuple[Change, ...]:
     return tuple(Change.parse(change) if isinstance(change, str) else change for change in changes)
+
+
+def _influences(tokens: Sequence[str], numbers: Numbers) -> tuple[Influence, ...]:
+    return tuple(Influence(*one) for one in zip(tokens, *numbers, strict=True))
 
 
 def _numbers(inspection: Inspection) -> int:

@@ -1,9 +1,15 @@
 """Inspections as plain values, the same for the API's answers, the command's JSON and the saved page."""
 
+from dataclasses import asdict
 from typing import Any
 
+from torch import Tensor
+
 from dragoman.data.words import Word
+from dragoman.inspection.contrast import Contrast
+from dragoman.inspection.contributions import Contributions
 from dragoman.inspection.inspector import Inspection, Inspector, InterventionOutcome
+from dragoman.inspection.logit_lens import LogitLens
 
 
 def describe(inspector: Inspector, seen: Inspection) -> dict[str, Any]:
@@ -52,6 +58,31 @@ def describe_outcome(outcome: InterventionOutcome) -> dict[str, Any]:
         "translation_log_probability": outcome.translation_log_probability,
         "heads": describe_heads(outcome.after),
     }
+
+
+def describe_lens(lens: LogitLens) -> dict[str, Any]:
+    return asdict(lens)
+
+
+def describe_contributions(found: Contributions) -> dict[str, Any]:
+    return {
+        "text": found.text,
+        "translation": found.translation,
+        "source": list(found.source),
+        "fed": list(found.fed),
+        "produced": list(found.produced),
+        "from_source": list(found.from_source),
+        "total": _rounded(found.total),
+        "sublayers": {f"{site.kind}.{site.layer}": _rounded(matrix) for site, matrix in found.sublayers.items()},
+    }
+
+
+def describe_contrast(contrast: Contrast) -> dict[str, Any]:
+    return {**asdict(contrast), "difference": contrast.difference}
+
+
+def _rounded(matrix: Tensor) -> list[list[float]]:
+    return [[round(value, 6) for value in row] for row in matrix.tolist()]
 
 
 def _words(words: tuple[Word, ...]) -> list[dict[str, Any]]:

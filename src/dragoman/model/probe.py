@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from torch import Tensor
 
 AttentionKind = Literal["encoder", "decoder", "cross"]
+Half = Literal["encoder", "decoder"]
 
 
 class Site(NamedTuple):
@@ -60,3 +61,14 @@ class Probe:
     interventions: Mapping[Site, Intervention] = field(default_factory=dict)
     weights: dict[Site, Tensor] = field(default_factory=dict)  # (B, H, queries, keys), filled by the pass
     scores: dict[Site, Tensor] = field(default_factory=dict)  # likewise: what the softmax is given, before any mask
+    # Of each half, what its first layer is given and what each layer gives: (B, positions, D), one more than layers.
+    residuals: dict[Half, list[Tensor]] = field(default_factory=dict)
+
+
+def recorded(probe: Probe | None, half: Half, x: Tensor, first: bool = False) -> Tensor:
+    """The residual stream as it is, after its record in the probe, if there is one."""
+    if probe is not None:
+        if first:
+            probe.residuals[half] = []
+        probe.residuals[half].append(x)
+    return x

@@ -33,7 +33,7 @@ from dragoman.errors import ConfigError, DataError
 from dragoman.model import variants
 from dragoman.model.dropout import Dropout
 from dragoman.model.incremental import DecodingState, EncodedSource, Past, advance, layer_weights
-from dragoman.model.probe import Intervention, Probe, Site
+from dragoman.model.probe import Intervention, Probe, Site, recorded
 
 KeysValues = tuple[Tensor, Tensor]  # (B, H, S, d_k) and (B, H, S, d_v)
 RELU = variants.activation("relu")
@@ -189,7 +189,10 @@ class Embedding(nn.Module):
         return self.sinusoids[first : first + count]
 
     def forward(self, ids: Tensor, first: int = 0) -> Tensor:
-        x = self.tokens(ids)
+        return self.place(self.tokens(ids), first)
+
+    def place(self, x: Tensor, first: int = 0) -> Tensor:
+        """Tokens' vectors (..., T, D), scaled, with what their positions add."""
         if self.scale != 1.0:
             x = x * self.scale
         rows = self.position_rows(first, x.shape[-2])
@@ -328,9 +331,9 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor, source_mask: Tensor | None = None, probe: Probe | None = None) -> Tensor:
         """Source ids (B, S) to the encoder's output (B, S, D). source_mask (B, S): True at tokens; None: no padding."""
         mask = None if source_mask is None else source_mask[:, None, None, :]  # (B, 1, 1, S)
-        x = self.source_embedding(source)
+        x = recorded(probe, "encoder", self.source_embedding(source), first=True)
         for layer, block in enumerate(self.encoder):
-            x = block(x, mask, layer, probe)
+            x = recorded(probe, "encoder", block(x, mask, layer, probe))
         return self.encoder_norm(x)  # type: ignore[no-any-return]
 
     def cross_keys_values(self, encoded: Tensor | None) -> list[KeysValues | None]:
@@ -346,9 +349,9 @@ class Transformer(nn.Module):
         """Target ids (B, T), all positions at once, to states (B, T, D). Padding at the end of a target needs no
         mask: what comes after a position is hidden from it anyway."""
         mask = None if source_mask is None else source_mask[:, None, None, :]
-        x = self.target_embedding(target)
+        x = recorded(probe, "decoder", self.target_embedding(target), first=True)
         for layer, (block, source) in enumerate(zip(self.decoder, self.cross_keys_values(encoded), strict=True)):
-            x = block(x, source, mask, layer, probe)
+            x = recorded(probe, "decoder", block(x, source, mask, layer, probe))
         return self.decoder_norm(x)  # type: ignore[no-any-return]
 
     def states(
