@@ -56,6 +56,7 @@ ELSEWHERE = {
     "parsing/test_parser.py": ["cli/parsing"],
     "quickstart/test_pipeline.py": ["quickstart/finished", "quickstart/planning", "quickstart/probe",
                                     "quickstart/report", "quickstart/scoring", "quickstart/text", "cli/quickstart"],
+    "serve/routes/test_inside.py": ["serve/routes/inside_models"],
     "serve/routes/test_libretranslate.py": ["serve/routes/libretranslate_spec"],
     "serve/routes/test_runs.py": ["serve/results", "serve/runs"],
     "serve/routes/test_translation.py": ["serve/routes/translation_models", "serve/routes/request_values"],

@@ -36,8 +36,22 @@ _SUFFIXES: dict[str, InspectionFormat] = {
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """What a heat map shows."""
+    """What is shown."""
 
+    view: Annotated[
+        Literal["heads", "lens", "contributions", "contrast"],
+        typer.Option(
+            help="Show attention, what each layer would have said, what each token comes from, or why one word and "
+            "not another."
+        ),
+    ] = "heads"
+    position: Annotated[
+        int | None,
+        typer.Option(parser=whole(0, 1000), help="Contrast: at this token, from 0 [default: the least probable]."),
+    ] = None
+    instead: Annotated[str | None, typer.Option(help="Contrast: with these words [default: the next best token].")] = (
+        None
+    )
     kind: Annotated[Literal["encoder", "decoder", "cross"], typer.Option(help="Which attention text and png show.")] = (
         "cross"
     )
@@ -93,6 +107,10 @@ def inspect(
         raise UsageError(f"inspect: SENTENCE is missing; only json and pharaoh read lines of stdin, not {chosen}")
     if chosen in ("html", "png") and out is None:
         raise UsageError(f"inspect: --format {chosen} needs --out FILE")
+    if view.view == "contrast" and change:
+        raise UsageError("inspect: --view contrast is of the unchanged model; leave --change out")
+    if view.view != "contrast" and not (view.instead is None and view.position is None):
+        raise UsageError("inspect: --position and --instead are for --view contrast; add it")
     if chosen == "pharaoh" and change:
         raise UsageError("inspect: pharaoh has the unchanged model's alignment; leave --change out, or use json")
     from dragoman.files import write_atomically
@@ -148,9 +166,19 @@ def _drawn(
         from dragoman.inspection.html_page import page_of
 
         state = {"kind": view.kind, "layer": str(view.layer or 0), "head": str(view.head or 0), "text": text}
+        if view.view != "heads":
+            state["view"] = view.view
+        if view.position is not None:
+            state["at"] = str(view.position)
+        if view.instead is not None:
+            state["instead"] = view.instead
         return page_of(inspector, text, translation, changes, state).encode()
-    from dragoman.inspection.heatmaps import as_png, heatmap_of
+    from dragoman.inspection.heatmaps import as_png, contributions_heatmap, heatmap_of
 
+    if view.view == "contributions":
+        return as_png(contributions_heatmap(inspector.contributions(text, translation, changes)))
+    if view.view != "heads":
+        raise UsageError(f"inspect: a picture of --view {view.view}; png shows heads or contributions, html everything")
     seen = inspector.inspect(text, translation, changes)
     return as_png(heatmap_of(inspector, seen, view.kind, view.layer, view.head))
 
@@ -172,7 +200,10 @@ def _written(
         case "pharaoh":
             yield " ".join(f"{source}-{target}" for target, source in _links(inspector, text, seen))
         case "json":
-            yield json.dumps(_everything(inspector, text, seen, effects), ensure_ascii=False)
+            yield json.dumps(_everything(inspector, text, seen, effects, view), ensure_ascii=False)
+        case "text" if view.view != "heads":
+            yield f"{seen.text}\n{seen.translation}\n"
+            yield _as_text(inspector, text, seen, changes, view)
         case "text":
             from dragoman.inspection.heatmaps import as_text, heatmap_of
 
@@ -193,15 +224,32 @@ def _written(
             raise UsageError(f"inspect: --format {form}; allowed: {', '.join(get_args(InspectionFormat))}")
 
 
+def _as_text(inspector: "Inspector", text: str, seen: "Inspection", changes: list[str], view: ViewOptions) -> str:
+    """Another view than heads."""
+    from dragoman.inspection.heatmaps import as_text, contributions_heatmap
+    from dragoman.inspection.text_tables import contrast_as_text, lens_as_text
+
+    width = shutil.get_terminal_size((100, 24)).columns
+    match view.view:
+        case "lens":
+            return lens_as_text(inspector.lens(text, seen.tokens, changes), width)
+        case "contributions":
+            return as_text(contributions_heatmap(inspector.contributions(text, seen.tokens, changes)), width)
+        case _:
+            return contrast_as_text(inspector.contrast(text, view.instead, view.position, seen.tokens))
+
+
 def _links(inspector: "Inspector", text: str, seen: "Inspection") -> list[tuple[int, int]]:
     return sorted(inspector.explainer.explain(text, translation=seen.tokens).links, key=lambda link: (link[1], link[0]))
 
 
-def _everything(inspector: "Inspector", text: str, seen: "Inspection", effects: bool) -> dict[str, Any]:
-    from dragoman.inspection.to_json import describe, describe_outcome
+def _everything(
+    inspector: "Inspector", text: str, seen: "Inspection", effects: bool, view: ViewOptions
+) -> dict[str, Any]:
+    from dragoman.inspection import to_json
 
     found: dict[str, Any] = {
-        **describe(inspector, seen),
+        **to_json.describe(inspector, seen),
         "links": _links(inspector, text, seen),
         "attention": {
             f"{site.kind}.{site.layer}": [
@@ -209,9 +257,14 @@ def _everything(inspector: "Inspector", text: str, seen: "Inspection", effects: 
             ]
             for site, weights in seen.weights.items()
         },
+        "lens": to_json.describe_lens(inspector.lens(text, seen.tokens, seen.changes))["positions"],
+        "contributions": to_json.describe_contributions(inspector.contributions(text, seen.tokens, seen.changes)),
     }
+    if view.view == "contrast":
+        contrast = inspector.contrast(text, view.instead, view.position, seen.tokens)
+        found["contrast"] = to_json.describe_contrast(contrast)
     if seen.changes:
-        found["outcome"] = describe_outcome(inspector.intervene(text, seen.changes, seen.tokens))
+        found["outcome"] = to_json.describe_outcome(inspector.intervene(text, seen.changes, seen.tokens))
     if effects:
         found["effects"] = [vars(effect) for effect in inspector.effects(text, seen.tokens)]
     return found

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from dragoman.errors import UsageError
+from dragoman.inspection.contributions import Contributions
 from dragoman.inspection.inspector import Inspection, Inspector
 from dragoman.model.probe import AttentionKind, Site
 
@@ -52,6 +53,13 @@ def heatmap_of(
     fed = tuple(f"{shown(fed)} → {shown(produced)}" for fed, produced in zip(seen.fed, seen.produced, strict=True))
     rows = tuple(map(shown, seen.source)) if kind == "encoder" else fed
     return Heatmap(title, rows, tuple(map(shown, columns)), weights)
+
+
+def contributions_heatmap(found: Contributions) -> Heatmap:
+    """What each produced token comes from: the source, then what was said before it."""
+    columns = (*map(shown, found.source), *(f"…{shown(token)}" for token in found.fed))
+    rows = tuple(f"{shown(fed)} → {shown(produced)}" for fed, produced in zip(found.fed, found.produced, strict=True))
+    return Heatmap("contributions of the source, then of what was said before (…)", rows, columns, found.total)
 
 
 def shown(piece: str) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from dragoman.data.words import Word
@@ -10,6 +11,7 @@ from dragoman.inspection.contrast import Contrast
 from dragoman.inspection.contributions import Contributions
 from dragoman.inspection.inspector import Inspection, Inspector, InterventionOutcome
 from dragoman.inspection.logit_lens import LogitLens
+from dragoman.inspection.uint16_codec import pack
 
 
 def describe(inspector: Inspector, seen: Inspection) -> dict[str, Any]:
@@ -75,6 +77,13 @@ def describe_contributions(found: Contributions) -> dict[str, Any]:
         "total": _rounded(found.total),
         "sublayers": {f"{site.kind}.{site.layer}": _rounded(matrix) for site, matrix in found.sublayers.items()},
     }
+
+
+def pack_contributions(found: Contributions) -> bytes:
+    """The same in two bytes a number; the header says which tables follow each other."""
+    tables = {"total": found.total, **{f"{site.kind}.{site.layer}": table for site, table in found.sublayers.items()}}
+    parts = [{"name": name, "shape": list(table.shape)} for name, table in tables.items()]
+    return pack(torch.cat([table.flatten() for table in tables.values()]), 0.0, 1.0, parts=parts)
 
 
 def describe_contrast(contrast: Contrast) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """/api/v1/inside answers what the Python API says."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy
 import pytest
 
 from dragoman.inspection.inspector import Inspector
+from dragoman.inspection.to_json import describe_lens
 from dragoman.model.probe import Site
 from dragoman.translation.translator import Translator
 from support.serving import Running, running, service_of
@@ -89,6 +91,40 @@ def test_changes_effects_neighbours_and_positions(
     assert numpy.abs(rows - inspector.positions(9).numpy()).max() < 1e-4
 
 
+def test_what_layers_would_have_said_and_what_contributes(
+    served: Running, inspector: Inspector, shown: tuple[str, ...]
+) -> None:
+    for changes in ([], ["cross.0.1:off"]):
+        lens = ask(served, "/lens", count=3, changes=changes)
+        expected = describe_lens(inspector.lens(SENTENCE, shown, changes, 3))
+        assert lens == json.loads(json.dumps(expected), parse_float=lambda text: pytest.approx(float(text), abs=1e-5))
+        answer = served.post("/api/v1/inside/contributions", {**ASKED, "changes": changes})
+        header, numbers = unpack(answer.body)
+        found = inspector.contributions(SENTENCE, shown, changes)
+        assert [part["name"] for part in header["parts"]] == ["total", "encoder.0", "decoder.0", "cross.0"]
+        for part in header["parts"]:
+            kind, _, layer = part["name"].partition(".")
+            table = found.total if kind == "total" else found.sublayers[Site(kind, int(layer))]
+            assert part["shape"] == list(table.shape)
+            values, numbers = numbers[: table.numel()].reshape(table.shape), numbers[table.numel() :]
+            assert numpy.abs(values - table.numpy()).max() <= 1 / 65535
+        assert numbers.size == 0
+
+
+def test_why_this_and_not_that(served: Running, inspector: Inspector, shown: tuple[str, ...]) -> None:
+    for asked in ({}, {"instead": "kato", "position": 2}, {"instead": [shown[0]], "position": 1}):
+        found = ask(served, "/contrast", **asked)
+        expected = inspector.contrast(SENTENCE, asked.get("instead"), asked.get("position"), shown)  # type: ignore[arg-type]
+        assert (found["this"], found["that"]) == (list(expected.this), list(expected.that))
+        assert found["difference"] == pytest.approx(expected.difference, abs=1e-4)
+        for side in ("source", "before"):
+            for one, other in zip(found[side], getattr(expected, side), strict=True):
+                assert one["token"] == other.token
+                for name in ("gradient_input", "gradient_norm"):
+                    assert one[name] == pytest.approx(getattr(other, name), rel=1e-3, abs=1e-4)
+                assert one["erasure"] == (None if other.erasure is None else pytest.approx(other.erasure, abs=1e-4))
+
+
 def test_one_sentence_of_several(served: Running) -> None:
     answer = ask(served, "", text="The dog. A cat sees.", sentence=1)
     assert (answer["sentences"], answer["text"]) == (["The dog.", "A cat sees."], "A cat sees.")
@@ -106,6 +142,10 @@ def test_one_sentence_of_several(served: Running) -> None:
         ("/attention", {"kind": "cross", "layer": 5}, 400, "no such layer"),
         ("/effects", {"kind": "cross", "layer": 5}, 400, "cross layer 5"),
         ("/neighbours", {"text": " "}, 400, "give a word"),
+        ("/lens", {"count": 11}, 422, "count"),
+        ("/contrast", {"position": 99}, 400, "position 99; the translation has 0 to"),
+        ("/contrast", {"instead": "x" * 5001}, 422, "more than 5000"),
+        ("/contrast", {"instead": ["nothere"]}, 400, "not in the vocabulary"),
     ],
 )
 def test_what_cannot_be_is_refused(served: Running, path: str, question: Any, status: int, said: str) -> None:

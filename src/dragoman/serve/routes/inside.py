@@ -2,16 +2,32 @@
 inspection/uint16_codec.py."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
-from pydantic import Field
 
 from dragoman.errors import UsageError
 from dragoman.serve.answers import ERRORS, key_check, while_connected
 from dragoman.serve.pairs import ServedPair
+from dragoman.serve.routes.inside_models import (
+    AttentionQuestion,
+    ChangedQuestion,
+    ContrastAnswer,
+    ContrastQuestion,
+    EffectAnswer,
+    EffectsQuestion,
+    InsideAnswer,
+    InsideQuestion,
+    InterveneQuestion,
+    LensAnswer,
+    LensQuestion,
+    NeighbourAnswer,
+    NeighboursQuestion,
+    OutcomeAnswer,
+    PageQuestion,
+    PositionsQuestion,
+)
 from dragoman.serve.routes.translation import pair_of
-from dragoman.serve.routes.translation_models import ApiModel, Language, Question, QuestionText, TokenList, WordAnswer
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service
 from dragoman.serve.texts import check_text
@@ -21,13 +37,6 @@ if TYPE_CHECKING:
     from dragoman.inspection.inspector import Inspector
 
 T = TypeVar("T")
-AttentionKind = Literal["encoder", "decoder", "cross"]
-LayerNumber = Annotated[int, Field(ge=0, description="From 0")]
-TranslationText = Annotated[str, Field(description="A translation as text")]
-Changes = Annotated[
-    list[Annotated[str, Field(max_length=64)]],
-    Field(max_length=64, examples=[["cross.0.3:off", "encoder.0.1:pin@2", "decoder.*:unmask"]]),
-]
 BINARY: dict[int | str, dict[str, object]] = {
     200: {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
@@ -41,115 +50,6 @@ FILE: dict[int | str, dict[str, object]] = {
 }
 
 
-class InsideQuestion(Question):
-    sentence: Annotated[int, Field(ge=0, description="Which of the text's sentences, from 0")] = 0
-    translation: Annotated[
-        TokenList | TranslationText | None, Field(description="As tokens or text; null: the service's own translation")
-    ] = None
-
-
-class ChangedQuestion(InsideQuestion):
-    changes: Changes = []  # noqa: RUF012 pydantic copies it
-
-
-class AttentionQuestion(ChangedQuestion):
-    kind: AttentionKind
-    layer: LayerNumber
-    values: Annotated[
-        Literal["weights", "scores"], Field(description="scores: what the softmax is given, before the mask")
-    ] = "weights"
-
-
-class InterveneQuestion(ChangedQuestion):
-    retranslate: Annotated[bool, Field(description="Also search for the changed model's own translation")] = True
-
-
-class PageQuestion(ChangedQuestion):
-    state: Annotated[
-        dict[Annotated[str, Field(max_length=16)], Annotated[str, Field(max_length=10_000)]],
-        Field(max_length=32, description="What the address of the Inside page holds"),
-    ] = {}  # noqa: RUF012 pydantic copies it
-
-
-class EffectsQuestion(InsideQuestion):
-    kind: AttentionKind | None = None
-    layer: LayerNumber | None = None
-
-
-class PositionsQuestion(ApiModel):
-    source: Language
-    target: Language
-    count: Annotated[int, Field(ge=1, le=512)] = 64
-
-
-class NeighboursQuestion(ApiModel):
-    text: QuestionText
-    source: Language
-    target: Language
-    count: Annotated[int, Field(ge=1, le=50)] = 8
-    side: Literal["source", "target"] = "source"
-
-
-class HeadAnswer(ApiModel):
-    kind: AttentionKind
-    layer: int
-    head: int
-    entropy: float
-    diagonal: float
-    previous: float | None
-    end: float | None
-    start: float | None
-    distance: float
-
-
-class InsideAnswer(ApiModel):
-    sentences: list[str]
-    sentence: int
-    text: str
-    translation: str
-    tokens: list[str]
-    source: list[str]
-    fed: list[str]
-    produced: list[str]
-    source_words: list[WordAnswer]
-    target_words: list[WordAnswer]
-    log_probabilities: list[float]
-    log_probability: float
-    encoder_layers: int
-    decoder_layers: int
-    num_heads: int
-    d_model: int
-    d_k: int
-    scale: float
-    heads: list[HeadAnswer]
-    changes: list[str]
-
-
-class OutcomeAnswer(ApiModel):
-    changes: list[str]
-    before: list[float]
-    after: list[float]
-    log_probability_before: float
-    log_probability_after: float
-    change: float
-    translation: str | None
-    tokens: list[str] | None
-    translation_log_probability: float | None
-    heads: list[HeadAnswer]
-
-
-class EffectAnswer(ApiModel):
-    kind: AttentionKind
-    layer: int
-    head: int
-    change: float
-
-
-class NeighbourAnswer(ApiModel):
-    token: str
-    similarity: float
-
-
 def make_router(service: Service, keys: Keys) -> APIRouter:
     routes = _InsideRoutes(service)
     router = APIRouter(
@@ -159,6 +59,9 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     router.post("/attention", response_class=Response, responses=BINARY)(routes.attention)
     router.post("/intervene")(routes.intervene)
     router.post("/effects")(routes.effects)
+    router.post("/lens")(routes.lens)
+    router.post("/contributions", response_class=Response, responses=BINARY)(routes.contributions)
+    router.post("/contrast")(routes.contrast)
     router.post("/page", response_class=Response, responses=FILE)(routes.page)
     router.post("/positions", response_class=Response, responses=BINARY)(routes.positions)
     router.post("/neighbours")(routes.neighbours)
@@ -235,6 +138,44 @@ class _InsideRoutes:
             ),
         )
         return [EffectAnswer.model_validate(effect) for effect in effects]
+
+    async def lens(self, question: LensQuestion, request: Request) -> LensAnswer:
+        """What every layer of the decoder would have said at every position, and which tokens it promotes."""
+        asked = await self._asked_sentence(question, request)
+
+        def work(inspector: "Inspector") -> LensAnswer:
+            from dragoman.inspection.to_json import describe_lens
+
+            lens = inspector.lens(asked.text, asked.translation, question.changes, question.count)
+            return LensAnswer.model_validate(describe_lens(lens))
+
+        return await self._inspect(request, asked.pair, work)
+
+    async def contributions(self, question: ChangedQuestion, request: Request) -> Response:
+        """How much each source token and each token said before contributes to each token: in two bytes a number,
+        `total` and each sub-layer one after the other, as the header's `parts` name them."""
+        asked = await self._asked_sentence(question, request)
+
+        def work(inspector: "Inspector") -> bytes:
+            from dragoman.inspection.to_json import pack_contributions
+
+            return pack_contributions(inspector.contributions(asked.text, asked.translation, question.changes))
+
+        return _binary(await self._inspect(request, asked.pair, work))
+
+    async def contrast(self, question: ContrastQuestion, request: Request) -> ContrastAnswer:
+        """Why this word and not that one: what each token of the source and of the beginning does for either."""
+        asked = await self._asked_sentence(question, request)
+        if isinstance(question.instead, str):
+            self._check_length("instead", question.instead)
+
+        def work(inspector: "Inspector") -> ContrastAnswer:
+            from dragoman.inspection.to_json import describe_contrast
+
+            found = inspector.contrast(asked.text, question.instead, question.position, asked.translation)
+            return ContrastAnswer.model_validate(describe_contrast(found))
+
+        return await self._inspect(request, asked.pair, work)
 
     async def page(self, question: PageQuestion, request: Request) -> Response:
         """The sentence as one HTML file, to be kept: every head's attention and measured effect."""

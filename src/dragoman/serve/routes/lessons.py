@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dragoman.errors import UsageError
 from dragoman.serve.answers import ERRORS, key_check, while_connected
-from dragoman.serve.routes.inside import AttentionKind, LayerNumber
+from dragoman.serve.routes.inside_models import AttentionKind, LayerNumber
 from dragoman.serve.routes.translation import pair_of
 from dragoman.serve.routes.translation_models import ApiModel, Question, TokenList
 from dragoman.serve.security import Keys
