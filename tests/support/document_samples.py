@@ -26,6 +26,11 @@ DOCUMENTS: dict[DocumentFormat, bytes] = {
     "vtt": b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>The old dog &amp; cat\n\n",
     "po": b'msgid ""\nmsgstr ""\n"Language: fr\\n"\n\nmsgid "The %s <b>dog</b>"\n'
     b'msgid_plural "dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n\n',
+    "xliff": b'<?xml version="1.0"?><xliff version="1.2"><file source-language="en" target-language="fr"><body><group>'
+    b'<trans-unit id="1"><source>The <g id="1">old</g> dog<x id="2"/>.</source><target/><note>n</note></trans-unit>'
+    b'<trans-unit id="2" approved="yes"><source>A</source><target state="final">B</target></trans-unit></group></body></file>'
+    b'<unit><segment><source>A <pc id="1">dog</pc><sc id="2"/> &amp; <mrk translate="no">cat</mrk></source></segment></unit>'
+    b"</xliff>",
     "json": json.dumps({"a": "The old dog", "b": ["A {name} here", 1, None, True], "c": {"d": "é \\ \" x y"}}).encode(),
     "docx": WORD % (b"<w:p>" + RUN + FIELD + LINK + b"</w:p><w:p/>"),
     "odt": OPEN % (b"<text:p>The <text:span>old</text:span> dog." + NOTE + b"</text:p><text:h>Head</text:h>"),

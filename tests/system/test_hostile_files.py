@@ -189,6 +189,15 @@ def test_a_document_that_unpacks_without_end_is_refused(kind: DocumentFormat, mo
     assert translated(large, kind)
 
 
+def test_a_part_that_is_packed_in_an_unknown_way_is_refused() -> None:
+    content = bytearray(packed("docx", DOCUMENTS["docx"]))
+    for mark, at in ((b"PK\1\2", 10), (b"PK\3\4", 8)):  # where both say how the first part is packed
+        place = content.find(mark) + at
+        content[place : place + 2] = b"\xf1\xf1"
+    with pytest.raises(DataError, match=r"document: word/document\.xml is damaged"):
+        translated(bytes(content), "docx")
+
+
 def test_parts_named_like_paths_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

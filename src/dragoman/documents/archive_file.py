@@ -26,6 +26,7 @@ _DAMAGE = (
     zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError, zlib.error, lzma.LZMAError,
     struct.error,
 )  # fmt: skip
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 
 class Archive:
@@ -115,6 +116,7 @@ def open_archive(opened: Open, name: str, kind: str) -> Iterator[Archive]:
 def _like(info: zipfile.ZipInfo) -> zipfile.ZipInfo:
     """What to write about a part that replaces this one."""
     made = zipfile.ZipInfo(info.filename, info.date_time)
-    made.compress_type = info.compress_type
+    # One that is not known here is refused where the part is read.
+    made.compress_type = info.compress_type if info.compress_type in _PACKINGS else zipfile.ZIP_DEFLATED
     made.external_attr = info.external_attr
     return made

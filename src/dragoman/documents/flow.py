@@ -50,6 +50,7 @@ class Flow:
     sound: Callable[[str], bool] = lambda _: True  # whether a reader of the format finds the same structure in it
     whole_lines: bool = False  # no sentence goes across the end of a line
     finish: Callable[[str], str] = str  # applied to the whole flow as written
+    fills: bool = False  # an empty place with the translation: `raw` is what stays there without one
     strict_escape: Callable[[str], str] | None = None  # used where the usual escapes are not sound
 
 

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from dragoman.errors import UsageError
 
-DocumentFormat = Literal["text", "markdown", "html", "docx", "odt", "srt", "vtt", "po", "json"]
+DocumentFormat = Literal["text", "markdown", "html", "docx", "odt", "srt", "vtt", "po", "xliff", "json"]
 # For each format its media type and the endings of its files.
 _KNOWN: dict[DocumentFormat, tuple[str, tuple[str, ...]]] = {
     "text": ("text/plain; charset=utf-8", (".txt", ".text")),
@@ -16,8 +16,10 @@ _KNOWN: dict[DocumentFormat, tuple[str, tuple[str, ...]]] = {
     "srt": ("application/x-subrip", (".srt",)),
     "vtt": ("text/vtt; charset=utf-8", (".vtt",)),
     "po": ("text/x-gettext-translation; charset=utf-8", (".po", ".pot")),
+    "xliff": ("application/xliff+xml", (".xlf", ".xliff")),
     "json": ("application/json", (".json",)),
 }
+BILINGUAL: frozenset[DocumentFormat] = frozenset(["po", "xliff"])  # they hold the source and its translation
 MEDIA_TYPES = {name: media_type for name, (media_type, _) in _KNOWN.items()}
 SUFFIXES = {suffix: name for name, (_, suffixes) in _KNOWN.items() for suffix in suffixes}
 

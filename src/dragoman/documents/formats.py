@@ -15,6 +15,7 @@ from dragoman.documents.po import po_pieces
 from dragoman.documents.settings import DEFAULTS, FormatSettings
 from dragoman.documents.subtitles import subtitle_pieces
 from dragoman.documents.text_file import Open, TextFile, line_feeds
+from dragoman.documents.xliff import xliff_pieces
 from dragoman.errors import DataError
 
 # Reads the pieces of a document that is a text file.
@@ -36,6 +37,7 @@ _TEXT_FILES: dict[DocumentFormat, TextReader] = {
     "srt": lambda file, _: subtitle_pieces(file.chunks(), vtt=False),
     "vtt": lambda file, _: subtitle_pieces(file.chunks(), vtt=True),
     "po": lambda file, settings: po_pieces(file.chunks(), settings),
+    "xliff": lambda file, settings: xliff_pieces(file.chunks(), settings),
     "json": lambda file, _: json_pieces(file.chunks()),
 }
 _ARCHIVES: dict[DocumentFormat, ArchiveReader] = {"docx": docx_parts, "odt": odt_parts}

@@ -6,7 +6,7 @@ from pathlib import Path
 from dragoman.data.glossary import Glossary, requirements
 from dragoman.data.language_codes import languages_of
 from dragoman.decoding.engines import ComputeType, EngineName
-from dragoman.documents.format_names import DocumentFormat, format_of
+from dragoman.documents.format_names import BILINGUAL, DocumentFormat, format_of
 from dragoman.documents.report import DocumentReport
 from dragoman.documents.resumable_file import translate_document
 from dragoman.documents.sentence_translator import RunSentenceTranslator
@@ -58,7 +58,7 @@ def translate_with(
         language=source_language,
         to=to,
         min_confidence=min_confidence,
-        mark="" if document_format == "po" else mark,  # an empty msgstr already says that it was left
+        mark="" if document_format in BILINGUAL else mark,  # what is empty already says that it was left
         **search,
     )
     if corrections is not None:

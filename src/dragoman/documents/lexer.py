@@ -4,6 +4,7 @@ A tree would be written back in another form (attributes in other quotes, entiti
 are tags, text, and all else. The entities that a document declares are never looked at, so none is expanded.
 """
 
+import html
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -181,6 +182,40 @@ def closed_element(tokens: Iterator[Token], start: Token, deepest: int | None = 
 
 def _is_closed(found: Sequence[Token]) -> bool:
     return found[-1].kind == "end" and found[-1].name == found[0].name
+
+
+def children(inner: Sequence[Token]) -> Iterator[list[Token]]:
+    """What stands in an element of XML, one after the other: each element whole, and what is between them."""
+    tokens = iter(inner)
+    for token in tokens:
+        yield closed_element(tokens, token) if token.kind == "start" else [token]
+
+
+def raw_tokens(tokens: Iterable[Token]) -> str:
+    return "".join(token.raw for token in tokens)
+
+
+def local_name(token: Token) -> str:
+    """The name without the prefix of its namespace."""
+    return token.name.rpartition(":")[2]
+
+
+def text_of(token: Token) -> str | None:
+    """The text of a token, whether with entities or as a CDATA section; None: it is none."""
+    if token.kind == "text":
+        return html.unescape(token.raw)
+    found = re.fullmatch(r"<!\[CDATA\[(.*?)(?:\]\]>)?", token.raw, re.DOTALL) if token.kind == "other" else None
+    return None if found is None else found[1]
+
+
+def with_attribute(tag: str, name: str, value: str) -> str:
+    """The tag with this attribute, in place of its value or behind the others."""
+    pattern = rf"""(\s{re.escape(name)}\s*=\s*)(?:"[^"]*"|'[^']*'|[^\s"'>]+)"""
+    quoted = f'"{html.escape(value)}"'
+    if re.search(pattern, tag):
+        return re.sub(pattern, lambda found: found[1] + quoted, tag, count=1)
+    end = re.search(r"\s*/?>\Z", tag)
+    return tag if end is None else f"{tag[: end.start()]} {name}={quoted}{end[0]}"
 
 
 def attribute(tag: str, name: str) -> str | None:

@@ -57,7 +57,9 @@ def _written_flow(
     items = assemble(flow, sentences, [translation.items for translation in own])
     source_items = assemble(flow, sentences, [untranslated(flow, sentence) for sentence in sentences])
     text: str | None = flow.raw
-    if inner or merged(items) != merged(source_items):
+    # A translation that is like its source (a name, "OK") fills an empty place; what was left does not.
+    filled = flow.fills and any(one.how != "source" and "copy" not in one.notes for one in own)
+    if inner or filled or merged(items) != merged(source_items):
         text = _sound_text(flow, lambda form, wrap: _joined(form, items, inner, wrap))
     for sentence, translation in zip(sentences, own, strict=True):
         output = "".join(item if isinstance(item, str) else raw_of(flow.tags[item].raw) for item in translation.items)

@@ -1,7 +1,7 @@
 """Reads plain text (paragraphs, lists and lines), and single strings that may hold tags."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from dragoman.data.segmentation import paragraphs
@@ -34,17 +34,17 @@ def string_flow(text: str, raw: str) -> Flow:
     return replace(builder.flow(), raw=raw, whole_lines=True)
 
 
-def add_tagged(builder: FlowBuilder, text: str) -> None:
-    """Adds text with tags. A start tag that is never closed stands alone."""
+def add_tagged(builder: FlowBuilder, text: str, written: Callable[[str], str] = str) -> None:
+    """Adds text with tags, and tells how the format writes a tag. A start tag that is never closed stands alone."""
     position = 0
     last_closing = {found[1]: found.start() for found in _CLOSING.finditer(text)}
     for found in _TAG.finditer(text):
         builder.add_text(text[position : found.start()], text[position : found.start()])
         position = found.end()
         if found[1]:
-            builder.close(found[2], found[0])
+            builder.close(found[2], written(found[0]))
         elif found[3].endswith("/") or last_closing.get(found[2], -1) < found.end():
-            builder.add_point([found[0]])
+            builder.add_point([written(found[0])])
         else:
-            builder.open(found[2], [found[0]])
+            builder.open(found[2], [written(found[0])])
     builder.add_text(text[position:], text[position:])

@@ -4,13 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from dragoman.data.language_codes import language_name, same_language
 from dragoman.documents.accelerators import DOUBLED, MARKS, accelerator_in, with_accelerator
 from dragoman.documents.flow import Flow, InlineTag
 from dragoman.documents.lexer import scan
 from dragoman.documents.plain_text import BLOCK, string_flow
 from dragoman.documents.settings import DEFAULTS, FormatSettings
-from dragoman.errors import DataError
 
 _FIELD = re.compile(
     r"^(?P<key>msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)[ \t]+"
@@ -23,10 +21,6 @@ _COPIED_QT = re.compile(rf"{DOUBLED.pattern}|%L?\d{{1,2}}|%n\b")
 _BEFORE_MESSAGE = re.compile(r"^(?:#\||msg)", re.MULTILINE)
 
 
-class OtherLanguageError(DataError):
-    """The header of a file names another language than the target."""
-
-
 def po_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> Iterator[str | Flow]:
     """Each message with an empty msgstr is a flow made from its msgid. What was translated before is copied, and so are
     comments."""
@@ -37,7 +31,7 @@ def po_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> Ite
             values = {found["key"]: _po_unescape(found["value"]) for found in fields}
             if values.get("msgid") == "" and "msgctxt" not in values:
                 header = _header(values.get("msgstr", ""))
-                _check_language(header.get("language"), settings)
+                settings.check_language(header.get("language"), "its header says Language: {}", "correct the header")
                 used = header.get("x-accelerator-marker")
                 used = used if used in tuple(MARKS) else None
             yield _entry_flow(entry, fields, values, used, settings.fuzzy) or entry
@@ -95,7 +89,7 @@ def _string_flow(source: str, used: str | None, copied: re.Pattern[str]) -> Flow
     """The flow of one msgstr. Where it is left untranslated it stays empty: programs then show the msgid, and
     translators see what is left to do."""
     found = accelerator_in(source, used)
-    flow = string_flow(source if found is None else found[1], '""')
+    flow = replace(string_flow(source if found is None else found[1], '""'), fills=True)
     kept = tuple(match.span() for match in copied.finditer(flow.text))
     if found is None:
         return replace(flow, kept=kept, finish=_po_string)
@@ -118,17 +112,6 @@ def _marked_fuzzy(entry: str) -> str:
 def _header(text: str) -> dict[str, str]:
     lines = (line.partition(":") for line in text.split("\n"))
     return {name.strip().lower(): value.strip() for name, _, value in lines if value.strip()}
-
-
-def _check_language(language: str | None, settings: FormatSettings) -> None:
-    target = settings.target
-    if language and target is None:
-        settings.unchecked.add(language)
-    elif language is not None and target is not None and not same_language(language, target):
-        raise OtherLanguageError(
-            f"its header says Language: {language}, but the target language is {language_name(target)} ({target}); "
-            f"take a run into that language, or correct the header"
-        )
 
 
 def _po_unescape(value: str) -> str:

@@ -50,10 +50,9 @@ def translate_document(
         return sentences_in(pieces_of(lambda: source.open("rb"), document_format, str(source), settings), translator)
 
     total = sum(1 for _ in sentences())  # reads all of it: what cannot be read is refused before anything is written
-    for language in sorted(settings.unchecked):
+    for told in sorted(settings.unchecked):
         say(
-            f"{source}: its header says Language: {language}, and nothing says whether the run translates into that; "
-            f"--target-language has it checked"
+            f"{source}: {told}, and nothing says whether the run translates into that; --target-language has it checked"
         )
     search = dataclasses.asdict(translator.translator.search)
     asked = [search, settings.protect, settings.fuzzy, settings.target, document_format, window, translator.language]

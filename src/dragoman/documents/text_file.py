@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,10 @@ from dragoman.errors import DataError
 Open = Callable[[], BinaryIO]
 
 CHUNK = 1 << 16
+_XML: frozenset[DocumentFormat] = frozenset(["xliff"])  # text files whose first line says their encoding
+_XML_ENCODING = re.compile(rb"""<\?xml\b[^>]*?\sencoding\s*=\s*["']([\w-]+)["']""")
+# What XML may be declared to be in and is read: encodings of single bytes, of which the first 128 are ASCII.
+_DECLARED = frozenset(["utf-8", "us-ascii", "ascii", "iso-8859-1", "iso-8859-2", "iso-8859-15", "windows-1252"])
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -28,15 +33,24 @@ class TextFile:
     @cached_property
     def encoding(self) -> str:
         with self.opened() as stream:
-            head = stream.read(4)
-        return next((encoding for mark, encoding in _BOMS if head.startswith(mark)), "utf-8")
+            head = stream.read(200)
+        known = next((encoding for mark, encoding in _BOMS if head.startswith(mark)), None)
+        declared = _XML_ENCODING.match(head) if self.document_format in _XML else None
+        if known is not None or declared is None:
+            return known or "utf-8"
+        encoding = declared[1].decode().lower()
+        if encoding not in _DECLARED:
+            raise DataError(f"{self.name}: is in {declared[1].decode()}; save the document as UTF-8")
+        return encoding
 
     def chunks(self) -> Iterator[str]:
         with self.opened() as stream:
             yield from decoded(blocks(stream), self.encoding, self.name)
 
     def encoder(self) -> codecs.IncrementalEncoder:
-        return codecs.getincrementalencoder(self.encoding)()
+        """What the encoding has no letter for is written as a character reference, where the format has these."""
+        errors = "xmlcharrefreplace" if self.document_format in _XML else "strict"
+        return codecs.getincrementalencoder(self.encoding)(errors)
 
     def ends_of_lines(self) -> str:
         text = next((chunk for chunk in self.chunks() if chunk), "")
@@ -61,8 +75,9 @@ def decoded(blocks: Iterator[bytes], encoding: str, name: str) -> Iterator[str]:
             read += len(block)
         yield decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
+        known = encoding.upper().removesuffix("-SIG")
         raise DataError(
-            f"{name}: not UTF-8 near byte {read + error.start:,}; convert it: iconv -f ISO-8859-1 -t UTF-8"
+            f"{name}: not {known} near byte {read + error.start:,}; convert it: iconv -f ISO-8859-1 -t UTF-8"
         ) from None
 
 

@@ -14,7 +14,7 @@ from dragoman.data.language_id import DetectedLanguage
 from dragoman.documents.flow import Flow, nested
 from dragoman.documents.format_names import MEDIA_TYPES, SUFFIXES, DocumentFormat
 from dragoman.documents.formats import pieces_of, uncompressed_size
-from dragoman.documents.po import OtherLanguageError
+from dragoman.documents.settings import OtherLanguageError
 from dragoman.errors import DataError
 from dragoman.serve.answers import ERRORS, while_connected
 from dragoman.serve.documents import translate_document
