@@ -62,7 +62,7 @@ ELSEWHERE = {
     "serve/routes/test_translation.py": ["serve/routes/translation_models", "serve/routes/request_values"],
     "serve/test_app.py": ["serve/answers", "serve/cache", "serve/service", "serve/texts", "serve/pages"],
     "serve/test_damaged_requests.py": ["serve/connection"],
-    "serve/test_pairs.py": ["serve/settings", "cli/serve", "data/language_id"],
+    "serve/test_pairs.py": ["serve/settings", "data/language_id"],
     "serve/test_work.py": ["serve/documents"],
     "system/test_bad_input.py": ["errors"],
     "training/test_finetune.py": ["training/finetune_settings", "training/saving"],

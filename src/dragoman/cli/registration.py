@@ -16,6 +16,7 @@ from dragoman.cli.terminal import say, speaking
 
 HelpRecord = Callable[[Any], tuple[str, str] | None]
 LIST_TYPE = re.compile(r"<list\[(\w+)\]>")
+FROM_ENVIRONMENT = ("serve",)  # commands whose options may also stand in the environment, as DRAGOMAN_PORT=80
 
 
 class Command(TyperCommand):
@@ -26,6 +27,9 @@ class Command(TyperCommand):
         for parameter in self.params:
             parameter.get_help_record = _in_plain_words(parameter.get_help_record)  # type: ignore[assignment, method-assign]
             parameter.process_value = _without_pydantic(parameter)  # type: ignore[assignment, method-assign]
+            if self.name in FROM_ENVIRONMENT:
+                parameter.envvar = f"DRAGOMAN_{str(parameter.name).upper()}"
+                parameter.show_envvar = False  # type: ignore[attr-defined]  # the text of the command says it once
 
     def get_help_option(self, ctx: Any) -> Any:
         return _converting(super().get_help_option(ctx))

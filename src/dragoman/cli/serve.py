@@ -81,6 +81,21 @@ def serve(
     allowed_host: Annotated[
         list[str] | None, typer.Option(help="A further host name that requests may use; several times for several.")
     ] = None,
+    allowed_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="A site or browser extension whose pages may use the service, https://my.example or "
+            "moz-extension://*; * for every page; several times for several.",
+        ),
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NETWORK",
+            help="A proxy, or its network, that may say who the client is, 172.16.0.0/12; several times for several.",
+        ),
+    ] = None,
     api_key_file: Annotated[Path | None, typer.Option(help="A file of API keys, one a line.")] = None,
     without_key: Annotated[bool, typer.Option("--without-key", help="Let a whole network in without a key.")] = False,
     pivot: Annotated[
@@ -95,6 +110,10 @@ def serve(
     """Serve runs over HTTP: a page to translate and to parse on, and an API.
 
     Speaks LibreTranslate's API, and its own under /api/v1. Nothing is loaded from the network.
+
+    What is given here may stand in the environment instead: DRAGOMAN_RUNS=/model, DRAGOMAN_PORT=80,
+    DRAGOMAN_ALLOWED_HOST="one.example two.example", DRAGOMAN_PIVOT=no. The command line counts first, then the
+    environment, then the default. Several values stand with spaces between them, several RUNs and files with colons.
     """
     from dragoman.serve.pairs import ServedPair, is_parser, pairs_to_serve, target_for
     from dragoman.serve.results import check_results
@@ -109,6 +128,8 @@ def serve(
         host=host,
         port=port,
         allowed_hosts=tuple(name.lower() for name in allowed_host or ()),
+        allowed_origins=tuple(allowed_origin or ()),
+        trusted_proxies=tuple(trusted_proxy or ()),
         api_keys=read_keys(api_key_file),
         without_key=without_key,
         **limits.values(),

@@ -1,7 +1,7 @@
 """The guard that every request passes before the service sees it, and the headers that every answer carries.
 
-Plain ASGI, outermost: the Host is checked, then where a browser says the request came from, the rate, and the body,
-which is read here once, whole, within its limits of size and time.
+Plain ASGI, outermost: what a trusted proxy says is taken in, the Host is checked, then where a browser says the request
+came from, the rate, and the body, which is read here once, whole, within its limits of size and time.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +19,8 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
+from dragoman.serve.cross_origin import AllowedOrigins, answer_headers, preflight_headers
+from dragoman.serve.forwarding import ContradictionError, Headers, TrustedProxies
 from dragoman.serve.metrics import Metrics
 from dragoman.serve.settings import Settings
 
@@ -38,8 +40,8 @@ HEADERS = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
 )
+_RESOURCE_POLICY = b"cross-origin-resource-policy"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -119,6 +121,8 @@ class Guard:
         self._settings = settings
         self._metrics = metrics
         self._limiter = limiter
+        self._proxies = TrustedProxies(settings.trusted_proxies)
+        self._origins = AllowedOrigins(settings.allowed_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # websockets are not spoken here
@@ -129,22 +133,27 @@ class Guard:
             scope = {**scope, "method": "GET"}
         began = time.monotonic()
         status = 500
+        headers = _headers(scope)
+        origin = self._allowed_origin(headers)
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *HEADERS]
+                message["headers"] = [*message.get("headers", ()), *HEADERS, *_for_origin(origin)]
             await send(message)
 
         try:
-            headers = _headers(scope)
-            self._check_host(headers)
-            if scope["method"] not in _SAFE_METHODS:
-                _check_origin(scope, headers)
-                self._limiter.charge(address_of(scope))
-            body = await self._read(headers, receive)
-            await self._app(scope, _replay(body, receive), send_guarded)
+            scope = self._seen_through_proxies(scope, headers)
+            self._check_host(scope["hosts"])
+            if scope["method"] == "OPTIONS" and origin is not None and b"access-control-request-method" in headers:
+                await _answer_preflight(headers, send_guarded)
+            else:
+                if scope["method"] not in _SAFE_METHODS:
+                    self._check_origin(scope, headers, origin)
+                    self._limiter.charge(address_of(scope))
+                body = await self._read(headers, receive)
+                await self._app(scope, _replay(body, receive), send_guarded)
         except RefusedError as refused:
             self._metrics.refused.inc()
             await _refuse(refused, send_guarded)
@@ -157,14 +166,43 @@ class Guard:
         route = getattr(scope.get("route"), "path", "other")
         self._metrics.count_request(route, status, time.monotonic() - began)
 
-    def _check_host(self, headers: dict[bytes, list[bytes]]) -> None:
-        given = headers.get(b"host", [])
-        if len(given) != 1 or not self._settings.allows_host(given[0].decode("latin-1")):
+    def _allowed_origin(self, headers: Headers) -> str | None:
+        """The origin of the page that asks, if it is one of those that may."""
+        given = [value.decode("latin-1") for value in headers.get(b"origin", [])]
+        return given[0] if len(given) == 1 and self._origins.allow(given[0]) else None
+
+    def _seen_through_proxies(self, scope: Scope, headers: Headers) -> Scope:
+        try:
+            return self._proxies.behind(scope, headers)
+        except ContradictionError:
+            raise RefusedError(
+                400,
+                "Forwarded and X-Forwarded-For name different clients; let the proxy remove the one it does not set",
+            ) from None
+
+    def _check_host(self, hosts: Sequence[str]) -> None:
+        """Every name is checked that the request has, those that a proxy reports too: a page can write any header but
+        Host."""
+        own = [value for value in hosts if self._settings.allows_host(value)]
+        if not hosts or len(own) < len(hosts):
             raise RefusedError(
                 421, "Host is not one of this service; call it by its own name, or start it with --allowed-host NAME"
             )
 
-    async def _read(self, headers: dict[bytes, list[bytes]], receive: Receive) -> bytes:
+    def _check_origin(self, scope: Scope, headers: Headers, allowed: str | None) -> None:
+        """Refuses requests from pages of other sites. A browser names the page that a request comes from; other
+        programs name none, and are not asked for one."""
+        if allowed is not None:
+            return
+        site = headers.get(b"sec-fetch-site", [b"none"])[-1]
+        foreign = site not in (b"same-origin", b"none")
+        for origin in headers.get(b"origin", []):
+            parts = urlsplit(origin.decode("latin-1"))
+            foreign |= parts.scheme not in ("http", "https") or parts.netloc.lower() != scope["hosts"][0].lower()
+        if foreign:
+            raise RefusedError(403, "Requests from pages of other sites are refused")
+
+    async def _read(self, headers: Headers, receive: Receive) -> bytes:
         limit = self._settings.body_limit
         declared = headers.get(b"content-length", [b""])[0]
         if declared.isdigit() and int(declared) > limit:
@@ -200,22 +238,22 @@ def address_of(scope: Scope) -> str:
     return str(client[0]) if client else ""
 
 
-def _check_origin(scope: Scope, headers: dict[bytes, list[bytes]]) -> None:
-    """Refuses requests from pages of other sites. A browser names the page that a request comes from; other programs
-    name none, and are not asked for one."""
-    site = headers.get(b"sec-fetch-site", [b"none"])[-1]
-    if site not in (b"same-origin", b"none"):
-        raise RefusedError(403, "Requests from pages of other sites are refused")
-    for origin in headers.get(b"origin", []):
-        parts = urlsplit(origin.decode("latin-1"))
-        own = headers[b"host"][0].decode("latin-1")
-        if parts.scheme not in ("http", "https") or parts.netloc.lower() != own.lower():
-            raise RefusedError(403, "Requests from pages of other sites are refused")
-    del scope
+def _for_origin(origin: str | None) -> list[tuple[bytes, bytes]]:
+    """Who may use an answer: our own page alone, or a page of an allowed origin as well."""
+    if origin is None:
+        return [(_RESOURCE_POLICY, b"same-origin")]
+    return [(_RESOURCE_POLICY, b"cross-origin"), *answer_headers(origin)]
 
 
-def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
-    found: dict[bytes, list[bytes]] = {}
+async def _answer_preflight(headers: Headers, send: Send) -> None:
+    asked = headers.get(b"access-control-request-headers", [None])[0]
+    private = b"access-control-request-private-network" in headers
+    await send({"type": "http.response.start", "status": 204, "headers": preflight_headers(asked, private)})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _headers(scope: Scope) -> Headers:
+    found: Headers = {}
     for name, value in scope["headers"]:
         found.setdefault(name.lower(), []).append(value)
     return found

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.errors import UsageError
+from dragoman.serve.cross_origin import checked_origin
+from dragoman.serve.forwarding import network_of
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"[^\s/:@?#\\\[\]]+|\[[0-9a-f:.]+\]", re.IGNORECASE)
+_ONE_LABEL = re.compile(r"(?!\d+\Z)[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?")  # dragoman, my_service-1
 # The least and the most of each: far beyond what makes sense on any machine.
 RANGES: dict[str, tuple[float, float]] = {
     "port": (0, 65535),
@@ -39,6 +42,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 5000
     allowed_hosts: tuple[str, ...] = ()  # names by which the service may be called, besides those of `host`
+    allowed_origins: tuple[str, ...] = ()  # other sites and browser extensions whose pages may use the service
+    trusted_proxies: tuple[str, ...] = ()  # networks of proxies, whose word for the client's address is taken
     api_keys: tuple[str, ...] = ()
     without_key: bool = False  # serve a network without a key, on purpose
     # one request
@@ -74,6 +79,10 @@ class Settings:
         for host in self.allowed_hosts:
             if not _HOST.fullmatch(host):
                 raise UsageError(f"serve: --allowed-host {host!r} is no name of a host; write one as my.example")
+        for origin in self.allowed_origins:
+            checked_origin(origin)
+        for network in self.trusted_proxies:
+            network_of(network)
         if not self.host.strip():
             raise UsageError("serve: --host is empty; give an address to listen at, for example 127.0.0.1")
         if not self.is_loopback and not self.api_keys and not self.without_key:
@@ -99,8 +108,9 @@ class Settings:
             return True
         if self.is_loopback:
             return name in LOOPBACK_NAMES
-        # An IP address cannot be made to resolve to another, so on a network every address is as good.
-        return name in LOOPBACK_NAMES or _is_number(name.strip("[]"))
+        # An IP address cannot be made to resolve to another, so on a network every address is as good. Nor can someone
+        # from outside have a name without a dot, such as containers call each other by.
+        return name in LOOPBACK_NAMES or _is_number(name.strip("[]")) or _ONE_LABEL.fullmatch(name) is not None
 
 
 def read_keys(path: Path | None) -> tuple[str, ...]:
