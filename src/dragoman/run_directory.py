@@ -53,6 +53,9 @@ ORIGINAL_CARD = "README.md"
 ORIGINAL_LICENCE = "LICENSE"
 
 
+MEMORY_STEP = 2**24  # bytes: who watches a training is not told of less
+
+
 class RunDirectory:
     """The names of a run's files, and what can be read from them without torch."""
 
@@ -141,6 +144,18 @@ class RunDirectory:
                 return not try_lock(file.fileno(), shared=True)
         except (OSError, ValueError):
             return False
+
+    def memory(self) -> int | None:
+        """How many bytes the process that trains in it holds in memory, in steps of 16 MiB. None: none does, or the
+        system does not say."""
+        if not self.is_training():
+            return None
+        try:
+            holder = int((self.path / ".lock").read_bytes()[:20])
+            pages = int(Path(f"/proc/{holder}/statm").read_text(encoding="ascii").split()[1])
+        except (OSError, ValueError, IndexError):
+            return None
+        return -(-pages * os.sysconf("SC_PAGE_SIZE") // MEMORY_STEP) * MEMORY_STEP
 
     def has_model(self) -> bool:
         """Whether there is something to translate with: a training has it after its first validation."""

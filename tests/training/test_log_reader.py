@@ -102,6 +102,32 @@ def test_overfitting_is_a_validation_loss_that_rises_while_the_training_loss_fal
     assert alerts_of(*events(4.2)) == []
 
 
+def test_a_gap_widens_when_the_validation_loss_falls_behind_at_each_validation() -> None:
+    def events(last: float) -> list[dict[str, Any]]:
+        losses = [train(step, 5.0 - step / 200) for step in (100, 200, 300, 400, 500)]
+        validations = [valid(100, 4.5, 1), valid(200, 4.3, 9), valid(300, 4.2, 10), valid(400, 4.15, 11)]
+        return [*losses, *validations, valid(500, last, 12)]
+
+    assert alerts_of(*events(4.13)) == [("gap", 300)]  # although the validation loss still falls
+    assert alerts_of(*events(3.8)) == []  # the last came nearer again
+    history = History()
+    (alert,) = history.add(events(4.13)).alerts
+    assert alert.text == (
+        "validation loss is 0.63 further above training loss than at step 100, and further at each of the last 3 "
+        "validations"
+    )
+
+
+def test_what_a_training_ends_with_is_kept() -> None:
+    history = History()
+    history.add([train(100, 5.0), {"event": "end", "step": 100, "kind": "average", "average_bleu": 21.0}])
+    assert history.ended
+    assert history.end is not None
+    assert (history.end["kind"], history.end["average_bleu"]) == ("average", 21.0)
+    history.add([train(200, 4.0)])  # it goes on
+    assert not history.ended
+
+
 def test_a_plateau_is_five_validations_without_anything_better() -> None:
     best = [valid(100, 3.0, 20.0), valid(200, 2.5, 25.0)]
     stale = [valid(step, 2.5, 24.0) for step in range(300, 800, 100)]

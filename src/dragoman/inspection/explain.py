@@ -316,6 +316,14 @@ class Explainer:
             raise UsageError(f"token {unknown[0]!r} is not in the vocabulary; give tokens as a translation names them")
         return tuple(self._ids[token] for token in tokens)
 
+    def tokens_of(self, text: str) -> tuple[str, ...]:
+        """The tokens of a translation, or of its beginning, as a person types it."""
+        ids = self.tokenizer.encode_target(text.strip())
+        limit = self.search.max_source_length + self.search.max_extra_length
+        if len(ids) > limit:
+            raise UsageError(f"a translation of {len(ids)} tokens; at most {limit} are explained: shorten it")
+        return self.pieces(ids)
+
     def pieces(self, ids: Sequence[int]) -> tuple[str, ...]:
         return tuple(map(self.tokenizer.piece, ids))
 

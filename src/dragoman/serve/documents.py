@@ -27,11 +27,13 @@ T = TypeVar("T")
 class ServedSentenceTranslator:
     """Translates a document's sentences in batches with others', and aligns them in the thread of explanations."""
 
-    def __init__(self, service: Service, way: Way, loop: asyncio.AbstractEventLoop) -> None:
-        self.service, self.way, self.loop = service, way, loop
+    def __init__(self, service: Service, way: Way, loop: asyncio.AbstractEventLoop, rate: bool = False) -> None:
+        """rate: whether to say how sure each translation is."""
+        self.service, self.way, self.loop, self.rate = service, way, loop, rate
         first = way.first if isinstance(way, PivotPair) else way
         self.translator = service.models.translator(first.name)
         self.left = threading.Event()  # the client waits no longer
+        self.translated: dict[str, Translation] = {}  # each sentence as it was first translated, in their order
 
     min_confidence: float | None = None  # no request can ask for it
     mark = ""
@@ -44,7 +46,10 @@ class ServedSentenceTranslator:
         return self.translator.fits(text)
 
     def translate(self, sentences: Sequence[SourceSentence]) -> list[Translation]:
-        return self._wait(self.service.translate_sentences(self.way, sentences))
+        translations = self._wait(self.service.translate_sentences(self.way, sentences, self.rate))
+        for sentence, translation in zip(sentences, translations, strict=True):
+            self.translated.setdefault(sentence.text, translation)
+        return translations
 
     def align(self, text: str, candidate: Candidate) -> "Alignment | None":
         if isinstance(self.way, PivotPair):  # no attention leads from one end to the other
@@ -63,10 +68,16 @@ class ServedSentenceTranslator:
 
 
 async def translate_document(
-    service: Service, way: Way, content: bytes, kind: DocumentFormat, name: str
+    service: Service,
+    way: Way,
+    content: bytes,
+    kind: DocumentFormat,
+    name: str,
+    preview: list[Translation] | None = None,
 ) -> tuple[bytes, DocumentReport]:
+    """A document's translation and its report. Its sentences are appended to `preview`, with how sure each is."""
     loop = asyncio.get_running_loop()
-    translator = ServedSentenceTranslator(service, way, loop)
+    translator = ServedSentenceTranslator(service, way, loop, rate=preview is not None)
 
     def translate() -> tuple[bytes, DocumentReport]:
         # Counted before anything is translated: what is refused should not have cost much.
@@ -76,6 +87,9 @@ async def translate_document(
         return translate_bytes(content, kind, name, translator, settings)
 
     try:
-        return await loop.run_in_executor(service.document_pool, translate)
+        found = await loop.run_in_executor(service.document_pool, translate)
+        if preview is not None:
+            preview += translator.translated.values()
+        return found
     finally:
         translator.left.set()

@@ -7,18 +7,30 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dragoman.data.dataset import validation_pairs
 from dragoman.errors import UsageError
 from dragoman.evaluation.compare import RunComparison, TestSet, compare_runs, shared_validation_set
 from dragoman.run_directory import WEIGHTS, RunDirectory, step_of
 from dragoman.serve.batcher import OverloadedError
 from dragoman.serve.pairs import ServedPair, target_for
-from dragoman.training.log_reader import History, LogFollower, TrainingState, Update, kept_steps, read_history, state_of
+from dragoman.training.log_reader import (
+    History,
+    LogFollower,
+    Point,
+    TrainingState,
+    Update,
+    kept_steps,
+    read_history,
+    state_of,
+)
 from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
     from dragoman.inspection.inspector import Inspection, Inspector
 
 LOOK_EVERY = 0.5  # seconds between two looks at a log
+PINNED = 5  # sentences that are watched while a run learns,
+SENTENCES_READ = 200  # taken from so many of its validation set
 LOADED_AT_ONCE = 2  # checkpoints in memory: one of each of two runs
 
 
@@ -33,10 +45,23 @@ class WatchedRun:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """A run's state and kept checkpoints, which its log does not hold."""
+    """What a run's curves do not hold: its state and kept checkpoints, the memory of the process that trains it, and at
+    its end what each kind of weights scored."""
 
     state: TrainingState
     checkpoints: tuple[int, ...]
+    memory: int | None
+    end: Point | None
+
+
+@dataclass(frozen=True)
+class PinnedSentence:
+    """A sentence as a checkpoint translates it: log-probabilities of its own translation and of the reference."""
+
+    translation: str
+    log_probability: float
+    per_token: float
+    reference_per_token: float | None  # the mean over the reference's tokens, the end symbol's among them
 
 
 class NobodyWaitsError(Exception):
@@ -73,9 +98,27 @@ class WatchedRuns:
             last = now
             await asyncio.sleep(LOOK_EVERY)
 
-    def replay(self, watched: WatchedRun, step: int | None, text: str) -> "Inspection":
-        """Translates a sentence with a kept checkpoint; step None: with the run's own model. Imports torch."""
-        return self._inspector(watched, step).inspect(text)
+    def replay(self, watched: WatchedRun, step: int | None, text: str, translation: str | None = None) -> "Inspection":
+        """Translates a sentence with a kept checkpoint, or looks into a translation that is given; step None: with the
+        run's own model. Imports torch."""
+        return self._inspector(watched, step).inspect(text, translation)
+
+    def sentences(self, watched: WatchedRun) -> list[tuple[str, str]]:
+        """Sentences of the validation set to watch while a run learns: five from all over it, neither long nor single
+        words. The same ones each time."""
+        pairs = [pair for pair in validation_pairs(watched.run.path, SENTENCES_READ) if 4 <= len(pair[0].split()) <= 16]
+        distance = max(1, len(pairs) // PINNED)
+        return pairs[::distance][:PINNED]
+
+    def pinned(self, watched: WatchedRun, step: int, pairs: Sequence[tuple[str, str]]) -> list[PinnedSentence]:
+        """Translates sentences with a kept checkpoint, and scores their references by it. Imports torch."""
+        inspector = self._inspector(watched, step)
+        found = []
+        for source, reference in pairs:
+            own = inspector.inspect(source)
+            reference_scored = None if not reference.strip() else _per_token(inspector.inspect(source, reference))
+            found.append(PinnedSentence(own.translation, own.log_probability, _per_token(own), reference_scored))
+        return found
 
     def compare(
         self,
@@ -132,7 +175,7 @@ class WatchedRuns:
 
 
 def _progress(run: RunDirectory, history: History) -> RunProgress:
-    return RunProgress(state_of(run, history), tuple(kept_steps(run)))
+    return RunProgress(state_of(run, history), tuple(kept_steps(run)), run.memory(), history.end)
 
 
 def _few_of_each_run(pairs: Sequence[ServedPair]) -> list[ServedPair]:
@@ -151,3 +194,7 @@ def _names(pairs: Sequence[ServedPair]) -> list[str]:
         seen[name] += 1
         result.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
     return result
+
+
+def _per_token(inspection: "Inspection") -> float:
+    return inspection.log_probability / len(inspection.log_probabilities)

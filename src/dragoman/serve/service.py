@@ -222,13 +222,15 @@ class Service:
                 self.cache.put((stamp, key, text), translation, size)
         return [found[text] for text in texts]
 
-    async def translate_sentences(self, way: Way, sentences: Sequence[SourceSentence]) -> list[Translation]:
+    async def translate_sentences(
+        self, way: Way, sentences: Sequence[SourceSentence], rate: bool = False
+    ) -> list[Translation]:
         """Translates a document's sentences: those with the same stretches to copy in one batch."""
         groups: dict[tuple[str, ...], list[str]] = {}
         for sentence in sentences:
             groups.setdefault(sentence.kept, []).append(sentence.text)
         found = await asyncio.gather(
-            *(self.on_the_way(way, texts, 1, RequestOptions(kept=kept)) for kept, texts in groups.items())
+            *(self.on_the_way(way, texts, 1, RequestOptions(kept=kept, rate=rate)) for kept, texts in groups.items())
         )
         answers = {kept: iter(translations) for kept, translations in zip(groups, found, strict=True)}
         return [next(answers[sentence.kept]) for sentence in sentences]

@@ -6,19 +6,22 @@ repeated. So one rule merges points everywhere: new points replace all old ones 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 from dragoman.run_directory import RunDirectory, events_in, step_of
 
 Point = dict[str, Any]
 TrainingState = Literal["waiting", "training", "stopped", "finished"]
-AlertKind = Literal["skipped", "setback", "memory", "divergence", "overfitting", "plateau"]
+AlertKind = Literal["skipped", "setback", "memory", "divergence", "overfitting", "gap", "plateau"]
 
 # Thresholds of the alerts. Each needs several measurements in a row, as a single one may be noise.
 DIVERGED_BY = 0.5  # nats a token above the lowest loss so far
 DIVERGED_LINES = 3
 OVERFIT_BY = 0.02  # share by which the validation loss is above its lowest while the training loss falls
 OVERFIT_VALIDATIONS = 3
+GAP_WIDER_BY = 0.1  # nats a token by which the validation loss is further above the training loss than at its closest
+GAP_VALIDATIONS = 3
 PLATEAU_VALIDATIONS = 5  # without a better BLEU or a better loss
 
 
@@ -48,7 +51,11 @@ class History:
     train: list[Point] = field(default_factory=list)
     valid: list[Point] = field(default_factory=list)
     troubles: list[Alert] = field(default_factory=list)  # that the training itself logged
-    ended: bool = False
+    end: Point | None = None  # what the training wrote last: which weights translate, and what each way scored
+
+    @property
+    def ended(self) -> bool:
+        return self.end is not None
 
     def add(self, events: Iterable[Point]) -> Update:
         """Adds new events; returns what they change."""
@@ -59,7 +66,7 @@ class History:
             step = event.get("step")
             if not isinstance(step, int):
                 continue
-            self.ended = name == "end"
+            self.end = event if name == "end" else None
             point = {key: value for key, value in event.items() if key not in ("event", "rates", "signature")}
             if name == "train" and _is_number(point.get("loss")):
                 merge(train, [point])
@@ -73,7 +80,8 @@ class History:
 
     def alerts(self) -> tuple[Alert, ...]:
         """Returns all alerts, oldest first."""
-        found = [*self.troubles, *_divergence(self.train), *_overfitting(self.train, self.valid), *_plateau(self.valid)]
+        found = [*self.troubles, *_divergence(self.train), *_plateau(self.valid)]
+        found += _overfitting(self.train, self.valid) or _gap(self.train, self.valid)
         return tuple(sorted(found, key=lambda alert: alert.step))
 
 
@@ -191,6 +199,31 @@ def _overfitting(train: Sequence[Point], valid: Sequence[Point]) -> list[Alert]:
     return [
         Alert("overfitting", last[0]["step"], f"{finding}, while the training loss falls: more data or dropout helps")
     ]
+
+
+def _gap(train: Sequence[Point], valid: Sequence[Point]) -> list[Alert]:
+    """Alerts if the validation loss falls away from the training loss further at each of the last validations, although
+    it may still fall: the model begins to learn its text by heart. The training loss is that of the label-smoothed
+    targets, so its distance to the validation loss says nothing, but the change of it does."""
+    losses = [(point["step"], point["loss"]) for point in train]
+    gaps: list[tuple[int, float]] = []
+    at = 0
+    for point in valid:
+        while at + 1 < len(losses) and losses[at + 1][0] <= point["step"]:
+            at += 1
+        if losses and losses[at][0] <= point["step"]:
+            recent = [loss for _, loss in losses[max(0, at - 4) : at + 1]]
+            gaps.append((point["step"], point["nll"] - sum(recent) / len(recent)))
+    last = gaps[-GAP_VALIDATIONS - 1 :]
+    if len(last) <= GAP_VALIDATIONS or any(later[1] <= earlier[1] for earlier, later in pairwise(last)):
+        return []
+    closest = min(gaps, key=lambda one: one[1])
+    wider = last[-1][1] - closest[1]
+    then = [loss for step, loss in losses if step <= closest[0]]
+    if wider < GAP_WIDER_BY or losses[-1][1] >= then[-1]:
+        return []
+    finding = f"validation loss is {wider:.2f} further above training loss than at step {closest[0]:,}"
+    return [Alert("gap", last[1][0], f"{finding}, and further at each of the last {GAP_VALIDATIONS} validations")]
 
 
 def _plateau(valid: Sequence[Point]) -> list[Alert]:

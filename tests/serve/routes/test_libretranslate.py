@@ -176,6 +176,16 @@ def upload(name: str, content: bytes, **values: str) -> tuple[bytes, dict[str, s
     return head.encode() + content + b"\r\n--xx--\r\n", {"Content-Type": "multipart/form-data; boundary=xx"}
 
 
+def test_a_preview_has_the_sentences_of_a_file(served: Running, expected: list[str]) -> None:
+    body, headers = upload("notes.txt", "\n".join(SENTENCES).encode(), source="en", target="eo", preview="1")
+    answer = served.post("/translate_file", body, **headers).json
+    assert answer["sentences"] == len(SENTENCES)
+    assert [(one["source"], one["output"]) for one in answer["preview"]] == list(zip(SENTENCES, expected, strict=True))
+    assert {one["how"] for one in answer["preview"]} == {"plain"}
+    body, headers = upload("notes.txt", b"the dog", source="en", target="eo")
+    assert set(served.post("/translate_file", body, **headers).json) == {"translatedFileUrl"}
+
+
 def test_a_file_is_translated_and_fetched(served: Running, expected: list[str]) -> None:
     text = "\n".join([*SENTENCES, ""])
     body, headers = upload("notes.TXT", text.encode(), source="en", target="eo")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.data.dataset import validation_pairs
 from dragoman.inspection.inspector import Inspector
 from dragoman.model.probe import Site
 from dragoman.run_directory import RunDirectory
@@ -75,7 +76,8 @@ def test_a_log_is_told_whole_and_then_as_it_grows(tiny_run: Path, tmp_path: Path
     with running(service_of(run)) as server:
         events = Events(server, "GET", "/api/v1/runs/run/events")
         name, state = next(events)
-        assert (name, state) == ("state", {"state": "stopped", "checkpoints": [30, 60, 90]})
+        assert (name, state["state"], state["checkpoints"]) == ("state", "stopped", [30, 60, 90])
+        assert (state["memory"], state["end"]) == (None, None)
         name, update = next(events)
         assert name == "log"
         told = update["train"]
@@ -88,6 +90,7 @@ def test_a_log_is_told_whole_and_then_as_it_grows(tiny_run: Path, tmp_path: Path
             else:
                 update = said
                 told += said["train"]
+        assert state["end"]["average_bleu"] == pytest.approx(json.loads(whole[-1])["average_bleu"])
         assert told == read_history(RunDirectory(tiny_run)).train
         assert update["valid"][-1]["bleu"] == read_history(RunDirectory(tiny_run)).valid[-1]["bleu"]
         # Left open: a service that stops does not wait for it for ever.
@@ -109,6 +112,41 @@ def test_a_replay_is_what_python_sees_in_that_checkpoint(served: Running, served
     assert said[0] != said[1]
     unkept = served.post("/api/v1/runs/tiny/replay", {"text": SENTENCE, "step": 31})
     assert (unkept.status, unkept.json["error"]) == (400, "tiny does not keep step 31; kept: 30, 60, 90")
+
+
+def test_pinned_sentences_are_translated_and_their_references_scored(served: Running, served_run: Path) -> None:
+    reference = "la malnova hundo vidas la rugan domon"
+    sentences = [{"source": SENTENCE, "reference": reference}, {"source": "a cat"}]
+    for step in (30, 90):
+        inspector = Inspector.load(served_run, checkpoint=f"step-{step:08d}")
+        first, second = served.post("/api/v1/runs/tiny/pinned", {"step": step, "sentences": sentences}).json
+        assert first["translation"] == inspector.inspect(SENTENCE).translation
+        scored = inspector.inspect(SENTENCE, reference)
+        expected = scored.log_probability / len(scored.log_probabilities)
+        assert first["reference_per_token"] == pytest.approx(expected, abs=1e-4)
+        assert (second["translation"], second["reference_per_token"]) == (inspector.inspect("a cat").translation, None)
+    header, _ = unpack(
+        served.post("/api/v1/runs/tiny/replay", {"text": SENTENCE, "step": 90, "translation": reference}).body
+    )
+    assert header["log_probability"] == pytest.approx(scored.log_probability, abs=1e-4)
+
+
+def test_five_sentences_of_the_validation_set_are_there_to_be_watched(served: Running, served_run: Path) -> None:
+    offered = served.ask("GET", "/api/v1/runs/tiny/sentences").json
+    assert len({one["source"] for one in offered}) == 5
+    pairs = validation_pairs(served_run, 200)
+    assert {(one["source"], one["reference"]) for one in offered} <= set(pairs)
+    assert served.ask("GET", "/api/v1/runs/tiny/sentences").json == offered
+
+
+def test_the_memory_of_a_training_is_told_while_it_goes_on(tiny_run: Path, tmp_path: Path) -> None:
+    run = RunDirectory(copy_of(tiny_run, tmp_path / "run"))
+    assert run.memory() is None
+    with run.lock():  # this process trains in it
+        found = run.memory()
+        assert found is not None
+        assert found % 2**24 == 0
+        assert 2**24 < found < 2**40
 
 
 def test_two_runs_are_compared(served_run: Path, tmp_path: Path) -> None:

@@ -98,6 +98,27 @@ def test_explanations_are_those_of_the_python_api(served: Running, served_run: P
     assert same(beam, explainer.beam(SENTENCE, beam=3, alpha=1.0))
 
 
+def test_a_beginning_may_be_text_as_a_person_types_it(served: Running, served_run: Path) -> None:
+    explainer = Explainer.load(served_run)
+    plain = explainer.explain(SENTENCE)
+    typed = plain.target.rsplit(" ", 1)[0]
+    tokens = explainer.tokens_of(typed)
+    begun = served.post("/api/v1/explain", {**ASKED, "prefix_text": typed}).json
+    assert same(begun, explainer.explain(SENTENCE, prefix=tokens))
+    assert begun["target"].startswith(typed)
+    words = served.post("/api/v1/alternatives", {**ASKED, "prefix_text": typed}).json
+    assert [word["text"] for word in words] == [word.text for word in explainer.alternatives(SENTENCE, tokens)]
+    assert same(
+        served.post("/api/v1/beam", {**ASKED, "prefix_text": typed}).json, explainer.beam(SENTENCE, prefix=tokens)
+    )
+    said = "la rugan hundo"
+    given = served.post("/api/v1/explain", {**ASKED, "translation_text": said}).json
+    assert same(given, explainer.explain(SENTENCE, translation=explainer.tokens_of(said)))
+    assert given["target"] == said
+    long = served.post("/api/v1/explain", {**ASKED, "translation_text": "x y " * 1000})
+    assert (long.status, "shorten it" in long.json["error"]) == (400, True)
+
+
 @pytest.mark.parametrize(
     ("path", "change", "status", "error"),
     [
@@ -142,6 +163,7 @@ OPERATIONS = [
     "POST /api/v1/inside", "POST /api/v1/inside/attention", "POST /api/v1/inside/intervene",
     "POST /api/v1/inside/effects", "POST /api/v1/inside/neighbours", "POST /api/v1/inside/positions",
     "POST /api/v1/inside/page", "GET /api/v1/runs", "GET /api/v1/runs/{name}/events",
+    "POST /api/v1/runs/{name}/pinned", "GET /api/v1/runs/{name}/sentences",
     "POST /api/v1/runs/{name}/replay", "GET /api/v1/compare/{a}/{b}", "POST /api/v1/compare", "GET /api/v1/results",
     "GET /api/v1/results/{name}",
 ]  # fmt: skip

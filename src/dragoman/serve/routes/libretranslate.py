@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -24,9 +24,11 @@ from dragoman.serve.routes.request_values import Upload, read_values, refuse
 from dragoman.serve.security import Keys, RateLimiter, address_of
 from dragoman.serve.service import Service
 from dragoman.serve.texts import check_text, is_translatable
+from dragoman.translation.result import Translation
 
 FILE_FORMATS = list(SUFFIXES)
 UNPACKED = 32  # times the limit of a request: so much an archive may hold
+PREVIEWED = 2000  # sentences of a document
 
 
 def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter:
@@ -145,7 +147,8 @@ class _FileRoutes:
             _require_supported(self._service, source, source)
         _require_supported(self._service, target, target)
         try:
-            content, way = await self._translate(request, file.content, SUFFIXES[suffix], source, target)
+            preview: list[Translation] | None = [] if values.get("preview") else None
+            content, way = await self._translate(request, file.content, SUFFIXES[suffix], source, target, preview)
         except OtherLanguageError as error:
             refuse(f"Invalid request: {error}")
         except DataError:
@@ -153,10 +156,17 @@ class _FileRoutes:
         name = self._service.files.put(content)
         host = request.headers["host"]
         address = f"{request.url.scheme}://{host}/download_file/{name}.{quote(target)}{suffix}"
-        return {"translatedFileUrl": address} | _named_pivot(way)
+        seen = {} if preview is None else {"preview": preview_of(preview), "sentences": len(preview)}
+        return {"translatedFileUrl": address} | _named_pivot(way) | seen
 
     async def _translate(
-        self, request: Request, content: bytes, document_format: DocumentFormat, source: str, target: str
+        self,
+        request: Request,
+        content: bytes,
+        document_format: DocumentFormat,
+        source: str,
+        target: str,
+        preview: list[Translation] | None,
     ) -> tuple[bytes, Way | None]:
         service, settings = self._service, self._service.settings
         size = await service.on_text(lambda: uncompressed_size(lambda: io.BytesIO(content), document_format, "file"))
@@ -171,7 +181,7 @@ class _FileRoutes:
         if way is None:
             return content, None
         translated, _ = await while_connected(
-            request, translate_document(service, way, content, document_format, "file")
+            request, translate_document(service, way, content, document_format, "file", preview)
         )
         return translated, way
 
@@ -263,6 +273,21 @@ def beginning_of(content: bytes, document_format: DocumentFormat, limit: int) ->
         if size > limit:
             break
     return "".join(texts)[:limit]
+
+
+def preview_of(translations: Sequence[Translation]) -> list[dict[str, Any]]:
+    """What the page shows of a document: its first sentences, and how sure and how sound each translation is."""
+    return [
+        {
+            "source": one.source,
+            "output": one.text,
+            "confidence": one.confidence,
+            "how": one.how,
+            "faults": list(one.defects),
+            "notes": list(one.notes),
+        }
+        for one in translations[:PREVIEWED]
+    ]
 
 
 def _named_pivot(way: Way | None) -> dict[str, str]:

@@ -69,6 +69,7 @@ def file_body() -> dict[str, Any]:
         "source": _LANGUAGE,
         "target": _LANGUAGE,
         "api_key": {"type": "string"},
+        "preview": {"type": "string", "description": "Anything: the answer then has the sentences, with confidences"},
     }
     schema = {"type": "object", "required": ["file", "source", "target"], "properties": properties}
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}

@@ -41,9 +41,29 @@ class RunInfo(ApiModel):
 
 class ReplayQuestion(ApiModel):
     text: Annotated[str, Field(min_length=1)]
+    translation: Annotated[
+        str | None, Field(max_length=10_000, description="Looked into in place of the checkpoint's own translation")
+    ] = None
     step: Annotated[int | None, Field(ge=0, description="Of a kept checkpoint; null: what the run translates with")] = (
         None
     )
+
+
+class PinnedQuestion(ApiModel):
+    source: Annotated[str, Field(min_length=1, max_length=2000)]
+    reference: Annotated[str, Field(max_length=2000, description="Scored too; empty: there is none")] = ""
+
+
+class PinnedQuestions(ApiModel):
+    step: Annotated[int, Field(ge=0, description="Of a kept checkpoint")]
+    sentences: Annotated[list[PinnedQuestion], Field(min_length=1, max_length=10)]
+
+
+class PinnedAnswer(ApiModel):
+    translation: str
+    log_probability: float
+    per_token: Annotated[float, Field(description="log-probability of the translation, a token")]
+    reference_per_token: Annotated[float | None, Field(description="log-probability of the reference, a token")]
 
 
 class DifferenceAnswer(ApiModel):
@@ -71,6 +91,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
     router.get("/runs")(runs.all_runs)
     router.get("/runs/{name}/events", response_class=StreamingResponse, responses=STREAM)(runs.events)
     router.post("/runs/{name}/replay", response_class=Response, responses=BINARY)(runs.replay)
+    router.get("/runs/{name}/sentences")(runs.sentences)
+    router.post("/runs/{name}/pinned")(runs.pinned)
     router.get("/compare/{a}/{b}")(comparisons.configuration)
     router.post("/compare", response_class=StreamingResponse, responses=STREAM)(comparisons.compare)
     router.get("/results")(results.results)
@@ -127,7 +149,7 @@ class _RunRoutes:
         """One sentence's translation by a kept checkpoint, and all of its cross-attention: (layers, heads, rows,
         columns) after a header that also has `translation`, `source`, `produced` and `log_probability`."""
         watched = _watched(self._service, name)
-        check_text(question.text)
+        check_text(question.text + (question.translation or ""))
         limit = self._service.settings.character_limit
         if len(question.text) > limit:
             raise HTTPException(422, f"Invalid request: text: {len(question.text)}; at most {limit}")
@@ -137,7 +159,7 @@ class _RunRoutes:
 
             from dragoman.inspection.uint16_codec import pack
 
-            inspection = self._service.runs.replay(watched, question.step, question.text)
+            inspection = self._service.runs.replay(watched, question.step, question.text, question.translation)
             return pack(
                 stack([weights for site, weights in inspection.weights.items() if site.kind == "cross"]),
                 0.0,
@@ -150,6 +172,24 @@ class _RunRoutes:
 
         packed = await while_connected(request, self._service.with_torch(work))
         return Response(packed, media_type="application/octet-stream", headers={"cache-control": "no-store"})
+
+    async def sentences(self, name: str) -> list[PinnedQuestion]:
+        """Five sentences of the run's validation set, to be watched while it learns; none where it has no such set."""
+        watched = _watched(self._service, name)
+        found = await asyncio.to_thread(self._service.runs.sentences, watched)
+        return [PinnedQuestion(source=source, reference=reference) for source, reference in found]
+
+    async def pinned(self, name: str, question: PinnedQuestions, request: Request) -> list[PinnedAnswer]:
+        """Sentences as a kept checkpoint translates them, and how probable it finds their references: the same text at
+        every checkpoint, so that its figures are of one thing."""
+        watched = _watched(self._service, name)
+        pairs = [(one.source, one.reference) for one in question.sentences]
+        check_text("".join(source + reference for source, reference in pairs))
+        runs = self._service.runs
+        found = await while_connected(
+            request, self._service.with_torch(lambda: runs.pinned(watched, question.step, pairs))
+        )
+        return [PinnedAnswer.model_validate(one) for one in found]
 
 
 class _CompareRoutes:

@@ -1,7 +1,8 @@
 """Our own API, /api/v1: translations with their tokens and scores, and everything that explains them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
@@ -39,6 +40,9 @@ from dragoman.serve.texts import TranslatedText, check_text
 from dragoman.translation.result import Translation
 from dragoman.translation.translation_memory import Suggestion
 from dragoman.translation.translator import Translator
+
+if TYPE_CHECKING:
+    from dragoman.inspection.explain import Explainer, Explanation
 
 MOST_NAMED = 20  # pairs that an error lists
 
@@ -209,28 +213,33 @@ class _ExplanationRoutes:
     async def explain(self, question: ExplainQuestion, request: Request) -> ExplainAnswer:
         """One sentence: every token's probability, the model's alternatives there, and which words belong together.
 
-        Of `translation`, if its tokens are given; else of the best translation that begins with `prefix`."""
+        Of `translation`, if its tokens are given, or its text; else of the best translation that begins with
+        `prefix`, or `prefix_text`."""
         question.check(self._service.settings)
         changes = question.search()
-        explanation = await while_connected(
-            request,
-            self._service.explain(
-                pair_of(self._service, question.source, question.target),
-                lambda explainer: explainer.explain(
-                    question.text, question.translation, question.prefix, question.alternatives, **changes
-                ),
-            ),
-        )
+        check_text(question.prefix_text + (question.translation_text or ""))
+
+        def explained(explainer: "Explainer") -> "Explanation":
+            typed, given = question.translation_text, question.translation
+            tokens = explainer.tokens_of(typed) if given is None and typed is not None else given
+            prefix = beginning(explainer, question)
+            return explainer.explain(question.text, tokens, prefix, question.alternatives, **changes)
+
+        pair = pair_of(self._service, question.source, question.target)
+        explanation = await while_connected(request, self._service.explain(pair, explained))
         return ExplainAnswer.model_validate(explanation)
 
     async def alternatives(self, question: AlternativesQuestion, request: Request) -> list[WordChoiceAnswer]:
         """The words that the model would put after a beginning, most probable first."""
         question.check(self._service.settings)
+        check_text(question.prefix_text)
         choices = await while_connected(
             request,
             self._service.explain(
                 pair_of(self._service, question.source, question.target),
-                lambda explainer: explainer.alternatives(question.text, question.prefix, question.alternatives),
+                lambda explainer: explainer.alternatives(
+                    question.text, beginning(explainer, question), question.alternatives
+                ),
             ),
         )
         return [WordChoiceAnswer.model_validate(choice) for choice in choices]
@@ -239,14 +248,20 @@ class _ExplanationRoutes:
         """One sentence's beam search, step by step: what was kept, what ended and what was pruned."""
         question.check(self._service.settings)
         changes = question.search()
+        check_text(question.prefix_text)
         search = await while_connected(
             request,
             self._service.explain(
                 pair_of(self._service, question.source, question.target),
-                lambda explainer: explainer.beam(question.text, question.prefix, **changes),
+                lambda explainer: explainer.beam(question.text, beginning(explainer, question), **changes),
             ),
         )
         return BeamAnswer.model_validate(search)
+
+
+def beginning(explainer: "Explainer", question: SearchQuestion | AlternativesQuestion) -> Sequence[str]:
+    """The tokens that a translation shall begin with: as they are given, or those of a text."""
+    return explainer.tokens_of(question.prefix_text) if question.prefix_text.strip() else question.prefix
 
 
 def _pair_info(pair: ServedPair, translator: Translator) -> PairInfo:

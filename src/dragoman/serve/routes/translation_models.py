@@ -63,8 +63,14 @@ class TranslateQuestion(Question):
         return RequestOptions(self.beam, self.alpha, terms, tuple(self.keep), rate=True)
 
 
+BeginningText = Annotated[
+    str, Field(max_length=10_000, description="A beginning as a person typed it, in place of `prefix`")
+]
+
+
 class SearchQuestion(Question):
     prefix: TokenList = []
+    prefix_text: BeginningText = ""
     beam: Beam = None
     alpha: Alpha = None
 
@@ -75,11 +81,15 @@ class SearchQuestion(Question):
 
 class ExplainQuestion(SearchQuestion):
     translation: TokenList | None = None
+    translation_text: Annotated[
+        str | None, Field(max_length=10_000, description="A translation as a person typed it, in place of its tokens")
+    ] = None
     alternatives: Annotated[int, Field(ge=1)] = 5
 
 
 class AlternativesQuestion(Question):
     prefix: TokenList = []
+    prefix_text: BeginningText = ""
     alternatives: Annotated[int, Field(ge=1)] = 6
 
 
