@@ -1,5 +1,6 @@
 """Training and Compare in a real browser: a run in progress, alerts, replays; two runs and kept results."""
 
+import csv
 import json
 import math
 import re
@@ -105,7 +106,7 @@ def test_a_run_in_progress_updates(browser: Browser, tiny_run: Path, tmp_path: P
                 loss = page.get_by_role("img", name="Loss:")
                 first, second = (point["loss"] for point in history.train[:2])
                 expect(loss).to_have_attribute(
-                    "aria-label", f"Loss: training, smoothed {second:.3f} at 10, from {first:.3f}"
+                    "aria-label", f"Loss: training, label-smoothed {second:.3f} at 10, from {first:.3f}"
                 )
                 expect(loss.locator("canvas")).to_be_visible()
                 page.evaluate("window.still = 'the same page'")
@@ -140,12 +141,162 @@ def test_curves_are_the_log_and_change_their_axis(browser: Browser, served: Any,
             picture = page.get_by_role("img", name=f"{title}:")
             expect(picture.locator("canvas")).to_be_visible()
             expect(picture).to_have_attribute("aria-label", re.compile(re.escape(said)))
-        expect(page.locator(".plot canvas")).to_have_count(6)
+        expect(page.locator(".curves .plot canvas")).to_have_count(6)
         page.get_by_label("by time").click()
         label = page.get_by_role("img", name="Gradient norm:")
         minutes, seconds = divmod(half_up(last["seconds"]), 60)
         expect(label).to_have_attribute("aria-label", re.compile(f"at {minutes}:{seconds:02d},"))
         page.wait_for_url("**x=time**")
+
+
+def drawn_over(visit: Visit, share: tuple[float, float]) -> None:
+    """Draws across the first chart, from one share of its width to another."""
+    box = visit.page.locator(".curves .u-over").first.bounding_box()
+    assert box is not None
+    start, end = (box["x"] + part * box["width"] for part in share)
+    visit.page.mouse.move(start, box["y"] + 30)
+    visit.page.mouse.down()
+    visit.page.mouse.move(end, box["y"] + 30, steps=4)
+    visit.page.mouse.up()
+
+
+def ema(points: list[float], weight: float) -> float:
+    total = norm = 0.0
+    for point in points:
+        total, norm = weight * total + (1 - weight) * point, weight * norm + (1 - weight)
+    return total / norm
+
+
+def test_charts_are_zoomed_smoothed_and_read_together(browser: Browser, served: Any, served_run: Path) -> None:
+    history = read_history(RunDirectory(served_run))
+    for visit in open_page(browser, served, "#/training"):
+        page = visit.page
+        plots = page.locator(".curves .plot")
+        expect(plots.locator("canvas")).to_have_count(6)
+        drawn_over(visit, (0.4, 0.8))
+        expect(page.get_by_label("Shown")).to_have_value("drawn")
+        ranges = {(one.get_attribute("data-from"), one.get_attribute("data-to")) for one in plots.all()}
+        assert len(ranges) == 1
+        ((start, end),) = ranges
+        assert 0 < float(start or 0) < float(end or 0) < 90
+        page.get_by_role("button", name="Show all").click()
+        expect(page.get_by_label("Shown")).to_have_value("1")
+        page.get_by_label("Shown").select_option("0.5")
+        expect(plots.first).to_have_attribute("data-from", "45")
+        page.get_by_label("Shown").select_option("1")
+
+        # Pointing at one says what all have there.
+        box = page.locator(".curves .u-over").first.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 40)
+        expect(page.locator(".curves .key.at").nth(4)).to_have_text("at 90")
+        page.mouse.move(5, 5)
+
+        page.get_by_label("Moving average").fill("0.9")
+        losses = [point["loss"] for point in history.train]
+        expected = f"training, label-smoothed, EMA 0.90 {ema(losses, 0.9):.3f} at 90, from {losses[0]:.3f}"
+        expect(page.get_by_role("img", name="Loss:")).to_have_attribute("aria-label", re.compile(re.escape(expected)))
+        page.get_by_label("Scale").select_option("true")
+        without_violations(visit)
+
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save the data").click()
+        rows = list(csv.DictReader(download.value.path().read_text(encoding="utf-8").splitlines()))
+        kept = [float(row["loss"]) for row in rows if row["part"] == "train"]
+        assert kept == losses
+        assert [float(row["bleu"]) for row in rows if row["part"] == "valid"] == [one["bleu"] for one in history.valid]
+        visit.elsewhere.clear()  # a blob: address, which is the page's own
+
+
+def test_what_translates_and_what_each_kind_of_weights_scored(browser: Browser, served: Any, served_run: Path) -> None:
+    end = read_history(RunDirectory(served_run)).end
+    assert end is not None
+    for visit in open_page(browser, served, "#/training"):
+        expect(shown(visit, "average bleu")).to_have_text(f"{end['average_bleu']:.1f}")
+        expect(shown(visit, "best bleu")).to_have_text(f"{end['best_bleu']:.1f}")
+        kind = {"average": "average of the last checkpoints", "best": "best checkpoint"}[end["kind"]]
+        expect(shown(visit, "kind")).to_have_text(kind)
+
+
+def test_five_sentences_fill_in_with_each_checkpoint(browser: Browser, tiny_run: Path, tmp_path: Path) -> None:
+    """A checkpoint that comes while one looks, and one that is no longer kept."""
+    run = Path(shutil.copytree(tiny_run, tmp_path / "growing"))
+    away = tmp_path / "away"
+    away.mkdir()
+    shutil.move(run / "checkpoints" / "step-00000090", away)
+    with running(service_of(run)) as server:
+        for visit in open_page(browser, server, "#/training"):
+            pins = visit.page.locator(".pins > li")
+            expect(pins).to_have_count(5)
+
+            def filled(step: int) -> Any:
+                return visit.page.locator(f".fills li[data-step='{step}']")  # noqa: B023
+
+            for step in (30, 60):
+                check_pinned(visit, run, step)
+            expect(filled(90)).to_have_count(0)
+            shutil.move(away / "step-00000090", run / "checkpoints")
+            shutil.move(run / "checkpoints" / "step-00000030", away)
+            check_pinned(visit, run, 90)
+            expect(filled(30)).to_have_count(5)  # what was seen stays
+            chart = visit.page.get_by_role("img", name="Log-probability of the reference")
+            expect(chart).to_have_attribute("aria-label", re.compile(r"sentence 5 −\d+\.\d\d at 90"))
+            pins.first.get_by_role("button", name="Pin another").click()
+            pins.first.get_by_label("Sentence 1").fill(SENTENCE)
+            pins.first.get_by_label("Its reference").fill("")
+            pins.first.get_by_role("button", name="Pin it").click()
+            own = Inspector.load(run, checkpoint="step-00000090").inspect(SENTENCE).translation
+            expect(pins.first.locator("li[data-step='90'] .filled")).to_have_text(own)
+            without_violations(visit)
+
+
+def check_pinned(visit: Visit, run: Path, step: int) -> None:
+    inspector = Inspector.load(run, checkpoint=f"step-{step:08d}")
+    pins = visit.page.locator(".pins > li")
+    for pin in pins.all():
+        source = pin.locator(".pin-head b").inner_text()
+        reference = pin.locator(".reference").inner_text().removeprefix("reference").strip()
+        row = pin.locator(f"li[data-step='{step}']")
+        expect(row.locator(".filled")).to_have_text(inspector.inspect(source).translation or "(nothing)")
+        scored = inspector.inspect(source, reference)
+        expected = scored.log_probability / len(scored.log_probabilities)
+        expect(row.locator("[data-reference]")).to_have_attribute("data-reference", re.compile(r"-\d"))
+        assert float(row.locator("[data-reference]").get_attribute("data-reference") or 0) == pytest.approx(
+            expected, abs=2e-3
+        )
+
+
+def test_a_training_says_how_long_it_will_take_and_what_it_holds(
+    browser: Browser, tiny_run: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(tiny_run, tmp_path / "going"))
+    lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    points = [json.loads(line) for line in lines]
+    until_60 = [line for line, point in zip(lines, points, strict=True) if point["step"] <= 60]
+    (run / "metrics.jsonl").write_bytes(b"".join(until_60))
+    train = [point for point in points if point["event"] == "train" and point["step"] <= 60]
+    last, before = train[-1], train[max(0, len(train) - 11)]
+    left = (last["seconds"] - before["seconds"]) / (last["step"] - before["step"]) * (90 - last["step"])
+    with running(service_of(run)) as server, RunDirectory(run).lock():
+        for visit in open_page(browser, server, "#/training"):
+            minutes, seconds = divmod(half_up(left), 60)
+            expect(shown(visit, "left")).to_have_text(f"{minutes}:{seconds:02d}")
+            expect(shown(visit, "memory")).to_have_text(re.compile(r"[\d,]+"))
+            held = int(shown(visit, "memory").inner_text().replace(",", ""))
+            assert 16 <= held <= 16_384
+
+
+def test_several_runs_are_drawn_over_each_other(browser: Browser, two: tuple[Path, Path]) -> None:
+    with running(service_of(*two)) as server:
+        for visit in open_page(browser, server, "#/training"):
+            label = visit.page.get_by_role("img", name="BLEU:")
+            expect(label).not_to_have_attribute("aria-label", re.compile("weaker"))
+            visit.page.get_by_role("group", name="Draw other runs").get_by_label("weaker").check()
+            best = read_history(RunDirectory(two[1])).valid[-1]["bleu"]
+            said = f"weaker, validation, greedy {best:.1f} at 90"
+            expect(label).to_have_attribute("aria-label", re.compile(re.escape(said)))
+            visit.page.wait_for_url("**beside=weaker**")
+            without_violations(visit)
 
 
 # Each is there for less than a second: whoever looks from outside may come too late.
@@ -168,6 +319,16 @@ def test_the_scrubber_replays_a_sentence_through_the_checkpoints(
         replay.get_by_label("Sentence").fill(SENTENCE)
         said = replay.locator(".states li > span:nth-child(2)")
         expect(said).to_have_text([one.translation for one in seen.values()])
+        # The same text is scored at every checkpoint: a sentence of one's own has a reference when one gives it.
+        reference = "la malnova hundo vidas la rugan domon"
+        replay.get_by_label("Reference").fill(reference)
+        scores = replay.locator(".states [data-reference]")
+        expect(scores).to_have_count(3)
+        for at, step in enumerate(seen):
+            scored = Inspector.load(served_run, checkpoint=f"step-{step:08d}").inspect(SENTENCE, reference)
+            expected_score = scored.log_probability / len(scored.log_probabilities)
+            found_score = float(scores.nth(at).get_attribute("data-reference") or 0)
+            assert found_score == pytest.approx(expected_score, abs=2e-3)
         slider = replay.get_by_role("slider", name="Checkpoint")
         for at, step in ((0, 30), (2, 90)):
             slider.fill(str(at))

@@ -1,7 +1,7 @@
 // Runs, as the views see them: their logs as they grow, their checkpoints, one against another.
 
 import { useEffect, useState } from "./vendor/htm-preact.js";
-import { ApiError, ask, eventsOf } from "./api.js";
+import { ApiError, AWAY, ask, eventsOf } from "./api.js";
 import { unpack } from "./packed.js";
 
 const path = (...parts) => parts.map(encodeURIComponent).join("/");
@@ -25,6 +25,11 @@ export async function replay(name, question, signal) {
   return { ...header, layers, heads, weight };
 }
 
+export const sentencesOf = async (name, signal) => (await ask(path("runs", name, "sentences"), undefined, signal)).json();
+
+// Sentences as a kept checkpoint translates them, and how probable it finds their references.
+export const pinned = async (name, question, signal) => (await ask(path("runs", name, "pinned"), question, signal)).json();
+
 // Both runs translate; `onProgress(done, total)` on the way, the report at the end.
 export async function compare(question, signal, onProgress) {
   for await (const [name, values] of eventsOf(await ask("compare", question, signal))) {
@@ -35,21 +40,26 @@ export async function compare(question, signal, onProgress) {
   throw new ApiError("The answer ended in the middle.");
 }
 
-const NOTHING = { train: [], valid: [], alerts: [], state: "", checkpoints: [], heard: false, problem: null };
+const NOTHING = { train: [], valid: [], alerts: [], state: "", checkpoints: [], memory: null, end: null, heard: false, problem: null };
 
-// A run's log: all of it, and what is added while one looks. After a broken connection it is listened to again.
-export function useRunLog(name) {
-  const [log, setLog] = useState(NOTHING);
+// The logs of runs by their names: all of each, and what is added while one looks. After a broken connection it is listened
+// to again.
+export function useRunLogs(names) {
+  const [logs, setLogs] = useState({});
+  const wanted = names.join("\n");
   useEffect(() => {
-    setLog(NOTHING);
-    if (!name) return undefined;
+    const chosen = names.filter(Boolean);
+    setLogs((now) => Object.fromEntries(chosen.map((name) => [name, now[name] ?? NOTHING])));
+    if (!chosen.length) return undefined;
     // A page that nobody sees does not listen: a browser has six connections to a service, for all of its pages.
     let control = null;
     const look = () => {
       control?.abort();
       if (document.hidden) return;
       control = new AbortController();
-      listen(name, control.signal, setLog);
+      for (const name of chosen) {
+        listen(name, control.signal, (change) => setLogs((now) => (name in now ? { ...now, [name]: change(now[name]) } : now)));
+      }
     };
     look();
     document.addEventListener("visibilitychange", look);
@@ -57,9 +67,11 @@ export function useRunLog(name) {
       document.removeEventListener("visibilitychange", look);
       control?.abort();
     };
-  }, [name]);
-  return log;
+  }, [wanted]);
+  return names.map((name) => logs[name] ?? NOTHING);
 }
+
+export const useRunLog = (name) => useRunLogs([name])[0];
 
 async function listen(name, signal, setLog) {
   while (!signal.aborted) {
@@ -78,7 +90,7 @@ async function listen(name, signal, setLog) {
         return;
       }
     }
-    problem ??= new ApiError("The service does not answer. Is “dragoman serve” still running?");
+    problem ??= new ApiError(AWAY);
     setLog((log) => ({ ...log, problem }));
     await new Promise((resolve) => { setTimeout(resolve, 2000); });
   }

@@ -5,7 +5,7 @@ import { whole } from "../numbers.js";
 
 const NAMES = {
   skipped: "Step skipped", setback: "Went back", memory: "Out of memory",
-  divergence: "The loss diverges", overfitting: "Overfitting", plateau: "No progress",
+  divergence: "The loss diverges", overfitting: "Overfitting", gap: "The gap widens", plateau: "No progress",
 };
 
 export function Alerts({ alerts }) {
