@@ -24,6 +24,7 @@ def test_a_translation_through_a_pivot_says_so(browser: Browser, served_run: Pat
         for visit in open_page(browser, server):
             page = visit.page
             to = page.get_by_role("combobox", name="To", exact=True)
+            page.get_by_role("combobox", name="From").select_option("en")
             expect(to.locator("option")).to_have_text(["French", "German (via French)"])
             to.select_option("de")
             page.get_by_label("Text to translate").fill(SENTENCE)

@@ -179,7 +179,7 @@ def test_errors_are_told_where_they_belong(visit: Visit) -> None:
     expect(page.get_by_role("alert")).to_have_count(0)
     page.route("**/api/v1/parse", lambda route: route.abort())
     type_in(visit, "the <b>dog</b>")
-    expect(page.get_by_role("alert")).to_contain_text("Is “dragoman serve” still running?")
+    expect(page.get_by_role("alert")).to_contain_text("The service does not answer.")
     page.unroute("**/api/v1/parse")
     page.get_by_role("button", name="Try again").click()
     expect(page.locator(".words [data-word] text").nth(2)).to_have_text("<b>dog</b>")

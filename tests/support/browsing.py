@@ -48,7 +48,20 @@ class Visit:
 
     @property
     def output(self) -> Any:
-        return self.page.get_by_role("group", name="Translation")
+        """The translation as it is seen; the field over it holds the same text."""
+        return self.page.locator(".reading")
+
+    @property
+    def field(self) -> Any:
+        return self.page.get_by_role("textbox", name="Translation", exact=True)
+
+    def choose_at(self, word: int, segment: int | None = None) -> Any:
+        """Clicks into a word of the translation, which lies behind its field; returns what is offered there."""
+        words = self.words if segment is None else self.page.locator(f".reading .word[data-segment='{segment}']")
+        words.nth(word).click(force=True)
+        options = self.page.locator(".option")
+        expect(options.first).to_be_visible()
+        return options
 
     def lit(self, side: str) -> list[int]:
         inside = ".behind" if side == "source" else ".reading"

@@ -1,5 +1,7 @@
 // The service, as the views see it. Every failure is an ApiError whose message can be shown as it is.
 
+export const AWAY = "The service does not answer.";
+
 export class ApiError extends Error {
   constructor(message, status = 0, retryAfter = 0) {
     super(message);
@@ -33,7 +35,7 @@ async function reach(address, options) {
     return await fetch(address, options);
   } catch (error) {
     if (error.name === "AbortError" || error instanceof ApiError) throw error;
-    throw new ApiError("The service does not answer. Is “dragoman serve” still running?");
+    throw new ApiError(AWAY);
   }
 }
 
@@ -73,17 +75,27 @@ export async function explain(question, signal) {
   return { ...found, source_words: placed(found.source, found.source_words), target_words: placed(found.target, found.target_words) };
 }
 export const alternatives = async (question, signal) => (await ask("alternatives", question, signal)).json();
+// The first candidates of a text that is one sentence.
+export const candidates = async (question, signal) => (await (await ask("translate", question, signal)).json()).segments[0].candidates;
 export const correct = async (question, signal) => (await ask("corrections", question, signal)).json();
 export const parse = async (question, signal) => (await ask("parse", question, signal)).json();
 export const beam = async (question, signal) => (await ask("beam", question, signal)).json();
 
+// Which of the languages served a text is in.
+export async function detect(text, signal) {
+  const body = new URLSearchParams({ q: text, api_key: key.get() });
+  const response = await reach("/detect", { method: "POST", body, signal });
+  return response.ok ? (await response.json())[0] : null;
+}
+
 // LibreTranslate's way, which has its key among the values. Fetched at once: the service keeps the file for minutes only.
+// With it come its sentences, as they were translated.
 export async function translateFile(file, source, target, signal) {
   const body = new FormData();
-  for (const [name, value] of Object.entries({ file, source, target, api_key: key.get() })) body.append(name, value);
+  for (const [name, value] of Object.entries({ file, source, target, api_key: key.get(), preview: "1" })) body.append(name, value);
   const response = await reach("/translate_file", { method: "POST", body, signal });
-  const { error, translatedFileUrl } = await response.json().catch(() => ({}));
-  if (response.ok) return (await reach(new URL(translatedFileUrl).pathname, { signal })).blob();
+  const { error, translatedFileUrl, preview = [], sentences = 0 } = await response.json().catch(() => ({}));
+  if (response.ok) return { content: await (await reach(new URL(translatedFileUrl).pathname, { signal })).blob(), preview, sentences };
   if (error?.endsWith("to get an API key")) throw failed(response, inWords(401));
   if (error?.endsWith("file format not supported")) throw failed(response, "Files of this kind are not translated, or it is not of the kind that its name says.");
   throw failed(response, inWords(response.status, error));

@@ -12,7 +12,7 @@ function fetched(load) {
       if (View) return;
       loading.then((found) => { View = found; setState("there"); }, () => setState("failed"));
     }, []);
-    if (state === "failed") return html`<p class="problem" role="alert">The service does not answer. Is “dragoman serve” still running?</p>`;
+    if (state === "failed") return html`<p class="problem" role="alert">The service does not answer.</p>`;
     return state ? html`<${View} ...${props} />` : null;
   };
 }

@@ -41,7 +41,7 @@ function Sentence({ about, state, parsing, change }) {
   const link = () => location.origin + location.pathname + addressOf("parse", writeState(state));
   return html`<section class="sheet" aria-label="Sentence">
     <div class="writing"><div class="behind" aria-hidden="true">${text}${"\u200b"}</div>
-    <textarea value=${text} dir="auto" spellcheck="false" autofocus placeholder="Type a sentence" aria-label="Sentence to parse"
+    <textarea value=${text} dir="auto" spellcheck=${false} autofocus placeholder="Type a sentence" aria-label="Sentence to parse"
       aria-describedby="parse-note" aria-invalid=${over > 0 ? "true" : undefined}
       onInput=${(event) => change({ text: event.target.value, at: 1, closing: false })}></textarea></div>
     <div class="actions">

@@ -3,17 +3,19 @@
 
 import { html, useEffect, useMemo, useRef, useState } from "../../vendor/htm-preact.js";
 import * as api from "../../api.js";
+import { BeamTree } from "./beam-tree.js";
 import { decimal, lengthPenalty, percent, shownPiece } from "./words.js";
 
 const PAUSE = 300;
 
-export function BeamPanel({ about, translation }) {
+export function BeamPanel({ about, translation, children }) {
   const [open, setOpen] = useState(false);
   const { segments, languages, state } = translation;
   if (!segments.length) return null;
   return html`<details class="sheet beam" open=${open} onToggle=${(event) => setOpen(event.target.open)}>
     <summary><h2>How it was found</h2><span class="hint">the beam search, step by step</span></summary>
     ${open && state === "done" && html`<${Beam} about=${about} segments=${segments} languages=${languages} />`}
+    ${open && html`<div class="beam-body">${children}</div>`}
   </details>`;
 }
 
@@ -65,6 +67,8 @@ function Beam({ about, segments, languages }) {
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     ${!record && !problem && html`<p class="note">Searching …</p>`}
     ${record && html`
+      <${BeamTree} record=${record} winner=${ranked[0]} alpha=${alpha} step=${step} onStep=${setStep} />
+      <p class="note">A branch is as wide as its token is probable after what it continues; what was pruned is pale. Press a token to see its step below.</p>
       <${Finished} ranked=${ranked} alpha=${alpha} />
       <${Step} record=${record} step=${step} setStep=${setStep} alpha=${alpha} forced=${segment.prefix?.length ?? 0} />`}
   </div>`;

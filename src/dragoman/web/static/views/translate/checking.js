@@ -8,7 +8,7 @@ const FIRST_WAIT = 2; // seconds, when the service is not there
 const LONGEST_WAIT = 30;
 
 const known = new Map(); // question: its explanation
-const nameOf = (question) => JSON.stringify([question.source, question.target, question.text, question.translation]);
+const nameOf = (question) => JSON.stringify([question.source, question.target, question.text, question.translation, question.translation_text]);
 
 export const knownExplanation = (question) => known.get(nameOf(question)) ?? null;
 

@@ -1,4 +1,4 @@
-// The words that a person chose, kept with their sentence: it may move when text is typed before it, and as long as it
+// What a person chose and typed, kept with their sentence: it may move when text is typed before it, and as long as it
 // stays as it is the choice stands. What is kept is {text, list}: the list's places are those in the text.
 
 const NONE = { text: "", list: [] };
@@ -9,8 +9,8 @@ const nameOf = ({ source, target }) => `${source} ${target}`;
 export const choicesIn = (languages) => kept.get(nameOf(languages)) ?? NONE;
 
 export function keepChoices(languages, text, segments) {
-  const list = segments.filter((one) => one.changed).map(({ start, source, text: said, tokens, prefix, explanation }) => (
-    { start, source, values: { text: said, tokens, prefix, explanation, changed: true } }
+  const list = segments.filter((one) => one.changed).map(({ start, source, text: said, tokens, prefix, explanation, edited }) => (
+    { start, source, values: { text: said, tokens, prefix, explanation, edited, changed: true, touched: true } }
   ));
   kept.set(nameOf(languages), { text, list });
 }

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "../../vendor/htm-preact.js";
 
-export function CopyButton({ what, label, done, content, disabled }) {
+export function CopyButton({ what, label, done, content, disabled, main = false }) {
   const [state, setState] = useState("");
   useEffect(() => {
     if (!state) return undefined;
@@ -17,7 +17,7 @@ export function CopyButton({ what, label, done, content, disabled }) {
       setState("Not allowed by the browser");
     }
   };
-  return html`<button type="button" class="quiet" onClick=${copy} disabled=${disabled} aria-label=${state ? undefined : label}>
+  return html`<button type="button" class=${main ? "main" : "quiet"} onClick=${copy} disabled=${disabled} aria-label=${state ? undefined : label}>
     <span aria-live="polite">${state || what}</span>
   </button>`;
 }
@@ -37,7 +37,7 @@ async function write(text) {
 
 export function Snippets({ asked, keyRequired }) {
   return html`<span class="snippets" role="group" aria-label="Copy the request">
-    <span aria-hidden="true">Copy as</span>
+    <span>The same from a program: copy as</span>
     <${CopyButton} what="curl" label="Copy as curl" done="Copied" content=${() => asCurl(asked, keyRequired)} disabled=${!asked.text} />
     <${CopyButton} what="Python" label="Copy as Python" done="Copied" content=${() => asPython(asked, keyRequired)} disabled=${!asked.text} />
   </span>`;

@@ -1,6 +1,7 @@
 // Which languages, and the other way round. What no run translates may be reached through a third language, the pivot.
 
-import { html, useState } from "../../vendor/htm-preact.js";
+import { html, useEffect, useState } from "../../vendor/htm-preact.js";
+import * as api from "../../api.js";
 
 const MANY = 20; // languages in a list; of more, one types what one looks for
 
@@ -9,6 +10,40 @@ const waysOf = (about, pivoting) => (pivoting ? [...about.pairs, ...about.pivots
 // What the service says of two languages; a `pivot` is in it where no run translates between them.
 export const wayOf = (about, { source, target }) =>
   waysOf(about, true).find((way) => way.source === source && way.target === target);
+
+export const sourcesOf = (about) => [...new Set(waysOf(about, true).map((way) => way.source))];
+
+// A language's name by its code.
+export function namesIn(about) {
+  const names = new Map(waysOf(about, true).flatMap((way) => [[way.source, way.source_name], [way.target, way.target_name]]));
+  return (code) => names.get(code) ?? code;
+}
+
+const ENOUGH = 12; // characters to tell a language by
+const SURE = 60; // of 100
+const PAUSE = 600;
+
+// Where the text is plainly in another language than the one it is translated from, a way to that.
+export function LooksLike({ about, text, chosen, translation, onChoose }) {
+  const [found, setFound] = useState({ text: "", language: "" });
+  const sources = sourcesOf(about);
+  const isAuto = chosen.source === "auto";
+  const asks = !isAuto && sources.length > 1 && text.trim().length >= ENOUGH;
+  useEffect(() => {
+    if (!asks) return undefined;
+    const control = new AbortController();
+    const timer = setTimeout(() => api.detect(text, control.signal).then(
+      (seen) => setFound({ text, language: seen && seen.confidence >= SURE ? seen.language : "" }), () => {}, // it is a hint
+    ), PAUSE);
+    return () => { clearTimeout(timer); control.abort(); };
+  }, [text, asks]);
+  const own = isAuto ? (translation.detected?.confidence >= SURE && translation.detected.language) : asks ? found.language : "";
+  if (!own || !text.trim() || !sources.includes(own) || own === (isAuto ? translation.detected.source : chosen.source)) return null;
+  const names = namesIn(about);
+  const to = own === chosen.target ? (isAuto ? waysOf(about, true).find((way) => way.source === own).target : chosen.source) : chosen.target;
+  return html`<p class="looks-like" role="status">This looks like ${names(own)}.
+    <button type="button" class="quiet" onClick=${() => onChoose(own, to)}>Translate from ${names(own)}${to === chosen.target ? "" : ` into ${names(to)}`}</button></p>`;
+}
 
 export function Languages({ about, chosen, detected, pivoting = false, onChoose, onSwap }) {
   const ways = waysOf(about, pivoting);
@@ -20,7 +55,9 @@ export function Languages({ about, chosen, detected, pivoting = false, onChoose,
   const from = chosen.source === "auto" ? detected?.source : chosen.source;
   const back = ways.some((way) => way.source === chosen.target && way.target === from);
   const auto = detected ? `Detected: ${names.get(detected.source) ?? detected.source}` : "Detect language";
-  const through = new Map(reachable.filter((way) => way.pivot && way.source === from).map((way) => [way.target, way.pivot_name]));
+  const taken = from ? reachable.filter((way) => way.source === from) : reachable; // until the text is there: all that it may take
+  const isDirect = new Set(taken.filter((way) => !way.pivot).map((way) => way.target));
+  const through = new Map(taken.filter((way) => way.pivot && !isDirect.has(way.target)).map((way) => [way.target, way.pivot_name]));
   const said = (code) => (through.has(code) ? `${names.get(code)} (via ${through.get(code)})` : names.get(code));
   return html`<div class="languages">
     <${Choice} label="From" value=${chosen.source} codes=${sources} said=${(code) => names.get(code)}

@@ -1,10 +1,14 @@
-// The text to translate. Behind the text field lies the same text, invisible, whose words can be lit.
+// The text to translate. Behind the text field lies the same text, invisible, whose words can be lit and struck through.
 
-import { html, useRef } from "../../vendor/htm-preact.js";
+import { html, useRef, useState } from "../../vendor/htm-preact.js";
+import { lostIn } from "./trust.js";
 import { charactersOf, excess, lightOf, number } from "./words.js";
 
-export function SourcePane({ text, limit, language, segments, lit, onText, onPoint, onClear, input, children }) {
+const LONGEST_TERM = 200; // characters
+
+export function SourcePane({ text, limit, language, segments, lit, onText, onPoint, onClear, onUndoClear, onTerm, examples, input, children }) {
   const behind = useRef(null);
+  const [selected, setSelected] = useState("");
   const over = excess(text, limit);
 
   const wordUnder = (event) => {
@@ -19,19 +23,32 @@ export function SourcePane({ text, limit, language, segments, lit, onText, onPoi
     const word = words.findIndex(({ start, end }) => start <= inside && inside <= end);
     onPoint(word < 0 ? null : { side: "source", segment, word });
   };
+  const select = (event) => {
+    const chosen = event.target.value.slice(event.target.selectionStart, event.target.selectionEnd).trim();
+    setSelected(chosen.length <= LONGEST_TERM && !chosen.includes("\n") ? chosen : "");
+  };
+  const offer = () => {
+    onTerm({ source: selected, target: translationOf(segments, input.current.selectionStart, input.current.selectionEnd) });
+    setSelected("");
+  };
 
   return html`<div class="pane">
     <div class="writing">
       <div class="behind" ref=${behind} aria-hidden="true">${wordsBehind(text, segments, lit)}${"\u200b"}</div>
-      <textarea ref=${input} value=${text} lang=${language === "auto" ? undefined : language} dir="auto" spellcheck="false" autofocus
-        placeholder="Type or paste text" aria-label="Text to translate" aria-describedby="source-note"
+      <textarea ref=${input} value=${text} lang=${language === "auto" ? undefined : language} dir="auto" spellcheck=${false} autofocus
+        placeholder="Type or paste text, or drop a file" aria-label="Text to translate" aria-describedby="source-note"
         aria-invalid=${over > 0 ? "true" : undefined}
-        onInput=${(event) => onText(event.target.value)} onMouseMove=${wordUnder} onMouseLeave=${() => onPoint(null)}
+        onInput=${(event) => onText(event.target.value)} onMouseMove=${wordUnder} onMouseLeave=${() => onPoint(null)} onSelect=${select}
         onKeyUp=${wordAtCaret} onBlur=${() => onPoint(null)}></textarea>
     </div>
+    ${!text && examples.length > 0 && html`<div class="examples" role="group" aria-label="Examples">
+      <span class="hint">For example</span>${examples.map((one) => html`<button type="button" class="example" key=${one.text} lang=${one.language} dir="auto" onClick=${() => onText(one.text)}>${one.text}</button>`)}</div>`}
     <div class="actions">
-      <button type="button" class="quiet" onClick=${onClear} disabled=${!text}>Clear</button>
+      ${!text && onUndoClear
+        ? html`<button type="button" class="quiet" onClick=${onUndoClear}>Undo clear</button>`
+        : html`<button type="button" class="quiet" onClick=${onClear} disabled=${!text}>Clear</button>`}
       ${children}
+      ${selected && text && html`<button type="button" class="quiet term" onPointerDown=${(event) => event.preventDefault()} onClick=${offer}>Add “${selected.length > 24 ? `${selected.slice(0, 24)}…` : selected}” to the glossary</button>`}
       <span id="source-note" class=${over > 0 ? "count problem" : "count"} aria-live=${over > 0 ? "polite" : "off"}>
         ${over > 0
           ? `${number(charactersOf(text))} characters; at most ${number(limit)} are translated at once: leave out ${number(over)}`
@@ -41,17 +58,35 @@ export function SourcePane({ text, limit, language, segments, lit, onText, onPoi
   </div>`;
 }
 
+// What a selected stretch of the text became, by the alignment.
+function translationOf(segments, from, to) {
+  const segment = segments.find(({ start, end }) => start <= from && to <= end);
+  if (!segment?.explanation) return "";
+  const { source_words: words, target_words: targets, links } = segment.explanation;
+  const inside = new Set(words.flatMap(({ start, end }, at) => (segment.start + start < to && segment.start + end > from ? [at] : [])));
+  const linked = [...new Set(links.filter(([, source]) => inside.has(source)).map(([target]) => target))].sort((one, other) => one - other);
+  return linked.map((target) => targets[target].text).join(" ").replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "");
+}
+
+// Each stretch of the text that is a word that can be lit, or was not carried over, or both.
 function wordsBehind(text, segments, lit) {
   const pieces = [];
   let position = 0;
   segments.forEach((segment, at) => {
-    if (!segment.explanation || text.slice(segment.start, segment.end) !== segment.source) return;
-    segment.explanation.source_words.forEach((word, index) => {
-      const [start, end] = [segment.start + word.start, segment.start + word.end];
-      const light = lit.segment === at ? lightOf(lit.source, index) : "";
-      pieces.push(text.slice(position, start));
-      pieces.push(html`<span class=${light} data-segment=${at} data-word=${index}>${text.slice(start, end)}</span>`);
-      position = end;
+    if (text.slice(segment.start, segment.end) !== segment.source) return;
+    const words = segment.explanation?.source_words ?? [];
+    const lost = lostIn(segment);
+    const cuts = [...new Set([...words, ...lost].flatMap(({ start, end }) => [start, end]))].sort((one, other) => one - other);
+    cuts.slice(0, -1).forEach((start, cut) => {
+      const end = cuts[cut + 1];
+      const holds = (one) => one.start <= start && end <= one.end;
+      const index = words.findIndex(holds);
+      const isLost = lost.some(holds);
+      if (index < 0 && !isLost) return;
+      const classes = [lit.segment === at && index >= 0 ? lightOf(lit.source, index) : "", isLost ? "lost" : ""].filter(Boolean).join(" ");
+      pieces.push(text.slice(position, segment.start + start));
+      pieces.push(html`<span class=${classes} data-segment=${at} data-word=${index < 0 ? undefined : index}>${text.slice(segment.start + start, segment.start + end)}</span>`);
+      position = segment.start + end;
     });
   });
   return [...pieces, text.slice(position)];

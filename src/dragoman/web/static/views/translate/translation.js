@@ -6,14 +6,17 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "../../vendor/
 import * as api from "../../api.js";
 import { explained, inTurn, knownExplanation } from "./checking.js";
 import { choicesFor, choicesIn, keepChoices } from "./choices.js";
+import { plainly, useChanges } from "./changes.js";
 import { excess } from "./words.js";
 
 const PAUSE = 250; // milliseconds without a key before it is translated
 const PATIENCE = 30_000; // milliseconds without a sign of the service; longer with each try, as it may be slow
 const FIRST_WAIT = 2; // seconds before it is tried again, twice as many each time
 const LONGEST_WAIT = 30;
+const CHECK_AFTER = 700; // milliseconds after the last key in the translation
 
-export function useTranslation(about, text, languages) {
+// `terms`: the glossary of these languages, as the service takes it.
+export function useTranslation(about, text, languages, terms) {
   const [segments, setSegments] = useState([]);
   const [state, setState] = useState("idle"); // idle, working, done, failed
   const [problem, setProblem] = useState(null);
@@ -25,6 +28,7 @@ export function useTranslation(about, text, languages) {
   const running = useRef(null);
   const asked = useRef({ text: "", languages }); // whose sentences stand there
   const source = detected?.source ?? languages.source;
+  const changes = useChanges(segments, setSegments);
 
   useEffect(() => {
     running.current?.abort();
@@ -44,11 +48,11 @@ export function useTranslation(about, text, languages) {
       clearTimeout(timer);
       control.abort();
     };
-  }, [text, languages, attempt]);
+  }, [text, languages, attempt, terms]);
 
   async function start(control) {
     const { signal } = control;
-    const question = { text, source: languages.source, target: languages.target };
+    const question = { text, source: languages.source, target: languages.target, ...(terms.length ? { glossary: terms } : {}) };
     const choiceOf = choicesFor(choicesIn(languages), text);
     const found = [];
     if (problem) setWait(0); // what failed is told until there is an answer
@@ -56,9 +60,9 @@ export function useTranslation(about, text, languages) {
     try {
       const last = await api.translate(question, signal, PATIENCE * 2 ** failures.current, (segment) => {
         if (signal.aborted) return;
-        const translated = { ...segment, ...chosen(segment.candidates[0]), explanation: null, changed: false };
+        const translated = { ...segment, ...plainly(segment) };
         const explanation = segment.pivot_text === null ? knownExplanation(asking(translated, languages.source)) : null;
-        found.push({ ...translated, explanation, ...(segment.corrected ? null : choiceOf(segment)) });
+        found.push({ ...translated, explanation, ...choiceOf(segment) });
         asked.current = { text, languages };
         setProblem(null);
         setState("working");
@@ -78,7 +82,10 @@ export function useTranslation(about, text, languages) {
     }
   }
 
-  const asking = (segment, from) => ({ text: segment.source, source: from, target: languages.target, translation: segment.tokens });
+  // What a person typed has no tokens: it is asked for as it is written.
+  const asking = ({ source: sentence, tokens, text: words }, from) => ({
+    text: sentence, source: from, target: languages.target, ...(tokens ? { translation: tokens } : { translation_text: words }),
+  });
 
   function failed(error, signal) {
     setState("failed");
@@ -93,68 +100,30 @@ export function useTranslation(about, text, languages) {
   const checks = useMemo(() => inTurn(async ({ segment, index, question, signal }) => {
     if (!/\p{L}/u.test(segment.source)) return; // numbers and marks came back as they are
     const explanation = await explained(question, signal);
-    if (explanation) replace(index, segment, { explanation });
+    // Spaces at its ends or two in a row are no part of it: then its words would stand in other places.
+    if (explanation && explanation.target === segment.text) changes.amend(index, segment, { explanation, tokens: explanation.tokens });
   }), []);
-
-  // Only if it is still the same sentence that stands there.
-  function replace(index, before, changes) {
-    setSegments((all) => {
-      const same = all[index]?.source === before.source && all[index].start === before.start;
-      return same && (changes.changed || all[index].text === before.text) ? all.map((one, at) => (at === index ? { ...one, ...changes } : one)) : all;
-    });
-  }
 
   const look = useCallback(
     (index) => {
       const segment = segments[index];
-      if (!segment?.tokens || segment.explanation || segment.pivot_text !== null || state !== "done") return;
+      if (!segment?.text.trim() || segment.explanation || segment.pivot_text !== null || state !== "done") return;
       checks.next({ segment, index, question: asking(segment, source), signal: running.current.signal });
     },
     [segments, state, source],
   );
 
-  // The words that could stand in place of one, and the sentence again from that word on.
-  const choices = useCallback(
-    (index, word) => {
-      const { source: sentence, tokens, explanation } = segments[index];
-      const prefix = tokens.slice(0, explanation.target_words[word].first_token);
-      return api.alternatives({ text: sentence, source, target: languages.target, prefix });
-    },
-    [segments, source, languages],
-  );
-  const choose = useCallback(
-    async (index, word, choice) => {
-      const segment = segments[index];
-      const first = segment.explanation.target_words[word].first_token;
-      const prefix = [...segment.tokens.slice(0, first), ...choice.tokens];
-      const question = { text: segment.source, source, target: languages.target, prefix };
-      const explanation = await api.explain(question, running.current?.signal);
-      replace(index, segment, {
-        explanation,
-        text: explanation.target,
-        tokens: explanation.tokens,
-        prefix,
-        changed: true,
-      });
-    },
-    [segments, source, languages],
-  );
-  // What a person wrote stands there at once; it has no tokens that the model chose, so it is explained anew.
-  const correct = useCallback(
-    (index, words) => replace(index, segments[index], { text: words, tokens: null, corrected: true, changed: false, suggestion: null, faults: [], repaired: [], explanation: null }),
-    [segments],
-  );
-  const undo = useCallback(() => {
-    setSegments((all) =>
-      all.map((one) => (one.changed ? { ...one, ...chosen(one.candidates[0]), prefix: [], changed: false, explanation: null } : one)),
-    );
-  }, []);
-  useEffect(() => { // what was undone is explained anew
-    if (state !== "done") return;
+  useEffect(() => { // what was changed is explained anew: what is typed, when typing pauses
+    if (state !== "done") return undefined;
     keepChoices(asked.current.languages, asked.current.text, segments);
-    segments.forEach((segment, index) => segment.prefix && !segment.changed && !segment.explanation && look(index));
+    const open = segments.flatMap((segment, index) => (segment.touched && !segment.explanation ? [index] : []));
+    if (!open.length) return undefined;
+    open.filter((index) => !segments[index].edited).forEach(look);
+    const timer = setTimeout(() => open.filter((index) => segments[index].edited).forEach(look), CHECK_AFTER);
+    return () => clearTimeout(timer);
   }, [segments, state]);
 
+  const of = (index) => ({ text: segments[index].source, source, target: languages.target });
   const { before, after } = around(asked.current.text, segments, state === "done");
   return {
     segments,
@@ -168,16 +137,15 @@ export function useTranslation(about, text, languages) {
     detected,
     languages: { source, target: languages.target },
     look,
-    choices,
-    choose,
-    correct,
-    undo,
+    // The words that could follow a beginning, the sentence again with it, and other ways to say the whole of it.
+    choices: (index, beginning, signal) => api.alternatives({ ...of(index), ...beginning }, signal),
+    continued: (index, beginning, signal) => api.explain({ ...of(index), ...beginning }, signal),
+    others: (index, count, signal) => api.candidates({ ...of(index), n_best: count, ...(terms.length ? { glossary: terms } : {}) }, signal),
+    ...changes,
     changed: segments.filter((segment) => segment.changed).length,
     retry: () => setAttempt((n) => n + 1),
   };
 }
-
-const chosen = (candidate) => ({ text: candidate.text, tokens: candidate.tokens });
 
 // What stood around the sentences: before each of them, and after the last, which is known when all are there.
 function around(asked, segments, complete) {
