@@ -122,7 +122,7 @@ def test_what_is_left_of_sentences_that_measure_is_not_told(
 
     run = RunDirectory(shutil.copytree(started[0], tmp_path / "run"))
     data = QuickstartText(run.path / "text", json.loads((run.path / "text" / "about.json").read_text()))
-    monkeypatch.setattr("dragoman.translation.fallbacks.FALLBACKS", {})
+    monkeypatch.setattr("dragoman.translation.fallbacks.FALLBACKS", ())
     (run.path / "text" / "valid.source").write_text("the {x} dog\n" * 20, encoding="utf-8")
     with pytest.warns(UserWarning, match="left in part as it was: lost: {x}"):
         Translator.load(run.path).translate(data.source("valid"))

@@ -189,3 +189,27 @@ def test_nothing_helps_and_the_sentence_stays_and_is_named() -> None:
 )
 def test_emoji_around_a_sentence_are_no_part_of_it(line: str, texts: list[str]) -> None:
     assert [segment.text for segment in segments(line, lambda _: True)] == texts
+
+
+def test_quotes_around_the_whole_sentence_stay_around_it() -> None:
+    model = Model({'"I am tired."': "Je suis fatigué.", "I am tired.": "Je suis fatigué."})
+    found = protected(model, '"I am tired."')
+    assert (found.text, found.how, found.notes) == ('"Je suis fatigué."', "pieces", ("lost: quotes",))
+
+
+def test_a_next_best_translation_that_kept_the_brackets_is_taken() -> None:
+    model = Model({"Take it (now).": "Prends-le.|Prends-le (maintenant)."})
+    found = protected(model, "Take it (now).")
+    assert (found.text, found.how) == ("Prends-le (maintenant).", "other")
+
+
+def test_quotes_that_no_translation_kept_are_said() -> None:
+    found = protected(Model({'Buy "three" books.': "Achète trois livres."}), 'Buy "three" books.')
+    assert (found.text, found.how, found.notes) == ("Achète trois livres.", "plain", ("lost: quotes",))
+
+
+def test_a_name_in_a_script_of_neither_side_is_copied() -> None:
+    lost = {"Ask Дмитрий.": "Demande à D.", "Ask Tom.": "Demande à Tom."}
+    assert protected(Model(lost), "Ask Дмитрий.").text == "Demande à Дмитрий."
+    into_russian = Model({"Ask Дмитрий.": "Спроси Дмитрия."})
+    assert protected(into_russian, "Ask Дмитрий.").text == "Спроси Дмитрия."

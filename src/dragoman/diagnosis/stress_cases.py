@@ -6,7 +6,6 @@ What is added to a sentence stands before the mark at its end, so that it is tra
 import itertools
 import random
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from functools import partial
 from dragoman.data.corpus import SentencePair
 from dragoman.data.phrase_pairs import Lexicon, words_of
 from dragoman.data.protected_spans import difference
+from dragoman.data.scripts import script_of
 from dragoman.diagnosis.output_checks import loops
 
 EMOJI = ("🙂", "🎉", "🐶", "❤️")
@@ -95,8 +95,8 @@ def emoji(sources: Sequence[str], draw: random.Random) -> list[Case]:
 
 def foreign_names(pairs: Sequence[SentencePair]) -> list[Case]:
     """A name in a script that neither language is written in."""
-    known = {_script(character) for character in set("".join(map("".join, pairs)))}
-    names = [name for name in FOREIGN_NAMES if _script(name[0]) not in known]
+    known = {script_of(character) for character in set("".join(map("".join, pairs)))}
+    names = [name for name in FOREIGN_NAMES if script_of(name[0]) not in known]
     return [
         _kept(_with(source, f", {name}"), partial(_contains, name))
         for (source, _), name in zip(pairs, itertools.cycle(names), strict=False)
@@ -231,8 +231,3 @@ def _has(words: Sequence[str], text: str) -> bool:
     plain = text.lower().replace("’", "'")
     found = set(words_of(plain))
     return any(plain.find(word) >= 0 if "'" in word else word in found for word in words)
-
-
-def _script(character: str) -> str:
-    """The script of a letter, by the first word of its name; of other characters nothing."""
-    return unicodedata.name(character, "").split(" ")[0] if character.isalpha() else ""

@@ -1,8 +1,9 @@
 """Translates sentences so that addresses, placeholders, numbers and emoji are not lost, or the loss is reported.
 
-If the plain translation lost one, these are tried in order: the next best translations; other words that stand in for
-what must be copied; a search that is required to write it; translating the sentence around it, piece by piece. Where
-all fail, the source stays. Each translation says how it was found.
+If the plain translation lost one, these are tried in order: the next best translations; the inside of quotes or
+brackets that stand around the whole sentence; other words that stand in for what must be copied; a search that is
+required to write it; translating the sentence around it, piece by piece. Where all fail, the source stays. Each
+translation says how it was found.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,9 @@ from itertools import pairwise
 
 from dragoman.data.glossary import Required
 from dragoman.data.protected_spans import ProtectedSpan, difference, protected_spans
+from dragoman.data.scripts import foreign_words
 from dragoman.translation.defects import Defect, crowded, far_too_long
+from dragoman.translation.enclosures import Enclosed, enclosed, lost_enclosures
 from dragoman.translation.masking import SCHEMES, masked
 from dragoman.translation.result import Candidate, How, PlainTranslator, SourceSentence, Translation
 
@@ -30,7 +33,8 @@ class Losses:
     """What a translation lost of what must be copied, or added to it."""
 
     grave: tuple[str, ...]  # such a translation is not used
-    slight: tuple[str, ...]  # only reported: an added number may have been a number word, and a lost $ be "dollars"
+    # Only reported: an added number may have been a number word, a lost $ be "dollars", and quotes stand elsewhere.
+    slight: tuple[str, ...]
 
 
 _NO_LOSSES = Losses((), ())
@@ -53,18 +57,24 @@ def translate_protected(
     first = _translations((sentence.text for sentence in different), lambda texts: plain.translate(texts, n_best))
     found: _Found = {}
     spoiled: _Found = {}
-    for sentence in different:
+    asked = {sentence: _with_foreign_words(sentence, first[sentence.text].text) for sentence in different}
+    for sentence in asked.values():
         translation, losses = first[sentence.text], losses_of(sentence, first[sentence.text].text)
         notes = (*losses.grave, *losses.slight, *(() if as_it_comes(sentence.text) else _unusable(translation)))
         if notes:
             spoiled[sentence] = replace(translation, notes=notes)
         else:
             found[sentence] = translation
-    for how, way in FALLBACKS.items():
+    for how, way in FALLBACKS:
         better = way(spoiled, plain) if spoiled else {}
         found |= {sentence: _with_notes(sentence, spoiled.pop(sentence), one, how) for sentence, one in better.items()}
     found |= {sentence: _left(sentence, one) for sentence, one in spoiled.items()}
-    return [found[sentence] for sentence in sentences]
+    return [found[asked[sentence]] for sentence in sentences]
+
+
+def _with_foreign_words(sentence: SourceSentence, translation: str) -> SourceSentence:
+    """Names in a script of neither side must be copied as well."""
+    return sentence._replace(kept=(*sentence.kept, *foreign_words(sentence.text, translation)))
 
 
 def _unusable(translation: Translation) -> list[Defect]:
@@ -76,7 +86,8 @@ def losses_of(sentence: SourceSentence, target: str) -> Losses:
     """Compares what must be copied in a sentence and in its translation."""
     differs = difference(sentence.text, target, sentence.kept)
     grave = [f"lost: {text}" for text in differs.lost] + [f"added: {text}" for text in differs.added]
-    slight = [f"added: {number}" for number in differs.numbers_added] + [f"lost: {sign}" for sign in differs.signs_lost]
+    slight = [f"added: {number}" for number in differs.numbers_added]
+    slight += [f"lost: {lost}" for lost in (*differs.signs_lost, *lost_enclosures(sentence.text, target))]
     return Losses(tuple(grave), tuple(slight))
 
 
@@ -124,6 +135,33 @@ def _next_best(spoiled: _Found, plain: PlainTranslator) -> _Found:
                 better[sentence] = replace(more[sentence.text], candidates=(candidate,), words=(), defects=())
                 break
     return better
+
+
+def _inside(spoiled: _Found, plain: PlainTranslator) -> _Found:
+    """Translations of what stands inside quotes or brackets that are around the whole sentence and were lost."""
+    parts = {
+        sentence: part
+        for sentence, one in spoiled.items()
+        if lost_enclosures(sentence.text, one.text) and (part := enclosed(sentence.text)) is not None
+    }
+    inner = [SourceSentence(part.inside, sentence.kept) for sentence, part in parts.items()]
+    found = translate_protected(inner, plain) if inner else []
+    return {
+        sentence: _wrapped(sentence, part, one)
+        for (sentence, part), one in zip(parts.items(), found, strict=True)
+        if one.how != "source"
+    }
+
+
+def _wrapped(sentence: SourceSentence, part: Enclosed, inside: Translation) -> Translation:
+    text = f"{part.before}{inside.text}{part.after}"
+    return replace(
+        inside,
+        source=sentence.text,
+        candidates=(_without_tokens(text, inside.candidates[:1]),),
+        words=(),
+        stand_in=None,
+    )
 
 
 def _is_readable(source: str, target: str) -> bool:
@@ -203,13 +241,14 @@ def _in_pieces(spoiled: _Found, plain: PlainTranslator) -> _Found:
     return better
 
 
-FALLBACKS: dict[How, _Fallback] = {
-    "other": _next_best,
-    "stand-in": _stand_ins,
-    "required": _with_required,
-    "plain": _with_slight_losses,
-    "pieces": _in_pieces,
-}
+FALLBACKS: tuple[tuple[How, _Fallback], ...] = (
+    ("other", _next_best),
+    ("pieces", _inside),
+    ("stand-in", _stand_ins),
+    ("required", _with_required),
+    ("plain", _with_slight_losses),
+    ("pieces", _in_pieces),
+)
 
 
 def _translations(

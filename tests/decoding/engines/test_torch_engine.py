@@ -10,12 +10,14 @@ import torch
 from torch import nn
 
 from dragoman.config import ModelConfig, SearchConfig
+from dragoman.data.glossary import Required
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.constraints import forced_prefix
 from dragoman.decoding.engines import Engine
 from dragoman.decoding.engines import torch_engine as reference_module
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis, paper_length_penalty
+from dragoman.decoding.phrase_automaton import Borders, Phrases
 from dragoman.decoding.search_record import BeamStep
 from dragoman.errors import ConfigError
 from dragoman.model.probe import Intervention, Override, Probe, Site
@@ -251,6 +253,27 @@ def test_a_constraint_holds_for_the_sentence_it_names(engine: ReferenceEngine, s
     for search in (SEARCH, GREEDY, SAMPLING):
         found = engine.translate(sources, search, constrain=forced_prefix(beginnings))
         assert [list(some[0].ids[:2]) for some in found] == beginnings
+
+
+def test_a_constraint_holds_for_the_sentence_it_names_where_each_is_searched_for_alone(
+    engine: ReferenceEngine, sources: list[list[int]]
+) -> None:
+    prefixes = [[10 + number] for number in range(len(sources))]
+    alone = replace(SEARCH, batch_invariant=True)
+    found = engine.translate(sources, alone, constrain=forced_prefix(prefixes))
+    assert [one[0].ids[0] for one in found] == [prefix[0] for prefix in prefixes]
+
+
+def test_required_words_of_a_sentence_do_not_widen_the_search_for_its_neighbours(
+    engine: ReferenceEngine, sources: list[list[int]], tokenizer: Tokenizer
+) -> None:
+    borders = Borders.of(tokenizer)
+    words = [["snow"], ["red"], ["a"], ["climbing", "table"], [], ["red"], ["boat", "snow", "morning"], ["a"]]
+    require = [Phrases([Required((word,)) for word in some], tokenizer, borders) for some in words]
+    found = engine.translate(sources[:8], SEARCH, require=require)
+    alone = [engine.translate([s], SEARCH, require=[r])[0] for s, r in zip(sources, require, strict=False)]
+    assert_same(found, alone)
+    assert len({one.missing(one.start) for one in require}) > 2
 
 
 def test_the_recorder_sees_every_step_of_every_sentence(engine: ReferenceEngine, sources: list[list[int]]) -> None:

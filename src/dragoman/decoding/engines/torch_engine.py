@@ -94,6 +94,14 @@ class _Extras(NamedTuple):
     recorder: Recorder | None = None
     probe: Probe | None = None
 
+    def of(self, indices: Sequence[int]) -> "_Extras":
+        """Those of some of the sentences."""
+        constrain, require = self.constrain, self.require
+        return self._replace(
+            constrain=constrain and (lambda sentence, prefix: constrain(indices[sentence], prefix)),
+            require=require and [require[index] for index in indices],
+        )
+
 
 _NO_EXTRAS = _Extras()
 
@@ -139,17 +147,13 @@ class ReferenceEngine:
         """As the protocol says. constrain: which tokens may follow a prefix. require: what each output must hold.
         recorder: is told every step of the search. probe: looks into the model, or changes what its heads do."""
         extras = _Extras(constrain, require, recorder, probe)
-        if search.batch_invariant and not search.sampling and len(sources) > 1:
-            wants: Sequence[Requirement | None] = require or [None] * len(sources)
-            return [
-                self._search(
-                    _Batch([source], search, n_best, seed, no_repeat),
-                    extras._replace(require=None if wanted is None else [wanted]),
-                )[0]
-                for source, wanted in zip(sources, wants, strict=True)
-            ]
+        batch = _Batch(sources, search, n_best, seed, no_repeat)
+        if len(sources) > 1 and not search.sampling:
+            together = _searched_together(batch, require)
+            if len(together) > 1:
+                return self._search_in_parts(batch, extras, together)
         if extras != _NO_EXTRAS or not self.forms_batches:
-            return self._search(_Batch(sources, search, n_best, seed, no_repeat), extras)
+            return self._search(batch, extras)
         groups = list(batches_of_like_length([len(source) for source in sources], search.batch_tokens))
         batches = [
             _Batch([sources[index] for index in indices], search, n_best, seed + indices[0], no_repeat)
@@ -158,6 +162,17 @@ class ReferenceEngine:
         found: list[list[Hypothesis]] = [[] for _ in sources]
         for indices, hypotheses in zip(groups, self._search_all(batches), strict=True):
             for index, candidates in zip(indices, hypotheses, strict=True):
+                found[index] = candidates
+        return found
+
+    def _search_in_parts(
+        self, batch: _Batch, extras: _Extras, parts: Sequence[Sequence[int]]
+    ) -> list[list[Hypothesis]]:
+        """Searches for these sentences of a batch by themselves."""
+        found: list[list[Hypothesis]] = [[] for _ in batch.sources]
+        for indices in parts:
+            part = batch._replace(sources=[batch.sources[index] for index in indices])
+            for index, candidates in zip(indices, self._search(part, extras.of(indices)), strict=True):
                 found[index] = candidates
         return found
 
@@ -290,15 +305,29 @@ class ReferenceEngine:
 def _limits(batch: _Batch, require: Sequence[Requirement] | None) -> tuple[list[int], int]:
     """The maximum length of each output, and the size of the beam."""
     max_lengths = [len(source) + batch.search.max_extra_length for source in batch.sources]
-    beam = max(batch.search.beam, batch.n_best)
     if require is None:
-        return max_lengths, beam
+        return max_lengths, max(batch.search.beam, batch.n_best)
     if batch.search.sampling:
         raise UsageError("required words and sampling: a draw obeys nobody; search, or require nothing")
     missing = [requirement.missing(requirement.start) for requirement in require]
     max_lengths = [most + needed for most, needed in zip(max_lengths, missing, strict=True)]
-    # The beam is shared out among rows that lack more and fewer words.
-    return max_lengths, min(MOST_SHARED, beam * (1 + max(missing)))
+    return max_lengths, max(_beam(batch.search, batch.n_best, requirement) for requirement in require)
+
+
+def _searched_together(batch: _Batch, require: Sequence[Requirement] | None) -> list[list[int]]:
+    """The sentences of a batch by their beams: with the beam that a neighbour needs, a sentence could have another
+    translation than alone."""
+    if batch.search.batch_invariant:
+        return [[index] for index in range(len(batch.sources))]
+    like: dict[int, list[int]] = {}
+    for index, requirement in enumerate(require or ()):
+        like.setdefault(_beam(batch.search, batch.n_best, requirement), []).append(index)
+    return list(like.values())
+
+
+def _beam(search: SearchConfig, n_best: int, requirement: Requirement) -> int:
+    """The size of a sentence's beam, which is shared out among rows that lack more and fewer words."""
+    return min(MOST_SHARED, max(search.beam, n_best) * (1 + requirement.missing(requirement.start)))
 
 
 def _search_elsewhere(models: Sequence[SequenceModel], tokenizer: Tokenizer, batch: _Batch) -> list[list[Hypothesis]]:
