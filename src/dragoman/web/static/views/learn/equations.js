@@ -43,8 +43,11 @@ const EQUATIONS = {
   heads: row(word("MultiHead"), o("="), call(word("Concat"), sub(word("head"), n(1)), o(","), o("…"), o(","), sub(word("head"), i("h"))), sup(i("W"), i("O"))),
   path: row(word("recurrent"), o(":"), row(i("O"), o("("), i("n"), o(")")), `<mspace width="2em"></mspace>`, word("attention"), o(":"), row(i("O"), o("("), n(1), o(")"))),
   mask: row(sub(i("s"), row(i("t"), i("j"))), o("="), o("−"), n("∞"), `<mspace width="1em"></mspace>`, `<mtext>for</mtext>`, `<mspace width="0.5em"></mspace>`, i("j"), o("&gt;"), i("t")),
-  whole: row(i("p"), o("("), i("y"), o("|"), i("x"), o(")"), o("="), `<munder><mo>∏</mo>${i("t")}</munder>`,
-    i("p"), o("("), sub(i("y"), i("t")), o("|"), sub(i("y"), row(o("&lt;"), i("t"))), o(","), i("x"), o(")")),
+  sublayer: row(i("x"), o("+"), call(word("Sublayer"), call(word("LayerNorm"), i("x"))), `<mspace width="1.2em"></mspace><mtext>or</mtext><mspace width="1.2em"></mspace>`,
+    call(word("LayerNorm"), i("x"), o("+"), call(word("Sublayer"), i("x")))),
+  cheaper: row(sup(i("n"), n(2)), i("d"), o("&lt;"), i("n"), sup(i("d"), n(2)), `<mspace width="1em"></mspace><mtext>where</mtext><mspace width="1em"></mspace>`, i("n"), o("&lt;"), i("d")),
+  bleu: row(word("BLEU"), o("="), n(100), o("&#x22c5;"), word("min"), o("("), n(1), o(","), sup(i("e"), row(n(1), o("−"), i("r"), o("/"), i("c"))), o(")"), o("&#x22c5;"),
+    sup(row(o("("), sub(i("p"), n(1)), sub(i("p"), n(2)), sub(i("p"), n(3)), sub(i("p"), n(4)), o(")")), row(n(1), o("/"), n(4)))),
 };
 
 // `name` is one of the above. Set as markup because elements of mathematics have a namespace of their own.

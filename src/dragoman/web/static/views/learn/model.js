@@ -1,20 +1,35 @@
 // The reader's sentence in the loaded model, and the few formulas that the lessons compute themselves.
 
 import { useEffect, useMemo, useState } from "../../vendor/htm-preact.js";
-import { inside } from "../../api.js";
+import { ask, inside } from "../../api.js";
 import { unpack } from "../../packed.js";
 
+const MACHINE_NUMBERS = 16; // of each vector, in the picture of the whole
 const PAUSE = 350; // milliseconds without a key before it is translated
 
 const answer = async (path, question, signal) => (await inside(path, question, signal)).json();
 const numbers = async (path, question, signal) => unpack(await (await inside(path, question, signal)).arrayBuffer());
 
+const lesson = async (path, question, signal) => (await ask(`learn/${path}`, question, signal)).json();
+
+export const bleu = (hypothesis, reference, signal) => lesson("bleu", { hypothesis, reference }, signal);
 export const neighbours = (question, signal) => answer("/neighbours", question, signal);
 export const positions = (question, signal) => numbers("/positions", question, signal);
 
+// A sentence and its translation, in numbers.
+export async function lookInto(question, signal) {
+  const found = await answer("", question, signal);
+  return { ...found, question: { ...question, translation: found.tokens }, ofSentence: { ...question, text: found.sentences[found.sentence] ?? found.text, translation: found.tokens } };
+}
+
+let kept = null; // the last sentence, for a reader who comes back: what was there is there at once
+const keyOf = (...parts) => JSON.stringify(parts.map((part) => part.trim()));
+const alike = (one, other) => one.question.text === other.question.text && one.question.source === other.question.source
+  && one.question.target === other.question.target && one.translation === other.translation && one.log_probability === other.log_probability;
+
 // What is seen of a sentence: null until it is there. `ask` fetches more about it, each thing once.
 export function useSentence({ text, source, target }) {
-  const [seen, setSeen] = useState(null);
+  const [seen, setSeen] = useState(() => (kept?.key === keyOf(text, source, target) ? kept.seen : null));
   const [problem, setProblem] = useState(null);
   const [attempt, setAttempt] = useState(0);
   const [working, setWorking] = useState(false);
@@ -28,8 +43,9 @@ export function useSentence({ text, source, target }) {
     }
     const timer = setTimeout(async () => {
       try {
-        const found = await answer("", { text: text.trim(), source, target }, control.signal);
-        setSeen({ ...found, question: { text: text.trim(), source, target, translation: found.tokens } });
+        const found = await lookInto({ text: text.trim(), source, target }, control.signal);
+        if (!seen || !alike(found, seen)) setSeen(found);
+        kept = { key: keyOf(text, source, target), seen: found };
       } catch (error) {
         if (control.signal.aborted) return;
         setProblem(error);
@@ -39,11 +55,11 @@ export function useSentence({ text, source, target }) {
     }, seen ? PAUSE : 0);
     return () => { clearTimeout(timer); control.abort(); };
   }, [text, source, target, attempt]);
-  const more = useMemo(() => (seen ? onceEach(seen.question) : null), [seen]);
+  const more = useMemo(() => (seen ? onceEach(seen) : null), [seen]);
   return { seen, more, problem, working, retry: () => setAttempt((n) => n + 1) };
 }
 
-function onceEach(question) {
+export function onceEach({ question, ofSentence: own }) {
   const found = new Map();
   const once = (key, work) => {
     if (!found.has(key)) found.set(key, work());
@@ -57,6 +73,10 @@ function onceEach(question) {
         const [, rows, columns] = header.shape;
         return { ...header, row: (head, row) => Array.from({ length: columns }, (_, at) => value((head * rows + row) * columns + at)) };
       }),
+    // Where the lessons look into vectors: for one sentence, which is the first.
+    stream: (changes) => once(`stream.${Object.values(changes)}`, () => lesson("stream", { ...own, ...changes })),
+    head: (changes) => once(`head.${Object.values(changes)}`, () => lesson("head", { ...own, ...changes })),
+    machine: () => once("machine", () => lesson("machine", { ...own, numbers: MACHINE_NUMBERS })),
     withoutMask: () => once("mask", () => answer("/intervene", { ...question, changes: ["decoder.*:unmask"], retranslate: false })),
   };
 }
@@ -91,6 +111,10 @@ export function softmax(scores) {
 export const entropy = (weights) => weights.reduce((so, weight) => (weight > 0 ? so - weight * Math.log(weight) : so), 0);
 
 export const mean = (rows) => rows[0].map((_, at) => rows.reduce((so, row) => so + row[at], 0) / rows.length);
+
+export const meanOf = (values) => values.reduce((so, value) => so + value, 0) / values.length;
+export const spreadOf = (values) => Math.sqrt(meanOf(values.map((value) => (value - meanOf(values)) ** 2)));
+export const sizeOf = (values) => Math.sqrt(meanOf(values.map((value) => value * value))); // root of the mean square
 
 // How much more a mean is in doubt than those it is of: their Jensen–Shannon divergence.
 export const erased = (rows) => entropy(mean(rows)) - rows.reduce((so, row) => so + entropy(row), 0) / rows.length;

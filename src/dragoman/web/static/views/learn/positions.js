@@ -2,13 +2,14 @@
 
 import { html, useEffect, useMemo, useRef, useState } from "../../vendor/htm-preact.js";
 import { Equation } from "./equations.js";
+import { Found } from "./found.js";
 import { insideAddress, Lesson, Slider } from "./lesson.js";
 import { positions, useFetched } from "./model.js";
 
 const COUNT = 64;
 const ROTATES = 0.001; // numbers come in steps of about 0.00003
 
-export function Positions({ number, seen }) {
+export function Positions({ frame, seen }) {
   const [at, setAt] = useState(10);
   const [offset, setOffset] = useState(5);
   const [pair, setPair] = useState(4);
@@ -21,12 +22,12 @@ export function Positions({ number, seen }) {
   const frequency = 10000 ** (-(2 * pair) / width);
   const last = COUNT - 1 - offset;
   const here = Math.min(at, last);
-  return html`<${Lesson} number=${number} id="positions" title="Where a word stands" equation="rotation"
+  return html`<${Lesson} frame=${frame} equation="rotation"
     link=${insideAddress(seen.question, { kind: "encoder", layer: 0, statistic: "previous" })}
     text=${html`<p>Attention, which comes next, looks at all words at once and would not know “dog bites man” from “man bites dog”. So a second
       vector is added to each: one that only says <em>where</em> the word stands.</p>
       <p>${kind === "learned" ? "This run learned these vectors, one a position." : "In the paper nobody learns it: each pair of numbers is a hand of a clock. The first turns fast, the last hardly at all, and together they are a fingerprint of the position."} A row of the
-      picture is a position. Drag to read its fingerprint.</p>
+      picture is a position: choose one, in the picture or by the slider, to read its fingerprint.</p>
       ${kind !== "learned" && html`<${Equation} name="position" />`}
       <p>Why clocks? Moving on by a fixed number of words turns every hand by a fixed angle, wherever one starts. Seven words further is thus the same
       rotation everywhere, which is easy to learn to look for.</p>`}>
@@ -46,6 +47,7 @@ export function Positions({ number, seen }) {
             by at most <b data-shown="rotation error">${wrong.toFixed(5)}</b></p>
         </div>
       </div>`}
+    <${Found} of="positions" notes />
   </${Lesson}>`;
 }
 
@@ -96,8 +98,7 @@ function HeatMap({ rows, at, onChoose }) {
     onChoose(Math.max(0, Math.min(rows.length - 1, Math.floor((rows.length * (event.clientY - box.top)) / box.height))));
   };
   return html`<div class="position-map" role="img" aria-label=${`${rows.length} positions by ${rows[0].length} numbers, from −1 to 1`}
-    onPointerDown=${(event) => { event.currentTarget.setPointerCapture(event.pointerId); under(event); }}
-    onPointerMove=${(event) => { if (event.buttons) under(event); }}>
+    onClick=${under} onPointerMove=${(event) => { if (event.buttons && event.pointerType === "mouse") under(event); }}>
     <canvas ref=${canvas}></canvas>
     <i class="at" style=${{ top: `${(100 * at) / rows.length}%`, height: `${100 / rows.length}%` }}></i>
   </div>`;

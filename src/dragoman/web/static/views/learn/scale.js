@@ -2,8 +2,10 @@
 
 import { html, useMemo, useState } from "../../vendor/htm-preact.js";
 import { shownToken } from "../inside/state.js";
+import { Found } from "./found.js";
 import { insideAddress, Lesson, Slider } from "./lesson.js";
 import { entropy, normals, softmax, useFetched } from "./model.js";
+import { unitAt } from "./units.js";
 
 const KEYS = 8;
 const LARGEST = 9; // 2^9 = 512
@@ -14,14 +16,15 @@ const SCALINGS = [
   { name: "over d_k", label: html`over ${DK}`, by: (size) => size },
 ];
 
-export function Scale({ number, seen, more, spot }) {
+export function Scale({ frame, seen, units, more, spot }) {
   const [power, setPower] = useState(6);
   const [seed, setSeed] = useState(1);
   const size = 2 ** power;
   const products = useMemo(() => dotProducts(seed, size), [seed, size]);
   const { value } = useFetched(() => more.attention("encoder", spot.layer, "scores"), [more, spot.layer], more);
-  const own = value && value.shape[1] === seen.source.length ? value.row(spot.head, spot.row).map((score) => score / seen.scale) : null;
-  return html`<${Lesson} number=${number} id="scale" title=${html`Why divide by √${DK}?`} equation="variance"
+  const asking = units.source[unitAt(units.source, spot.row)];
+  const own = value && value.shape[1] === seen.source.length ? value.row(spot.head, asking.main).map((score) => score / seen.scale) : null;
+  return html`<${Lesson} frame=${frame} equation="variance"
     link=${insideAddress(seen.question, { kind: "encoder", ...spot })}
     text=${html`<p>A score is a sum of ${DK} products. If the numbers in queries and keys are about as large as 1, the sum grows like √${DK}: longer vectors, larger
       scores. Softmax of large scores gives nearly everything to one token, and then hardly any gradient is left to learn from.</p>
@@ -33,8 +36,9 @@ export function Scale({ number, seen, more, spot }) {
       <button type="button" onClick=${() => setSeed(seed + 1)}>Other vectors</button>
     </div>
     <${Three} id="random" label="random vectors" products=${products} size=${size} names=${products.map((_, at) => `key ${at}`)} />
-    ${own && html`<h3>Head ${spot.layer}.${spot.head}, asked by “${shownToken(seen.source[spot.row])}”, ${DK} = ${seen.d_k}</h3>
+    ${own && html`<h3>Head ${spot.layer}.${spot.head}, asked by “${asking.text}”, ${DK} = ${seen.d_k}</h3>
       <${Three} id="own" label="this head" products=${own} size=${seen.d_k} names=${seen.source.map(shownToken)} />`}
+    <${Found} of="scaling" notes />
   </${Lesson}>`;
 }
 
