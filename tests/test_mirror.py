@@ -57,6 +57,7 @@ ELSEWHERE = {
     "quickstart/test_pipeline.py": ["quickstart/finished", "quickstart/planning", "quickstart/probe",
                                     "quickstart/report", "quickstart/scoring", "quickstart/text", "cli/quickstart"],
     "serve/routes/test_inside.py": ["serve/routes/inside_models"],
+    "serve/routes/test_deepl.py": ["serve/routes/deepl_*", "serve/terms", "serve/xml_tags"],
     "serve/routes/test_libretranslate.py": ["serve/routes/libretranslate_spec"],
     "serve/routes/test_runs.py": ["serve/results", "serve/runs"],
     "serve/routes/test_translation.py": ["serve/routes/translation_models", "serve/routes/request_values"],

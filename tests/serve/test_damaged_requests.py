@@ -24,6 +24,8 @@ TOKENS = [
     b"null", b"1e999", b"\x16\x03\x01", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"5\r\nabcde\r\n", b"ffffffffff\r\n",
 ]  # fmt: skip
 
+GLOSSARY = {"name": "x", "source_lang": "en", "target_lang": "eo", "entries": "dog\tx", "entries_format": "tsv"}
+
 
 def request(method: str, path: str, body: bytes = b"", kind: str = "application/json", chunked: bool = False) -> bytes:
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
@@ -51,6 +53,10 @@ def seeds() -> list[bytes]:
         request("POST", "/translate_file", file, "multipart/form-data; boundary=x"),
         request("POST", "/api/v1/translate", own),
         request("POST", "/api/v1/translate/stream", own),
+        request("POST", "/v2/translate", json.dumps({"text": ["the dog"], "target_lang": "EO"}).encode()),
+        request("POST", "/v2/glossaries", json.dumps(GLOSSARY).encode()),
+        request("GET", "/v2/languages?type=target"),
+        request("GET", "/MTRestService/TranslateJson?input=a&srcLangCode=en&trgLangCode=eo"),
         request("GET", "/api/v1/service") + request("GET", "/health"),
     ]
 
@@ -107,13 +113,13 @@ def ask_all(server: Running, count: int, seed: int) -> Counter[str]:
 
 
 def test_a_good_request_is_answered(impatient: Running) -> None:
-    assert {answer_to(impatient, data) for data in seeds()} == {"200", "405"}
+    assert {answer_to(impatient, data) for data in seeds()} == {"200", "201", "405"}
 
 
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <function SpooledTemporaryFile")
 def test_every_damaged_request_has_an_answer(impatient: Running) -> None:
     answers = ask_all(impatient, 200, seed=1)
-    assert set(answers) <= {"100", "200", "400", "403", "404", "405", "408", "413", "415", "421", "422", "499"}
+    assert set(answers) <= {"100", "200", "201", "400", "403", "404", "405", "408", "413", "415", "421", "422", "499"}
     assert answers["200"]
     assert answers["400"]
     assert impatient.ask("GET", "/health").status == 200

@@ -109,7 +109,8 @@ def serve(
 ) -> None:
     """Serve runs over HTTP: a page to translate and to parse on, and an API.
 
-    Speaks LibreTranslate's API, and its own under /api/v1. Nothing is loaded from the network.
+    Speaks the APIs of LibreTranslate, DeepL and OPUS-CAT, and its own under /api/v1. Nothing is loaded from the
+    network.
 
     What is given here may stand in the environment instead: DRAGOMAN_RUNS=/model, DRAGOMAN_PORT=80,
     DRAGOMAN_ALLOWED_HOST="one.example two.example", DRAGOMAN_PIVOT=no. The command line counts first, then the

@@ -56,6 +56,7 @@ class DocumentReport:
 
     list_one: Callable[[ReportEntry], None] = lambda _: None
     sentences: int = 0
+    characters: int = 0  # of the sentences
     how: Counter[str] = field(default_factory=Counter)
     listed: int = 0
     tagged: int = 0  # sentences with inline tags
@@ -64,6 +65,7 @@ class DocumentReport:
 
     def add(self, how: How, notes: tuple[str, ...], source: str, output: str, tagged: bool) -> None:
         self.sentences += 1
+        self.characters += len(source)
         self.parts[self.part] += 1
         self.how[how] += 1
         self.tagged += tagged

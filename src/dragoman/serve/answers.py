@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from dragoman.errors import DataError, DragomanError, MissingPackageError, UsageError, missing_package
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.security import Keys, RefusedError
+from dragoman.serve.security import Keys, RefusedError, problem
 
 T = TypeVar("T")
 
@@ -88,46 +88,50 @@ async def _disconnected(request: Request) -> None:
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Makes every error the JSON {"error": one sentence}, which repeats nothing of the request but names and sizes."""
+    """Makes every error one sentence in JSON, which repeats nothing of the request but names and sizes."""
 
-    def problem(status: int, error: str, headers: dict[str, str] | None = None) -> JSONResponse:
-        return JSONResponse({"error": error}, status, headers)
+    def answer(request: Request, status: int, error: str, headers: dict[str, str] | None = None) -> JSONResponse:
+        return JSONResponse(problem(request.url.path, error), status, headers)
 
     @app.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, str(error.detail), dict(error.headers or {}))
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
+        if isinstance(error.detail, dict):  # what DeepL's clients read: a message and its details
+            return JSONResponse(error.detail, error.status_code)
+        return answer(request, error.status_code, str(error.detail), dict(error.headers or {}))
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part != "body")
         message = str(first["msg"]).encode(errors="replace").decode()
-        return problem(422, f"Invalid request: {where + ': ' if where else ''}{message}")
+        return answer(request, 422, f"Invalid request: {where + ': ' if where else ''}{message}")
 
     @app.exception_handler(OverloadedError)
-    async def overloaded(_: Request, error: OverloadedError) -> JSONResponse:
-        return problem(503, f"Too busy: {error}", {"retry-after": str(error.retry_after)})
+    async def overloaded(request: Request, error: OverloadedError) -> JSONResponse:
+        return answer(request, 503, f"Too busy: {error}", {"retry-after": str(error.retry_after)})
 
     @app.exception_handler(RefusedError)
-    async def refused(_: Request, error: RefusedError) -> JSONResponse:
-        return problem(error.status, error.error, {name.decode(): value.decode() for name, value in error.headers})
+    async def refused(request: Request, error: RefusedError) -> JSONResponse:
+        return answer(
+            request, error.status, error.error, {name.decode(): value.decode() for name, value in error.headers}
+        )
 
     @app.exception_handler(ClientLeftError)
-    async def left(_: Request, __: ClientLeftError) -> JSONResponse:
-        return problem(499, "The client left")
+    async def left(request: Request, __: ClientLeftError) -> JSONResponse:
+        return answer(request, 499, "The client left")
 
     @app.exception_handler(MissingPackageError)
-    async def not_installed(_: Request, error: MissingPackageError) -> JSONResponse:
-        return problem(501, str(error))
+    async def not_installed(request: Request, error: MissingPackageError) -> JSONResponse:
+        return answer(request, 501, str(error))
 
     @app.exception_handler(ModuleNotFoundError)
-    async def not_there(_: Request, error: ModuleNotFoundError) -> JSONResponse:
-        return problem(501, str(missing_package(error) or error))
+    async def not_there(request: Request, error: ModuleNotFoundError) -> JSONResponse:
+        return answer(request, 501, str(missing_package(error) or error))
 
     @app.exception_handler(DragomanError)
-    async def explained(_: Request, error: DragomanError) -> JSONResponse:
-        return problem(400 if isinstance(error, UsageError | DataError) else 500, str(error))
+    async def explained(request: Request, error: DragomanError) -> JSONResponse:
+        return answer(request, 400 if isinstance(error, UsageError | DataError) else 500, str(error))
 
     @app.exception_handler(Exception)
-    async def unexpected(_: Request, __: Exception) -> JSONResponse:
-        return problem(500, "Cannot translate text: an error of this service; its operator finds it in the log")
+    async def unexpected(request: Request, __: Exception) -> JSONResponse:
+        return answer(request, 500, "Cannot translate text: an error of this service; its operator finds it in the log")

@@ -18,7 +18,7 @@ from dragoman.serve.answers import answer_errors
 from dragoman.serve.connection import Connection
 from dragoman.serve.metrics import CONTENT_TYPE
 from dragoman.serve.pairs import ServedPair
-from dragoman.serve.routes import inside, lessons, libretranslate, parsing, runs, translation
+from dragoman.serve.routes import deepl, inside, lessons, libretranslate, opuscat, parsing, runs, translation
 from dragoman.serve.security import App, Guard, Keys, RateLimiter
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
@@ -48,6 +48,8 @@ def make_app(service: Service) -> App:
     )
     answer_errors(app)
     app.include_router(libretranslate.make_router(service, keys, limiter))
+    app.include_router(deepl.make_router(service, keys, limiter))
+    app.include_router(opuscat.make_router(service, keys))
     app.include_router(translation.make_router(service, keys))
     app.include_router(inside.make_router(service, keys))
     app.include_router(lessons.make_router(service, keys))

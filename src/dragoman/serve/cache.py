@@ -58,6 +58,12 @@ class FileStore:
         stored = self._files.get(name)
         return None if stored is None else stored[1]
 
+    def take(self, name: str) -> bytes | None:
+        """A file, which is not kept any longer."""
+        content = self.get(name)
+        self._files.pop(name, None)
+        return content
+
     def _forget(self) -> None:
         oldest_allowed = time.monotonic() - self._seconds
         while self._files and (

@@ -8,6 +8,7 @@ from concurrent.futures import CancelledError
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dragoman.documents.flow import Flow, nested
 from dragoman.documents.format_names import DocumentFormat
 from dragoman.documents.formats import pieces_of
 from dragoman.documents.pipeline import sentences_in, translate_bytes
@@ -16,6 +17,7 @@ from dragoman.documents.settings import FormatSettings
 from dragoman.errors import MissingPackageError, UsageError
 from dragoman.serve.pairs import PivotPair, Way
 from dragoman.serve.service import Service
+from dragoman.serve.texts import DEFAULT_OPTIONS, RequestOptions
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 
 if TYPE_CHECKING:
@@ -27,9 +29,10 @@ T = TypeVar("T")
 class ServedSentenceTranslator:
     """Translates a document's sentences in batches with others', and aligns them in the thread of explanations."""
 
-    def __init__(self, service: Service, way: Way, loop: asyncio.AbstractEventLoop, rate: bool = False) -> None:
-        """rate: whether to say how sure each translation is."""
-        self.service, self.way, self.loop, self.rate = service, way, loop, rate
+    def __init__(
+        self, service: Service, way: Way, loop: asyncio.AbstractEventLoop, options: RequestOptions = DEFAULT_OPTIONS
+    ) -> None:
+        self.service, self.way, self.loop, self.options = service, way, loop, options
         first = way.first if isinstance(way, PivotPair) else way
         self.translator = service.models.translator(first.name)
         self.left = threading.Event()  # the client waits no longer
@@ -46,7 +49,7 @@ class ServedSentenceTranslator:
         return self.translator.fits(text)
 
     def translate(self, sentences: Sequence[SourceSentence]) -> list[Translation]:
-        translations = self._wait(self.service.translate_sentences(self.way, sentences, self.rate))
+        translations = self._wait(self.service.translate_sentences(self.way, sentences, self.options))
         for sentence, translation in zip(sentences, translations, strict=True):
             self.translated.setdefault(sentence.text, translation)
         return translations
@@ -73,15 +76,18 @@ async def translate_document(
     content: bytes,
     kind: DocumentFormat,
     name: str,
+    options: RequestOptions = DEFAULT_OPTIONS,
+    protect: tuple[str, ...] = (),
     preview: list[Translation] | None = None,
 ) -> tuple[bytes, DocumentReport]:
-    """A document's translation and its report. Its sentences are appended to `preview`, with how sure each is."""
+    """A document's translation and its report. `protect`: names of tags or styles whose text is not translated. The
+    document's sentences are appended to `preview`, with how sure each is."""
     loop = asyncio.get_running_loop()
-    translator = ServedSentenceTranslator(service, way, loop, rate=preview is not None)
+    translator = ServedSentenceTranslator(service, way, loop, options._replace(rate=preview is not None))
 
     def translate() -> tuple[bytes, DocumentReport]:
         # Counted before anything is translated: what is refused should not have cost much.
-        settings = FormatSettings(target=way.target)
+        settings = FormatSettings(protect=protect, target=way.target)
         sentences = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), translator)
         service.check_count(sum(1 for _ in islice(sentences, service.settings.sentence_limit + 1)))
         return translate_bytes(content, kind, name, translator, settings)
@@ -93,3 +99,17 @@ async def translate_document(
         return found
     finally:
         translator.left.set()
+
+
+def beginning_of(content: bytes, document_format: DocumentFormat, limit: int) -> str:
+    """Enough of a document's text to tell its language."""
+    texts: list[str] = []
+    size = 0
+    for piece in pieces_of(lambda: io.BytesIO(content), document_format, "file"):
+        if isinstance(piece, Flow):
+            more = [f"{flow.text}\n" for flow in (piece, *nested(piece))]
+            texts += more
+            size += sum(map(len, more))
+        if size > limit:
+            break
+    return "".join(texts)[:limit]

@@ -43,6 +43,8 @@ HEADERS = (
 )
 _RESOURCE_POLICY = b"cross-origin-resource-policy"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+DEEPL_PATHS = ("/v2/", "/v3/")
+OPUS_CAT_PATH = "/mtrestservice/"  # in any case; its clients ask for translations with GET
 
 
 class RefusedError(Exception):
@@ -149,14 +151,14 @@ class Guard:
             if scope["method"] == "OPTIONS" and origin is not None and b"access-control-request-method" in headers:
                 await _answer_preflight(headers, send_guarded)
             else:
-                if scope["method"] not in _SAFE_METHODS:
+                if scope["method"] not in _SAFE_METHODS or scope["path"].lower().startswith(OPUS_CAT_PATH):
                     self._check_origin(scope, headers, origin)
                     self._limiter.charge(address_of(scope))
                 body = await self._read(headers, receive)
                 await self._app(scope, _replay(body, receive), send_guarded)
         except RefusedError as refused:
             self._metrics.refused.inc()
-            await _refuse(refused, send_guarded)
+            await _refuse(refused, scope["path"], send_guarded)
         except _LeftError:
             self._metrics.left.inc()
             status = 499
@@ -277,8 +279,13 @@ def _too_large(limit: int) -> RefusedError:
     return RefusedError(413, f"Invalid request: the body exceeds {limit} bytes", ((b"connection", b"close"),))
 
 
-async def _refuse(refused: RefusedError, send: Send) -> None:
-    body = json.dumps({"error": refused.error}).encode()
+def problem(path: str, error: str) -> dict[str, str]:
+    """What is answered when something is wrong: one sentence, under the name that the clients of an API know."""
+    return {"message" if path.startswith(DEEPL_PATHS) else "error": error}
+
+
+async def _refuse(refused: RefusedError, path: str, send: Send) -> None:
+    body = json.dumps(problem(path, refused.error)).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *refused.headers]
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -21,7 +21,7 @@ from dragoman.serve.pairs import PivotPair, ServedPair, Way, parsing_pair, targe
 from dragoman.serve.runs import WatchedRuns
 from dragoman.serve.security import RefusedError
 from dragoman.serve.settings import Settings
-from dragoman.serve.texts import BatchKey, RequestOptions, TranslatedText
+from dragoman.serve.texts import DEFAULT_OPTIONS, BatchKey, RequestOptions, TranslatedText
 from dragoman.translation.line import cut_line, translation_of_line
 from dragoman.translation.pivot import is_pivotal, through_pivot
 from dragoman.translation.result import Candidate, SourceSentence, Translation
@@ -223,14 +223,14 @@ class Service:
         return [found[text] for text in texts]
 
     async def translate_sentences(
-        self, way: Way, sentences: Sequence[SourceSentence], rate: bool = False
+        self, way: Way, sentences: Sequence[SourceSentence], options: RequestOptions = DEFAULT_OPTIONS
     ) -> list[Translation]:
         """Translates a document's sentences: those with the same stretches to copy in one batch."""
         groups: dict[tuple[str, ...], list[str]] = {}
         for sentence in sentences:
             groups.setdefault(sentence.kept, []).append(sentence.text)
         found = await asyncio.gather(
-            *(self.on_the_way(way, texts, 1, RequestOptions(kept=kept, rate=rate)) for kept, texts in groups.items())
+            *(self.on_the_way(way, texts, 1, options._replace(kept=kept)) for kept, texts in groups.items())
         )
         answers = {kept: iter(translations) for kept, translations in zip(groups, found, strict=True)}
         return [next(answers[sentence.kept]) for sentence in sentences]

@@ -25,6 +25,9 @@ class RequestOptions(NamedTuple):
         return self._replace(terms=tuple((form.strip(), "") for form in dict.fromkeys(forms) if form.strip()))
 
 
+DEFAULT_OPTIONS = RequestOptions()
+
+
 class BatchKey(NamedTuple):
     """What sentences must have in common to be translated in one batch."""
 

@@ -328,3 +328,31 @@ def test_too_many_in_a_minute(served_run: Path, monkeypatch: pytest.MonkeyPatch)
         assert (slow.status, slow.json) == (429, {"error": "Slowdown: 10 per 1 minute"})
         assert int(slow.headers["retry-after"]) >= 1
         assert server.ask("GET", "/languages").status == 200
+
+
+def test_suggestions_are_corrections(served_run: Path, tmp_path: Path) -> None:
+    with running(service_of(served_run, corrections=tmp_path / "corrections.sqlite")) as server:
+        assert server.ask("GET", "/frontend/settings").json["suggestions"] is True
+        body = urlencode({"q": "a dog", "s": "iu hundo", "source": "en", "target": "eo"})
+        kept = server.post("/suggest", body, **{"Content-Type": "application/x-www-form-urlencoded"})
+        assert (kept.status, kept.json) == (200, {"success": True})
+        assert server.post("/translate", GOOD).json == {"translatedText": "iu hundo"}
+        for change, error in (
+            ({"s": ""}, "Invalid request: missing s parameter"),
+            ({"s": 7}, "Invalid request: s parameter is not a text"),
+            ({"s": "x" * 5001}, "Invalid request: request (5001) exceeds text limit (5000)"),
+            ({"target": "en"}, "en is not a target of en"),
+        ):
+            refused = server.post("/suggest", {**GOOD, "s": "iu hundo", **change})
+            assert (refused.status, refused.json) == (400, {"error": error})
+
+
+def test_without_corrections_no_suggestion_is_taken(served: Running) -> None:
+    refused = served.post("/suggest", {**GOOD, "s": "iu hundo"})
+    assert (refused.status, refused.json) == (403, {"error": "Suggestions are disabled on this server."})
+
+
+def test_requests_as_weblate_sends_them(served: Running, expected: list[str]) -> None:
+    assert [one["code"] for one in served.ask("GET", "/languages").json] == ["en", "eo"]
+    answer = served.post("/translate", {"api_key": "", "q": SENTENCES, "source": "en", "target": "eo"})
+    assert answer.json["translatedText"] == expected

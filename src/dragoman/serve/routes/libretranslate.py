@@ -11,13 +11,12 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from dragoman.data.language_codes import language_name
 from dragoman.data.language_id import DetectedLanguage
-from dragoman.documents.flow import Flow, nested
 from dragoman.documents.format_names import MEDIA_TYPES, SUFFIXES, DocumentFormat
-from dragoman.documents.formats import pieces_of, uncompressed_size
+from dragoman.documents.formats import uncompressed_size
 from dragoman.documents.settings import OtherLanguageError
 from dragoman.errors import DataError
 from dragoman.serve.answers import ERRORS, while_connected
-from dragoman.serve.documents import translate_document
+from dragoman.serve.documents import beginning_of, translate_document
 from dragoman.serve.pairs import PivotPair, Way
 from dragoman.serve.routes import libretranslate_spec as spec
 from dragoman.serve.routes.request_values import Upload, read_values, refuse
@@ -41,6 +40,11 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
         openapi_extra=spec.body_of(spec.TRANSLATE, ["q", "source", "target"]),
         responses=spec.ok(spec.TRANSLATED),
     )(texts.translate)
+    router.post(
+        "/suggest",
+        openapi_extra=spec.body_of(spec.SUGGEST, ["q", "s", "source", "target"]),
+        responses=spec.ok(spec.SUGGESTED),
+    )(texts.suggest)
     router.post("/detect", openapi_extra=spec.body_of(spec.DETECT, ["q"]), responses=spec.ok(spec.DETECTIONS))(
         texts.detect
     )
@@ -85,6 +89,28 @@ class _TextRoutes:
             translations, alternatives = await while_connected(request, self._translate(way, texts, count))
         answer = _answer(translations, alternatives if count > 0 else None, detected, isinstance(q, list))
         return answer | _named_pivot(way)
+
+    async def suggest(self, request: Request) -> Any:
+        """Keep what the translation of a text should have been, where corrections are kept."""
+        values = await read_values(self._service, request)
+        _require_key(self._keys, values)
+        memory = self._service.memory
+        if memory is None:
+            raise HTTPException(403, "Suggestions are disabled on this server.")
+        source, target = _code(values.get("source")), _code(values.get("target"))
+        texts, limit = {name: values.get(name) for name in ("q", "s")}, self._service.settings.character_limit
+        _require_given(**texts, source=source, target=target)
+        for name, text in texts.items():
+            if not isinstance(text, str):
+                refuse(f"Invalid request: {name} parameter is not a text")
+            check_text(text)
+            if len(text) > limit:
+                refuse(f"Invalid request: request ({len(text)}) exceeds text limit ({limit})")
+        way = _way(self._service, source, target)
+        if way is None:
+            refuse(f"{target} is not a target of {source}")
+        await self._service.on_text(lambda: memory.store(way.name, str(texts["q"]), str(texts["s"])))
+        return {"success": True}
 
     async def detect(self, request: Request) -> Any:
         """Which language a text is in, among those served."""
@@ -181,7 +207,7 @@ class _FileRoutes:
         if way is None:
             return content, None
         translated, _ = await while_connected(
-            request, translate_document(service, way, content, document_format, "file", preview)
+            request, translate_document(service, way, content, document_format, "file", preview=preview)
         )
         return translated, way
 
@@ -227,7 +253,7 @@ class _AboutRoutes:
             "frontendTimeout": 300,
             "apiKeys": self._keys.required,
             "keyRequired": self._keys.required,
-            "suggestions": False,
+            "suggestions": self._service.memory is not None,
             "filesTranslation": True,
             "supportedFilesFormat": FILE_FORMATS,
             "language": {
@@ -259,20 +285,6 @@ def _answer(
 
 def _detection(detected: DetectedLanguage) -> dict[str, Any]:
     return {"confidence": detected.confidence, "language": detected.language}
-
-
-def beginning_of(content: bytes, document_format: DocumentFormat, limit: int) -> str:
-    """Enough of a document's text to tell its language."""
-    texts: list[str] = []
-    size = 0
-    for piece in pieces_of(lambda: io.BytesIO(content), document_format, "file"):
-        if isinstance(piece, Flow):
-            more = [f"{flow.text}\n" for flow in (piece, *nested(piece))]
-            texts += more
-            size += sum(map(len, more))
-        if size > limit:
-            break
-    return "".join(texts)[:limit]
 
 
 def preview_of(translations: Sequence[Translation]) -> list[dict[str, Any]]:

@@ -21,6 +21,14 @@ TRANSLATE: dict[str, Any] = {
     "api_key": {"type": "string"},
 }
 DETECT: dict[str, Any] = {"q": {**_TEXTS, "example": "Hello world!"}, "api_key": {"type": "string"}}
+SUGGEST: dict[str, Any] = {
+    "q": {"type": "string", "minLength": 1, "description": "A text"},
+    "s": {"type": "string", "minLength": 1, "description": "What its translation should be"},
+    "source": _LANGUAGE,
+    "target": _LANGUAGE,
+    "api_key": {"type": "string"},
+}
+SUGGESTED: dict[str, Any] = {"type": "object", "properties": {"success": {"type": "boolean"}}}
 _DETECTION: dict[str, Any] = {
     "type": "object",
     "required": ["confidence", "language"],
