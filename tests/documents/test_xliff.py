@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """XLIFF: empty targets are filled and say in which state they are; everything else comes back as it was."""
 
 import re

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """A small document of each format with most of what the format can have, for tests of all of them."""
 
 import io
