@@ -188,3 +188,17 @@ def test_the_report_counts_the_sentences_of_each_part() -> None:
     document.add_paragraph("The dog. The cat.")
     document.sections[0].header.paragraphs[0].text = "the header"
     assert through_docx(document)[1].to_dict()["parts"] == {"word/document.xml": 2, "word/header1.xml": 1}
+
+
+def test_comments_are_translated_and_deleted_text_is_named() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("The dog")
+    document.add_comment(paragraph.runs, text="look here", author="Ann")
+    deleted: Any = paragraph.add_run(" old cat")._element
+    deleted.addprevious(around := deleted.makeelement(qn("w:del"), {}))
+    around.append(deleted)
+    deleted[-1].tag = qn("w:delText")
+    read, report = through_docx(document)
+    assert [comment.text for comment in read.comments] == ["LOOK HERE"]
+    assert "old cat" in read.element.xml
+    assert report.to_dict()["left"] == ["text that was deleted or moved away (tracked changes)"]

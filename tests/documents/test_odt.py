@@ -1,12 +1,13 @@
-"""ODT: code stays as it is, by its style or its font; what is read out in place of a picture is text."""
+"""ODT, ODS, ODP: code stays as it is, by its style or its font; what is read out in place of a picture is text."""
 
 import io
 
-from odf import draw, svg, teletype
+from odf import draw, presentation, svg, teletype
+from odf import table as odf_table
 from odf import text as odf_text
-from odf.opendocument import OpenDocumentText
+from odf.opendocument import OpenDocumentPresentation, OpenDocumentSpreadsheet, OpenDocumentText
 from odf.opendocument import load as load_odt
-from odf.style import FontFace, ParagraphProperties, Style, TextProperties
+from odf.style import FontFace, MasterPage, PageLayout, ParagraphProperties, Style, TextProperties
 
 from dragoman.documents.pipeline import translate_bytes
 from dragoman.documents.settings import DEFAULTS, FormatSettings
@@ -88,3 +89,43 @@ def test_what_is_read_out_in_place_of_a_picture_is_translated_in_odt() -> None:
         "THE TITLE",
         "A DOG & A CAT",
     ]
+
+
+def test_cells_of_text_are_translated_in_ods() -> None:
+    document = OpenDocumentSpreadsheet()
+    sheet = odf_table.Table(name="Big sheet")
+    row = odf_table.TableRow()
+    for kind, shown, formula in (
+        ("string", "the dog", None), ("float", "3 dogs", None), ("date", "May 5", None), ("string", "yes", "of:=A1"),
+    ):  # fmt: skip
+        cell = odf_table.TableCell(valuetype=kind, **({"formula": formula} if formula else {}))
+        cell.addElement(odf_text.P(text=shown))
+        row.addElement(cell)
+    sheet.addElement(row)
+    document.spreadsheet.addElement(sheet)
+    stream = io.BytesIO()
+    document.write(stream)
+    content, report = translate_bytes(stream.getvalue(), "ods", "document", Scripted(careful))
+    assert odt_texts(load_odt(io.BytesIO(content))) == ["THE DOG", "3 dogs", "May 5", "yes"]
+    assert report.to_dict()["left"] == ["names of sheets"]
+
+
+def test_slides_and_their_notes_are_translated_in_odp() -> None:
+    document = OpenDocumentPresentation()
+    layout = PageLayout(name="L")
+    document.automaticstyles.addElement(layout)
+    master = MasterPage(name="M", pagelayoutname=layout)
+    document.masterstyles.addElement(master)
+    page = draw.Page(masterpagename=master)
+    for holder in (page, notes := presentation.Notes()):
+        frame = draw.Frame(width="1cm", height="1cm")
+        box = draw.TextBox()
+        box.addElement(odf_text.P(text="the slide" if holder is page else "the note"))
+        frame.addElement(box)
+        holder.addElement(frame)
+    page.addElement(notes)
+    document.presentation.addElement(page)
+    stream = io.BytesIO()
+    document.write(stream)
+    content, _ = translate_bytes(stream.getvalue(), "odp", "document", Scripted(careful))
+    assert odt_texts(load_odt(io.BytesIO(content))) == ["THE SLIDE", "THE NOTE"]

@@ -8,7 +8,14 @@ import zipfile
 from dragoman.documents.format_names import DocumentFormat
 
 # Of the formats that are archives: the part that the text of the sample is.
-MAIN_PART: dict[DocumentFormat, str] = {"docx": "word/document.xml", "odt": "content.xml"}
+MAIN_PART: dict[DocumentFormat, str] = {
+    "docx": "word/document.xml",
+    "pptx": "ppt/slides/slide1.xml",
+    "xlsx": "xl/sharedStrings.xml",
+    "odt": "content.xml",
+    "odp": "content.xml",
+    "ods": "content.xml",
+}
 
 WORD = b'<?xml version="1.0"?><w:document><w:body>%b</w:body></w:document>'
 RUN = b"<w:r><w:rPr><w:b/></w:rPr><w:t>The old</w:t></w:r><w:r><w:t> dog, see </w:t></w:r>"
@@ -34,6 +41,12 @@ DOCUMENTS: dict[DocumentFormat, bytes] = {
     b"</xliff>",
     "json": json.dumps({"a": "The old dog", "b": ["A {name} here", 1, None, True], "c": {"d": "é \\ \" x y"}}).encode(),
     "docx": WORD % (b"<w:p>" + RUN + FIELD + LINK + b"</w:p><w:p/>"),
+    "pptx": b'<p:sld><p:cNvPr id="1" descr="a cat"/><a:p><a:pPr/><a:r><a:rPr lang="en" b="1"/><a:t>The old</a:t></a:r>'
+    b"<a:br/><a:r><a:t> dog</a:t></a:r><a:fld><a:t>1</a:t></a:fld></a:p></p:sld>",
+    "xlsx": b"<sst><si><t>The &amp; dog</t></si><si><r><rPr><b/></rPr><t>old</t></r><r><t> cat</t></r><rPh><t>x</t></rPh></si></sst>",
+    "odp": OPEN % (b"<draw:page><text:p>The <text:span>old</text:span> dog.</text:p></draw:page>"),
+    "ods": OPEN % (b'<table:table-cell office:value-type="float"><text:p>1</text:p></table:table-cell><table:table-cell>'
+    b"<text:p>The old dog</text:p></table:table-cell>"),
     "odt": OPEN % (b"<text:p>The <text:span>old</text:span> dog." + NOTE + b"</text:p><text:h>Head</text:h>"),
 }  # fmt: skip
 

@@ -117,6 +117,9 @@ DOCUMENTS: dict[str, tuple[DocumentFormat, Callable[[int], str]]] = {
     "docx-looks": ("docx", lambda n: f"<w:p>{(run_of('a ', '<w:b/>') + run_of('b ')) * n}</w:p>"),
     "docx-links": ("docx", lambda n: f"<w:p>{'<w:hyperlink>' * n}{run_of('a')}{'</w:hyperlink>' * n}</w:p>"),
     "docx-fields": ("docx", lambda n: f"<w:p>{FIELD}{run_of('a') * n}</w:p>"),
+    "pptx-looks": ("pptx", lambda n: f"<a:p>{'<a:r><a:rPr/><a:t>a</a:t></a:r><a:r><a:t>b</a:t></a:r>' * n}</a:p>"),
+    "xlsx-strings": ("xlsx", lambda n: "<si><t>A word</t></si>" * n),
+    "ods-cells": ("ods", lambda n: "<table:table-cell><text:p>A word</text:p></table:table-cell>" * n),
     "odt-spans": ("odt", lambda n: f"<text:p>{'<text:span>' * n}a{'</text:span>' * n}</text:p>"),
     "odt-paragraphs": ("odt", lambda n: "<text:p>A word</text:p>" * n),
 }  # fmt: skip

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from dragoman.documents.flow import Flow
+from dragoman.documents.format_names import DocumentFormat
 from dragoman.documents.lexer import MarkupError
 from dragoman.documents.text_file import Open, blocks, decoded
 from dragoman.errors import DataError
@@ -32,8 +33,9 @@ _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfil
 class Archive:
     """The parts of an archive that was opened."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
+    def __init__(self, archive: zipfile.ZipFile, name: str, document_format: DocumentFormat) -> None:
         self.name = name  # of the file
+        self.document_format = document_format
         self._archive = archive
         self._members = {info.filename: info for info in archive.infolist()}
 
@@ -96,13 +98,15 @@ class Archive:
 
 
 @contextmanager
-def open_archive(opened: Open, name: str, kind: str) -> Iterator[Archive]:
+def open_archive(opened: Open, name: str, document_format: DocumentFormat) -> Iterator[Archive]:
     """Opens an archive; one that unpacks to far more than any document is refused."""
     with opened() as stream:
         try:
             archive = zipfile.ZipFile(stream)
         except _DAMAGE:
-            raise DataError(f"{name}: no {kind.upper()} file, or a damaged one; save the document again") from None
+            raise DataError(
+                f"{name}: no {document_format.upper()} file, or a damaged one; save the document again"
+            ) from None
         with archive:
             infos = archive.infolist()
             size, packed = sum(info.file_size for info in infos), sum(info.compress_size for info in infos)
@@ -110,7 +114,7 @@ def open_archive(opened: Open, name: str, kind: str) -> Iterator[Archive]:
                 raise DataError(
                     f"{name}: unpacks to {size:,} bytes, {size // max(1, packed):,} times its size; no document does"
                 )
-            yield Archive(archive, name)
+            yield Archive(archive, name, document_format)
 
 
 def _like(info: zipfile.ZipInfo) -> zipfile.ZipInfo:

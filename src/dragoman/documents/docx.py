@@ -2,25 +2,25 @@
 
 import html
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice, takewhile
 
 from dragoman.documents.archive_file import Archive, PartReader
-from dragoman.documents.flow import Flow, FlowBuilder
-from dragoman.documents.html import LONGEST_COPIED
+from dragoman.documents.flow import Flow
 from dragoman.documents.lexer import Token, attribute, closed_element, xml_tokens
+from dragoman.documents.office_runs import RunsBuilder
 from dragoman.documents.office_styles import Styles, docx_font, docx_styles
-from dragoman.documents.office_xml import DEEPEST, escape_xml, paragraph_pieces, split_spaces, style_name
+from dragoman.documents.office_xml import DEEPEST, escape_xml, paragraph_pieces, style_name
 from dragoman.documents.settings import FormatSettings
 
 # The parts of the archive that hold text.
-_PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml")
+_PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 _INLINE = frozenset(["w:hyperlink", "w:ins", "w:smartTag", "w:customXml", "w:bdo", "w:dir", "w:moveTo"])
 _BREAKS = frozenset(["w:tab", "w:br", "w:cr", "w:ptab"])
 _DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak", "w:softHyphen"])  # Word makes these anew
+_REMOVED = frozenset(["w:del", "w:moveFrom"])
 _FIRST = 4  # tokens of a paragraph among which the name of its style is
 # Properties of a run that no longer hold: the language that it was in.
 _LANGUAGE = re.compile(r"<w:(?:lang|noProof)\b[^<>]*/>")
@@ -50,7 +50,7 @@ def _paragraph(styles: Styles, _: Token, tokens: list[Token]) -> Iterator[str | 
         return
     flow = _DocxFlow(styles, style)
     flow.read(iter(tokens))
-    yield replace(flow.finished(), raw="".join(token.raw for token in tokens))
+    yield replace(flow.runs.flow(), raw="".join(token.raw for token in tokens))
 
 
 class _DocxFlow:
@@ -58,11 +58,7 @@ class _DocxFlow:
 
     def __init__(self, styles: Styles, style: str | None) -> None:
         self.styles, self.style = styles, style  # of the document, and of the paragraph
-        self.builder = FlowBuilder()
-        self.looks: Counter[str] = Counter()
-        self.stretches: dict[int, str] = {}  # the look of each element that is there only for its look
-        self.look: str | None = None  # of the stretch of text that is open
-        self.code: list[str] | None = None  # its text, where that is not to be translated
+        self.runs = RunsBuilder(_run_around, self._is_code)
         self.field: list[str] | None = None  # the code of a field, until its result begins
         self.depth = 0
 
@@ -71,30 +67,19 @@ class _DocxFlow:
             if token.kind == "start" and token.name == "w:r":
                 self._run(closed_element(tokens, token))
             elif token.kind == "start" and token.name in _INLINE:
-                self._end_look()
-                self.builder.open(token.name, [token.raw])
+                self.runs.open(token.name, token.raw)
             elif token.kind == "end" and token.name in _INLINE:
-                self._end_look()
-                self.builder.close(token.name, token.raw)
+                self.runs.close(token.name, token.raw)
             elif token.kind == "start" and token.name == "w:sdt":
                 self._content_control(closed_element(tokens, token, DEEPEST))
             elif token.name in _DROPPED or not token.raw.strip():
                 continue
             elif token.kind == "start":
-                self._point(list(_nested_pieces(iter(closed_element(tokens, token)), self.styles)))
+                if token.name in _REMOVED:
+                    self.styles.settings.left.add("text that was deleted or moved away (tracked changes)")
+                self.runs.add_point(list(_nested_pieces(iter(closed_element(tokens, token)), self.styles)))
             else:
-                self._point([token.raw])
-
-    def finished(self) -> Flow:
-        self._end_look()
-        base = self.looks.most_common(1)[0][0] if self.looks else ""
-        flow = self.builder.flow(escape_xml)
-        styles: dict[int | None, tuple[str, str]] = {None: _run_around(base)}
-        styles |= {number: _run_around(look) for number, look in self.stretches.items()}
-        # What has the paragraph's look needs no element.
-        plain = {number for number, look in self.stretches.items() if look == base}
-        tags = tuple(tag for tag in flow.tags if tag.element is None or tag.element not in plain)
-        return replace(flow, styles=styles, tags=tags)
+                self.runs.add_point([token.raw])
 
     def _run(self, tokens: list[Token]) -> None:
         """Adds a run: its text with the look of its properties, and what else is in it."""
@@ -126,46 +111,28 @@ class _DocxFlow:
             self.field = self.field if self.field is not None else []
             self.field.append(whole)
             if kind == "separate" and self.depth == 1:
-                self._end_look()
-                self.builder.open("field", ["".join(self.field)])
+                self.runs.open("field", "".join(self.field))
                 self.field = None
             elif kind == "end":
                 self.depth -= 1
                 if self.depth == 0:
-                    self._point(["".join(self.field)])
+                    self.runs.add_point(["".join(self.field)])
                     self.field = None
             return
         if kind == "end":
             self.depth = max(0, self.depth - 1)
-            self._end_look()
-            self.builder.close("field", whole)
+            self.runs.close("field", whole)
             return
         if name in _BREAKS:
-            self._end_look()
-            self.builder.add_point([whole], breaks=True)
+            self.runs.add_point([whole], breaks=True)
             return
-        self._point([before, *_nested_pieces(iter(child), self.styles), "</w:r>"])
+        self.runs.add_point([before, *_nested_pieces(iter(child), self.styles), "</w:r>"])
 
     def _text(self, text: str, look: str) -> None:
         if self.field is not None:  # inside a nested field's code
             self.field.append(f'<w:r>{look}<w:t xml:space="preserve">{escape_xml(text)}</w:t></w:r>')
-            return
-        if not text:
-            return
-        # Spaces have no look of their own.
-        if (text.strip() or self.look is None) and look != self.look:
-            self._end_look()
-            self.look = look
-            if self._is_code(look):
-                self.code = []
-            else:
-                self.stretches[self.builder.open("look", [""])] = look
-        if self.code is not None:
-            self.code.append(text)
-            return
-        if text.strip():
-            self.looks[look] += len(text.strip())
-        self.builder.add_text(text, text)
+        else:
+            self.runs.add_text(text, look)
 
     def _is_code(self, look: str) -> bool:
         named, font = (re.search(rf"<{tag}\b[^<>]*>", look) for tag in ("w:rStyle", "w:rFonts"))
@@ -175,43 +142,17 @@ class _DocxFlow:
         own = docx_font(font and font[0], self.styles.theme)
         return self.styles.font_stays(own, self.styles.font(style), self.styles.font(self.style))
 
-    def _end_look(self) -> None:
-        if self.look is not None and self.code is not None:
-            self._add_code("".join(self.code), self.look)
-        elif self.look is not None:
-            self.builder.close("look", "")
-        self.look = self.code = None
-
-    def _add_code(self, text: str, look: str) -> None:
-        """Adds code, which the model reads and must copy; where it is long, it is one tag."""
-        before, code, after = split_spaces(text)
-        self.builder.add_text(before, before)
-        if len(code) > LONGEST_COPIED:
-            self.builder.add_point([escape_xml(code).join(_run_around(look))])
-        elif code:
-            self.stretches[self.builder.open("look", [""])] = look
-            self.builder.add_text(code, code, keep=True)
-            self.builder.close("look", "")
-            self.looks[look] += len(code)
-        self.builder.add_text(after, after)
-
-    def _point(self, raw: list[str | Flow]) -> None:
-        self._end_look()
-        self.builder.add_point(raw)
-
     def _content_control(self, tokens: list[Token]) -> None:
         """Adds a content control as an element around its content."""
         content = next((i for i, token in enumerate(tokens) if token.name == "w:sdtContent"), None)
         if content is None or tokens[content].kind != "start":
-            self._point(["".join(token.raw for token in tokens)])
+            self.runs.add_point(["".join(token.raw for token in tokens)])
             return
         stream = iter(tokens[content + 1 :])
         inner = closed_element(stream, tokens[content])
-        self._end_look()
-        self.builder.open("w:sdt", ["".join(token.raw for token in tokens[: content + 1])])
+        self.runs.open("w:sdt", "".join(token.raw for token in tokens[: content + 1]))
         self.read(iter(inner[1:-1]))
-        self._end_look()
-        self.builder.close("w:sdt", inner[-1].raw + "".join(token.raw for token in stream))
+        self.runs.close("w:sdt", inner[-1].raw + "".join(token.raw for token in stream))
 
 
 def _run_around(look: str) -> tuple[str, str]:

@@ -5,13 +5,19 @@ from typing import Literal, get_args
 
 from dragoman.errors import UsageError
 
-DocumentFormat = Literal["text", "markdown", "html", "docx", "odt", "srt", "vtt", "po", "xliff", "json"]
+DocumentFormat = Literal[
+    "text", "markdown", "html", "docx", "pptx", "xlsx", "odt", "odp", "ods", "srt", "vtt", "po", "xliff", "json"
+]
 # For each format its media type and the endings of its files.
 _KNOWN: dict[DocumentFormat, tuple[str, tuple[str, ...]]] = {
     "text": ("text/plain; charset=utf-8", (".txt", ".text")),
     "markdown": ("text/markdown; charset=utf-8", (".md", ".markdown")),
     "html": ("text/html; charset=utf-8", (".html", ".htm", ".xhtml")),
     "docx": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", (".docx",)),
+    "pptx": ("application/vnd.openxmlformats-officedocument.presentationml.presentation", (".pptx",)),
+    "xlsx": ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", (".xlsx",)),
+    "odp": ("application/vnd.oasis.opendocument.presentation", (".odp",)),
+    "ods": ("application/vnd.oasis.opendocument.spreadsheet", (".ods",)),
     "odt": ("application/vnd.oasis.opendocument.text", (".odt",)),
     "srt": ("application/x-subrip", (".srt",)),
     "vtt": ("text/vtt; charset=utf-8", (".vtt",)),

@@ -12,10 +12,12 @@ from dragoman.documents.json_strings import json_pieces
 from dragoman.documents.odt import odt_parts
 from dragoman.documents.plain_text import text_pieces
 from dragoman.documents.po import po_pieces
+from dragoman.documents.pptx import pptx_parts
 from dragoman.documents.settings import DEFAULTS, FormatSettings
 from dragoman.documents.subtitles import subtitle_pieces
 from dragoman.documents.text_file import Open, TextFile, line_feeds
 from dragoman.documents.xliff import xliff_pieces
+from dragoman.documents.xlsx import xlsx_parts
 from dragoman.errors import DataError
 
 # Reads the pieces of a document that is a text file.
@@ -40,7 +42,14 @@ _TEXT_FILES: dict[DocumentFormat, TextReader] = {
     "xliff": lambda file, settings: xliff_pieces(file.chunks(), settings),
     "json": lambda file, _: json_pieces(file.chunks()),
 }
-_ARCHIVES: dict[DocumentFormat, ArchiveReader] = {"docx": docx_parts, "odt": odt_parts}
+_ARCHIVES: dict[DocumentFormat, ArchiveReader] = {
+    "docx": docx_parts,
+    "pptx": pptx_parts,
+    "xlsx": xlsx_parts,
+    "odt": odt_parts,
+    "odp": odt_parts,
+    "ods": odt_parts,
+}
 _LINE_FEEDS: frozenset[DocumentFormat] = frozenset(["markdown"])  # read with line feeds, whatever ends the lines
 
 

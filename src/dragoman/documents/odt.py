@@ -1,4 +1,4 @@
-"""Reads the text of ODT files: paragraphs, headings, and the descriptions of pictures."""
+"""Reads the text of ODT, ODS and ODP files: paragraphs, headings, cells, and the descriptions of pictures."""
 
 import html
 import re
@@ -9,19 +9,22 @@ from functools import partial
 from dragoman.documents.archive_file import Archive, PartReader
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.html import LONGEST_COPIED
-from dragoman.documents.lexer import Token, closed_element, xml_tokens
+from dragoman.documents.lexer import Token, attribute, closed_element, xml_tokens
 from dragoman.documents.office_styles import Styles, odt_styles
 from dragoman.documents.office_xml import escape_xml, paragraph_pieces, split_spaces, style_name
 from dragoman.documents.settings import FormatSettings
 
-_PARTS = re.compile(r"(content|styles)\.xml")  # of the archive, that hold text
+_PARTS = re.compile(r"(?:Object [^/]+/)?(?:content|styles)\.xml")  # of the archive, that hold text
 _INLINE = frozenset(["text:span", "text:a", "text:meta", "text:ruby", "text:ruby-base"])
 _BREAKS = frozenset(["text:tab", "text:line-break"])
+_VALUES = frozenset(["float", "percentage", "currency", "date", "time", "boolean"])  # of cells: no text
 _DESCRIPTIONS = ("svg:title", "svg:desc")  # of pictures and shapes
 
 
 def odt_parts(archive: Archive, settings: FormatSettings) -> dict[str, PartReader]:
     parts = filter(_PARTS.fullmatch, archive.names)
+    if archive.document_format == "ods":
+        settings.left.add("names of sheets")
     styles = {part: odt_styles(archive.text("styles.xml"), archive.text(part), settings) for part in parts}
     return {part: partial(odt_pieces, styles=own) for part, own in styles.items()}
 
@@ -31,7 +34,14 @@ def odt_pieces(chunks: Iterable[str], styles: Styles) -> Iterator[str | Flow]:
 
 
 def _nested_pieces(tokens: Iterator[Token], styles: Styles) -> Iterator[str | Flow]:
-    return paragraph_pieces(tokens, ("text:p", "text:h", *_DESCRIPTIONS), partial(_paragraph, styles))
+    return paragraph_pieces(tokens, ("text:p", "text:h", *_DESCRIPTIONS), partial(_paragraph, styles), _is_value)
+
+
+def _is_value(token: Token) -> bool:
+    """Whether a cell holds a formula, or a value with the text that it is shown as."""
+    if token.name != "table:table-cell":
+        return False
+    return attribute(token.raw, "table:formula") is not None or attribute(token.raw, "office:value-type") in _VALUES
 
 
 def _paragraph(styles: Styles, start: Token, tokens: list[Token]) -> Iterator[str | Flow]:

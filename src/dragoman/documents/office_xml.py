@@ -1,11 +1,11 @@
-"""What DOCX and ODT have in common: paragraphs in XML that is copied as it is, but for the text in them."""
+"""What the formats of offices have in common: paragraphs in XML that is copied as it is, but for the text in them."""
 
 import html
 import re
 from collections.abc import Callable, Iterator
 
 from dragoman.documents.flow import Flow
-from dragoman.documents.lexer import Token, attribute, closed_element
+from dragoman.documents.lexer import Token, attribute, closed_element, raw_tokens
 
 # Gives the pieces of a paragraph from its start tag and the tokens in it.
 ParagraphReader = Callable[[Token, list[Token]], Iterator[str | Flow]]
@@ -16,6 +16,8 @@ _DESCRIBED = frozenset(
     [
         "wp:docPr",
         "pic:cNvPr",
+        "p:cNvPr",
+        "xdr:cNvPr",
         "v:shape",
         "v:rect",
         "v:roundrect",
@@ -29,11 +31,17 @@ _DESCRIPTION = re.compile(r"""(\s(?:descr|title|alt|w:val)\s*=\s*)(?:"([^"]*)"|'
 
 
 def paragraph_pieces(
-    tokens: Iterator[Token], names: tuple[str, ...], read_paragraph: ParagraphReader
+    tokens: Iterator[Token],
+    names: tuple[str, ...],
+    read_paragraph: ParagraphReader,
+    is_copied: Callable[[Token], bool] = lambda _: False,
 ) -> Iterator[str | Flow]:
-    """Reads the paragraphs, which are the elements of these names, and copies all else. One paragraph is in memory at a
-    time."""
+    """Reads the paragraphs, which are the elements of these names, and copies all else, also what is in the elements of
+    which `is_copied` says so. One paragraph is in memory at a time."""
     for token in tokens:
+        if token.kind == "start" and is_copied(token):
+            yield raw_tokens(closed_element(tokens, token, DEEPEST))
+            continue
         yield from _described_pieces(token) if token.name in _DESCRIBED else (token.raw,)
         if token.kind == "start" and token.name in names:
             *inner, end = closed_element(tokens, token, DEEPEST)[1:]

@@ -80,7 +80,8 @@ def _sound_text(flow: Flow, joined: "Callable[[Flow, bool], str]") -> str | None
 
 def _joined(flow: Flow, items: "list[str | int]", inner: dict[int, str], wrap: bool) -> str:
     column = len(flow.wrap.prefix) if flow.wrap is not None else 0
-    pieces = render(flow, items, column, wrap)
+    # Text of one look is written as one run.
+    pieces = render(flow, merged(items) if flow.styles else items, column, wrap)
     return flow.finish("".join(piece if isinstance(piece, str) else inner[id(piece)] for piece in pieces))
 
 
@@ -92,7 +93,8 @@ def translate_bytes(
     settings: FormatSettings = DEFAULTS,
 ) -> tuple[bytes, DocumentReport]:
     """Translates a document that is in memory."""
-    report = DocumentReport()
+    settings = replace(settings, left=set())
+    report = DocumentReport(left=settings.left)
     found = sentences_in(pieces_of(lambda: io.BytesIO(content), document_format, name, settings), translator)
     # All are translated before the first is written: what is refused on the way has written nothing.
     translations = iter([one for window in translated(found, translator) for one in window])

@@ -61,6 +61,7 @@ class DocumentReport:
     listed: int = 0
     tagged: int = 0  # sentences with inline tags
     part: str = ""  # of an archive: the one whose sentences come now
+    left: set[str] = field(default_factory=set)  # the kinds of text that the document has and that stay
     parts: Counter[str] = field(default_factory=Counter)  # sentences of each part of an archive
 
     def add(self, how: How, notes: tuple[str, ...], source: str, output: str, tagged: bool) -> None:
@@ -77,7 +78,7 @@ class DocumentReport:
         ways = {way: self.how[way] for way in get_args(How)}
         found = {"sentences": self.sentences, "with_tags": self.tagged, "how": ways, "listed": self.listed}
         parts = {part: count for part, count in self.parts.items() if part}
-        return found | ({"parts": parts} if parts else {})
+        return found | ({"parts": parts} if parts else {}) | ({"left": sorted(self.left)} if self.left else {})
 
     def line(self) -> str:
         if not self.sentences:

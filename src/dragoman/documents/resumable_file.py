@@ -45,6 +45,7 @@ def translate_document(
     `identity`: all that the output depends on beside the document, the settings, the window and the search.
     """
     _check(source, output)
+    settings = dataclasses.replace(settings, left=set())
 
     def sentences() -> Iterator[tuple[Flow, Sentence]]:
         return sentences_in(pieces_of(lambda: source.open("rb"), document_format, str(source), settings), translator)
@@ -66,7 +67,7 @@ def translate_document(
         windows = translated(islice(sentences(), done, None), translator, window)
         _add_to_journal(file, journal, windows, done, ProgressLine(total, done, say, "sentences"))
         with _listing(report_path) as list_one:
-            report = DocumentReport(list_one)
+            report = DocumentReport(list_one, left=settings.left)
             with replacing(output) as temporary, temporary.open("wb") as stream:
                 translations = _read(journal)
                 rewrite(

@@ -17,7 +17,7 @@ class FormatSettings:
     `protect`: names of styles and fonts (HTML, Markdown: of tags and classes) whose text is not translated. `fuzzy`:
     what is filled in a PO or XLIFF file is marked for a person to look at. `target`: code of the target language, where
     it is known. `met`: the protected names that the document had so far. `unchecked`: what the document says of its
-    language, while the target language is not known.
+    language, while the target language is not known. `left`: kinds of text that it has and that stay.
     """
 
     protect: tuple[str, ...] = ()
@@ -25,6 +25,7 @@ class FormatSettings:
     target: str | None = None
     met: set[str] = field(default_factory=set, compare=False)
     unchecked: set[str] = field(default_factory=set, compare=False)
+    left: set[str] = field(default_factory=set, compare=False)
 
     def protects(self, *names: str | None) -> bool:
         """Whether one of the names is protected. Capitals do not matter."""
