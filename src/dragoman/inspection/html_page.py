@@ -2,14 +2,23 @@
 
 import base64
 import hashlib
+import html
 import json
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from dragoman.inspection.inspector import Inspector
+from dragoman.inspection.contrast import Contrast
+from dragoman.inspection.inspector import Inspection, Inspector
 from dragoman.inspection.interventions import Change
-from dragoman.inspection.to_json import describe, describe_outcome
+from dragoman.inspection.to_json import (
+    describe,
+    describe_contrast,
+    describe_lens,
+    describe_outcome,
+    pack_contributions,
+)
 from dragoman.inspection.uint16_codec import pack
 from dragoman.web import WEB
 
@@ -23,12 +32,14 @@ def page_of(
     changes: Sequence[Change | str] = (),
     state: Mapping[str, str] | None = None,
 ) -> str:
-    """The file's content, with the attention and the measured effect of every head. `state` is what the page would have
-    in its address bar: {"kind": "cross", ...}."""
+    """The file's content, with everything that the page can show: the attention and the measured effect of every head,
+    the logit lens, contributions, and one contrast. `state` is what the page would have in its address bar:
+    {"view": "contrast", "at": "3", "instead": "chats"}."""
+    shown = dict(state or {})
     seen = inspector.inspect(text, translation, changes)
     outcome = inspector.intervene(text, changes, seen.tokens) if changes else None
     saved = {
-        "state": dict(state or {}),
+        "state": shown,
         "seen": {"sentences": [seen.text], "sentence": 0, **describe(inspector, seen)},
         "outcome": describe_outcome(outcome) if outcome else None,
         "effects": [vars(effect) for effect in inspector.effects(text, seen.tokens)],
@@ -36,6 +47,11 @@ def page_of(
             f"{site.kind}.{site.layer}": base64.b64encode(pack(weights, 0.0, 1.0)).decode()
             for site, weights in seen.weights.items()
         },
+        "lens": describe_lens(inspector.lens(text, seen.tokens, changes)),
+        "contributions": base64.b64encode(
+            pack_contributions(inspector.contributions(text, seen.tokens, changes))
+        ).decode(),
+        "contrast": describe_contrast(_contrast(inspector, text, seen, shown)),
     }
     modules = _modules("saved.js")
     styles = "".join((WEB / name).read_text(encoding="utf-8") for name in ("style.css", "inside.css"))
@@ -58,6 +74,42 @@ def page_of(
         f'<script type="importmap">{imports}</script>\n</head>\n<body>\n<div id="app"></div>\n'
         f'<script type="module">{start}</script>\n</body>\n</html>\n'
     )
+
+
+@dataclass(frozen=True)
+class NotebookPage:
+    """The page in a frame of a notebook's cell; its scripts reach nothing but the page."""
+
+    content: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{html.escape(self.content)}" sandbox="allow-scripts" title="Inside a translation" '
+            f'style="width: 100%; height: {self.height}px; border: 0"></iframe>'
+        )
+
+
+def display(
+    inspector: Inspector,
+    text: str,
+    translation: str | Sequence[str] | None = None,
+    changes: Sequence[Change | str] = (),
+    height: int = 900,
+    **state: str,
+) -> NotebookPage:
+    """All views of one sentence, for a notebook: display(inspector, "Two dogs play.", view="lens"). `state`: as for the
+    page's address."""
+    return NotebookPage(page_of(inspector, text, translation, changes, state), height)
+
+
+def _contrast(inspector: Inspector, text: str, seen: Inspection, state: Mapping[str, str]) -> Contrast:
+    """The one that the page's address asks for; else of the least certain token and the next best one."""
+    instead = [state["token"]] if state.get("token") else state.get("instead") or None
+    position = int(state["at"]) if state.get("at", "").isdecimal() else None
+    if position is not None and position >= len(seen.produced):
+        position = None  # as the page does
+    return inspector.contrast(text, instead, position, seen.tokens)
 
 
 def _modules(first: str) -> dict[str, str]:

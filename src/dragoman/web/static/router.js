@@ -24,6 +24,7 @@ addEventListener("hashchange", () => { shown = location.hash; });
 export function replaceAddress(view, values) {
   left.set(view, values);
   if (location.hash !== shown) return; // another view was chosen, and is about to be shown
+  if (location.protocol === "about:") return; // within another page, which has the address
   history.replaceState(null, "", addressOf(view, values));
   shown = location.hash;
 }

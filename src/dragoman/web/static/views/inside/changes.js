@@ -1,6 +1,7 @@
 // Heads switched off or pinned, the mask dropped: what that does to the translation.
 
 import { html } from "../../vendor/htm-preact.js";
+import { Diverging } from "./diverging.js";
 import { changeInWords, columnsOf, headKey, headName, isOff, minus, pinOf, shownToken, signed, UNMASK } from "./state.js";
 
 export function Changes({ seen, outcome, state, saved, problem, onChanges }) {
@@ -17,7 +18,7 @@ export function Changes({ seen, outcome, state, saved, problem, onChanges }) {
       ? "This file keeps what was changed when it was saved."
       : `The chosen head is ${headName(state)}.`}</span></div>
     ${!saved && html`<div class="controls">
-      <button type="button" class="act" aria-pressed=${isOff(changes, state)}
+      <button type="button" class="act" aria-pressed=${isOff(changes, state)} aria-keyshortcuts="o"
         onClick=${() => toggle(`${key}:off`, isOff(changes, state))}>Switch head ${headName(state)} off</button>
       <label class="field">Pin it to <select value=${pinned} onChange=${(event) => pinTo(Number(event.target.value))}>
         <option value="-1">nothing</option>
@@ -41,19 +42,12 @@ export function Changes({ seen, outcome, state, saved, problem, onChanges }) {
 }
 
 function Outcome({ seen, outcome }) {
-  const same = outcome.translation === seen.translation;
-  return html`<dl class="figures">
-      <div><dt>Shown translation</dt><dd>${seen.translation}</dd></div>
-      <div><dt>Now it says</dt><dd class="now-says">${same ? html`${outcome.translation} <span class="note">(the same)</span>` : html`<strong>${outcome.translation || "nothing"}</strong>`}</dd></div>
-      <div><dt>log P of the shown one</dt><dd class="number">${minus(outcome.log_probability_before)} → ${minus(outcome.log_probability_after)}
-        ${" "}<strong class="delta" data-change=${outcome.change}>${signed(outcome.change)}</strong></dd></div>
-    </dl>
+  const changes = outcome.after.map((after, at) => after - outcome.before[at]);
+  const largest = Math.max(1e-9, ...changes.map(Math.abs));
+  return html`<p class="note">log P of “${seen.translation}”: ${minus(outcome.log_probability_before)} → ${minus(outcome.log_probability_after)}</p>
     <div class="scroll" tabindex="0" role="region" aria-label="Change of each token"><table class="by-token">
       <thead><tr><th>Token</th>${seen.produced.map((token) => html`<td>${shownToken(token)}</td>`)}</tr></thead>
       <tbody><tr><th>log P</th>${outcome.before.map((before) => html`<td class="number">${minus(before)}</td>`)}</tr>
-        <tr><th>change</th>${outcome.after.map((after, at) => {
-          const change = after - outcome.before[at];
-          return html`<td class=${`number ${change < -0.1 ? "worse" : change > 0.1 ? "better" : ""}`}>${signed(change)}</td>`;
-        })}</tr></tbody>
+        <tr><th>change</th>${changes.map((change) => html`<td class="number">${signed(change)}<${Diverging} value=${change} largest=${largest} /></td>`)}</tr></tbody>
     </table></div>`;
 }

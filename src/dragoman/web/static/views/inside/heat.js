@@ -4,10 +4,10 @@ import { html, useLayoutEffect, useMemo, useRef, useState } from "../../vendor/h
 import { FONT, pixels, prepare, short, useWidth } from "./drawing.js";
 import { weightAt } from "./packed.js";
 
-const LARGEST = 44;
+const HIGHEST = 44;
 const LABELLED = 11; // pixels a cell needs for its own label
 
-export function HeatMap({ head, rows, columns, row, column, onChoose, colours, name }) {
+export function HeatMap({ head, rows, columns, row, column, onChoose, colours, name, verb = "looks at" }) {
   const [frame, width] = useWidth();
   const canvas = useRef(null);
   const [hover, setHover] = useState(null);
@@ -25,7 +25,7 @@ export function HeatMap({ head, rows, columns, row, column, onChoose, colours, n
   const cellUnder = (event) => {
     const box = canvas.current.getBoundingClientRect();
     const found = {
-      row: Math.floor((event.clientY - box.top - layout.top) / layout.cell),
+      row: Math.floor((event.clientY - box.top - layout.top) / layout.high),
       column: Math.floor((event.clientX - box.left - layout.left) / layout.cell),
     };
     if (found.row < 0 || found.row >= rows.length || found.column >= columns.length) return null;
@@ -45,19 +45,19 @@ export function HeatMap({ head, rows, columns, row, column, onChoose, colours, n
 
   return html`<div class="heat" ref=${frame}>
     <div class="heat-frame" tabindex="0" role="group" onKeyDown=${onKey} aria-describedby="heat-readout"
-      aria-label=${`${name}: ${rows.length} rows look at ${columns.length} columns; arrow keys move`}>
+      aria-label=${`${name}: ${rows.length} rows by ${columns.length} columns; arrow keys move`}>
       <canvas ref=${canvas} aria-hidden="true" onMouseMove=${(event) => setHover(cellUnder(event))}
         onMouseLeave=${() => setHover(null)} onClick=${choose}></canvas>
     </div>
-    <p id="heat-readout" class="readout" aria-live="polite">${head && readout(head, rows, columns, at)}</p>
+    <p id="heat-readout" class="readout" aria-live="polite">${head && readout(head, rows, columns, at, verb)}</p>
   </div>`;
 }
 
-function readout(head, rows, columns, { row, column }) {
+function readout(head, rows, columns, { row, column }, verb) {
   if (row >= head.rows) return "";
   if (column < 0 || column >= head.columns) return html`<b>${rows[row]}</b>`;
   const weight = weightAt(head, row, column);
-  return html`<b>${rows[row]}</b> looks at <b>${columns[column]}</b>: <span class="number">${weight.toFixed(4)}</span>`;
+  return html`<b>${rows[row]}</b> ${verb} <b>${columns[column]}</b>: <span class="number">${weight.toFixed(4)}</span>`;
 }
 
 let ruler = null;
@@ -73,23 +73,24 @@ function layoutOf(width, rows, columns) {
   const left = Math.ceil(widest(rows, Math.max(70, width * 0.36)));
   const top = Math.ceil(widest(columns, 120) * 0.87 + 10);
   const slant = Math.ceil(Math.min(60, widest(columns, 120) * 0.5));
-  const cell = Math.max(1.5, Math.min(LARGEST, (width - left - slant) / columns.length));
-  return { left, top, cell, width: left + cell * columns.length + slant, height: top + cell * rows.length + 2 };
+  const cell = Math.max(1.5, (width - left - slant) / columns.length); // as wide as the column that it stands in
+  const high = Math.min(HIGHEST, cell);
+  return { left, top, cell, high, width: left + cell * columns.length + slant, height: top + high * rows.length + 2 };
 }
 
-function draw(canvas, { left, top, cell, width, height }, picture, rows, columns, at, colours) {
+function draw(canvas, { left, top, cell, high, width, height }, picture, rows, columns, at, colours) {
   const context = prepare(canvas, width, height);
   context.font = FONT;
   context.textBaseline = "middle";
   context.imageSmoothingEnabled = false;
-  context.drawImage(picture, left, top, cell * columns.length, cell * rows.length);
+  context.drawImage(picture, left, top, cell * columns.length, high * rows.length);
   context.strokeStyle = colours.edge;
-  context.strokeRect(left - 0.5, top - 0.5, cell * columns.length + 1, cell * rows.length + 1);
+  context.strokeRect(left - 0.5, top - 0.5, cell * columns.length + 1, high * rows.length + 1);
   context.textAlign = "right";
   rows.forEach((label, row) => {
-    if (cell < LABELLED && row !== at.row) return;
+    if (high < LABELLED && row !== at.row) return;
     context.fillStyle = row === at.row ? colours.mark : colours.ink;
-    context.fillText(fitted(context, label, left - 8), left - 5, top + (row + 0.5) * cell);
+    context.fillText(fitted(context, label, left - 8), left - 5, top + (row + 0.5) * high);
   });
   context.textAlign = "left";
   columns.forEach((label, column) => {
@@ -103,8 +104,8 @@ function draw(canvas, { left, top, cell, width, height }, picture, rows, columns
   });
   context.strokeStyle = colours.mark;
   context.lineWidth = 2;
-  if (at.row < rows.length) context.strokeRect(left, top + at.row * cell, cell * columns.length, cell);
-  if (at.column >= 0 && at.column < columns.length) context.strokeRect(left + at.column * cell, top + at.row * cell, cell, cell);
+  if (at.row < rows.length) context.strokeRect(left, top + at.row * high, cell * columns.length, high);
+  if (at.column >= 0 && at.column < columns.length) context.strokeRect(left + at.column * cell, top + at.row * high, cell, high);
   context.lineWidth = 1;
 }
 

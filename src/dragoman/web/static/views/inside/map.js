@@ -1,16 +1,23 @@
 // All heads of the model: a picture of each, and one measured number below it. One is chosen; arrow keys go through them.
 
 import { html, useEffect, useRef } from "../../vendor/htm-preact.js";
+import { Diverging, DivergingScale } from "./diverging.js";
 import { pixels, prepare } from "./drawing.js";
 import { headOf } from "./packed.js";
 import { headKey, isOff, KINDS, layersOf, minus, pinOf, signed, STATISTICS, statisticOf, TITLES } from "./state.js";
 
-export function HeadMap({ seen, heads, attention, effects, state, colours, onChoose, onStatistic }) {
-  const group = useRef(null);
+export function HeadMap({ seen, heads, attention, effects, largest: strongest, state, colours, onChoose, onStatistic }) {
+  const [rail, group] = [useRef(null), useRef(null)];
   const { name, digits, about } = STATISTICS[state.statistic];
   const values = heads.map((head) => statisticOf(head, state.statistic, effects)).filter((value) => value != null);
-  const largest = Math.max(1e-9, ...values.map(Math.abs));
+  const ofEffect = state.statistic === "effect";
+  const largest = ofEffect ? strongest : Math.max(1e-9, ...values.map(Math.abs));
   const chosen = headKey(state);
+
+  useEffect(() => { // the rail scrolls by itself: the chosen head is in sight
+    const [box, own] = [rail.current.getBoundingClientRect(), group.current.querySelector(`[data-head="${chosen}"]`)?.getBoundingClientRect()];
+    if (own && (own.top < box.top || own.bottom > box.bottom)) rail.current.scrollTop += own.bottom - box.bottom + 12;
+  }, [chosen, attention.size > 0]);
 
   const onKey = (event) => {
     const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
@@ -21,13 +28,14 @@ export function HeadMap({ seen, heads, attention, effects, state, colours, onCho
     group.current.querySelector(`[data-head="${headKey(next)}"]`).focus();
   };
 
-  return html`<section class="sheet head-map" aria-labelledby="map-title">
+  return html`<section ref=${rail} class="sheet head-map" aria-labelledby="map-title">
     <div class="sheet-head">
       <h2 id="map-title">All heads</h2>
       <label class="field">Number <select value=${state.statistic} onChange=${(event) => onStatistic(event.target.value)}>
         ${Object.entries(STATISTICS).map(([id, one]) => html`<option value=${id}>${one.name}</option>`)}</select></label>
       <span class="note">${about}</span>
     </div>
+    ${ofEffect && values.length > 0 && html`<${DivergingScale} largest=${largest} />`}
     <div class="kinds" ref=${group} role="radiogroup" aria-label="Head to look at" onKeyDown=${onKey}>
       ${KINDS.map((kind) => html`<div class="kind" key=${kind}>
         <h3>${TITLES[kind]}</h3>
@@ -36,7 +44,7 @@ export function HeadMap({ seen, heads, attention, effects, state, colours, onCho
           <div class="heads" style=${{ gridTemplateColumns: `repeat(${seen.num_heads}, minmax(0, 1fr))` }}>
             ${heads.filter((head) => head.kind === kind && head.layer === layer).map((head) => {
               const value = statisticOf(head, state.statistic, effects);
-              const shown = value == null ? "–" : state.statistic === "effect" ? signed(value, digits) : minus(value, digits);
+              const shown = value == null ? "–" : ofEffect ? signed(value, digits) : minus(value, digits);
               const key = headKey(head);
               const changed = isOff(state.changes, head) ? "off" : pinOf(state.changes, head) ? "pinned" : "";
               return html`<button type="button" role="radio" key=${key} data-head=${key} class=${`head ${changed}`}
@@ -44,7 +52,7 @@ export function HeadMap({ seen, heads, attention, effects, state, colours, onCho
                 aria-label=${`${kind} layer ${layer} head ${head.head}${changed ? `, ${changed}` : ""}, ${name} ${shown}`}>
                 <${Thumbnail} packed=${attention.get(`${kind}.${layer}`)} head=${head.head} colours=${colours} />
                 <span class="value">${shown}</span>
-                <span class="gauge"><span style=${{ width: `${(100 * Math.abs(value ?? 0)) / largest}%` }}></span></span>
+                ${ofEffect ? html`<${Diverging} value=${value ?? 0} largest=${largest} />` : html`<span class="gauge"><span style=${{ width: `${(100 * Math.abs(value ?? 0)) / largest}%` }}></span></span>`}
               </button>`;
             })}
           </div>

@@ -15,3 +15,14 @@ export function headOf(packed, head) {
 }
 
 export const weightAt = (head, row, column) => head.low + ((head.high - head.low) * head.steps[row * head.columns + column]) / 65535;
+
+// Several tables one after the other, by name: each as one head, so that it is drawn like one.
+export function tables(buffer) {
+  const { header, steps } = read(buffer);
+  let first = 0;
+  return Object.fromEntries(header.parts.map(({ name, shape: [rows, columns] }) => {
+    const part = { rows, columns, low: header.low, high: header.high, steps: steps.subarray(first, first + rows * columns) };
+    first += rows * columns;
+    return [name, part];
+  }));
+}

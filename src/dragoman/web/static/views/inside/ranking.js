@@ -1,16 +1,16 @@
 // Which heads matter: each switched off alone, and measured. What a head looks like says little of that.
 
 import { html, useState } from "../../vendor/htm-preact.js";
+import { Diverging, DivergingScale } from "./diverging.js";
 import { headKey, headName, signed } from "./state.js";
 
 const LISTED = 10;
 
-export function Ranking({ heads, effects, state, progress, saved, sharpest, onMeasure, onChoose }) {
+export function Ranking({ heads, effects, largest, state, progress, saved, sharpest, onMeasure, onChoose }) {
   const [all, setAll] = useState(false);
   const byKey = new Map(heads.map((head) => [headKey(head), head]));
   const ranked = [...effects].map(([key, change]) => ({ ...byKey.get(key), change })).sort((one, other) => Math.abs(other.change) - Math.abs(one.change));
   const complete = effects.size === heads.length;
-  const largest = Math.max(1e-9, ...ranked.map(({ change }) => Math.abs(change)));
   const own = effects.get(headKey(state));
   return html`<section class="sheet ranking" aria-labelledby="cause-title">
     <div class="sheet-head"><h2 id="cause-title">Attention is not proof of cause</h2></div>
@@ -27,9 +27,10 @@ export function Ranking({ heads, effects, state, progress, saved, sharpest, onMe
         <td>${at + 1}</td>
         <td><button type="button" class="quiet" onClick=${() => onChoose(head)}>${headName(head)}</button></td>
         <td class="number">${signed(head.change, 3)}</td>
-        <td class="bars"><span class="gauge"><span style=${{ width: `${(100 * Math.abs(head.change)) / largest}%` }}></span></span></td>
+        <td class="bars"><${Diverging} value=${head.change} largest=${largest} /></td>
         <td class="number optional">${head.entropy.toFixed(2)}</td></tr>`)}</tbody>
     </table></div>
+    <${DivergingScale} largest=${largest} />
     ${ranked.length > LISTED && html`<p><button type="button" class="quiet" aria-expanded=${all} onClick=${() => setAll(!all)}>
       ${all ? "Show fewer" : `Show all ${ranked.length}`}</button></p>`}`}
     ${complete && heads.length > 2 && html`<p class="note">How sharply a head looks (low entropy) against how much it matters, over

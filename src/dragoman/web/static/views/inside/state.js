@@ -14,7 +14,8 @@ export const STATISTICS = {
   distance: { name: "Distance", about: "tokens between a row’s position and what it looks at", digits: 1 },
   effect: { name: "Effect", about: "change in log P when the head is switched off", digits: 2 },
 };
-const NUMBERS = { sentence: 0, layer: 0, head: 0, row: 0, column: -1 };
+export const VIEWS = { heads: "Heads", lens: "Layer by layer", contributions: "What it came from", contrast: "Why this word" };
+const NUMBERS = { sentence: 0, layer: 0, head: 0, row: 0, column: -1, at: -1 };
 
 export function readState(values) {
   const number = (name) => (/^\d+$/.test(values[name] ?? "") ? Number(values[name]) : NUMBERS[name]);
@@ -23,6 +24,9 @@ export function readState(values) {
     to: values.to ?? "",
     text: values.text ?? "",
     translation: values.translation ?? "", // what was typed in place of the service's own
+    view: values.view in VIEWS ? values.view : "heads",
+    instead: values.instead ?? "", // why not these words
+    token: values.token ?? "", // or why not this token
     kind: KINDS.includes(values.kind) ? values.kind : "cross",
     statistic: values.statistic in STATISTICS ? values.statistic : "entropy",
     changes: (values.changes ?? "").split(",").map((change) => change.trim()).filter(Boolean),
@@ -38,6 +42,9 @@ export function writeState(state) {
     to: state.to,
     text: state.text,
     translation: state.translation,
+    view: state.view === "heads" ? "" : state.view,
+    instead: state.instead,
+    token: state.token,
     kind: state.kind,
     ...Object.fromEntries(numbers),
     statistic: state.statistic === "entropy" ? "" : state.statistic,
@@ -73,6 +80,12 @@ export function changeInWords(change, columnsOf) {
 
 export const layersOf = (seen, kind) => (kind === "encoder" ? seen.encoder_layers : seen.decoder_layers);
 export const columnsOf = (seen, kind) => (kind === "decoder" ? seen.fed : seen.source);
+
+// The produced token that is explained: the one chosen, or else the one that the model was least sure of.
+export function positionOf(seen, at) {
+  if (at >= 0 && at < seen.produced.length) return at;
+  return seen.log_probabilities.indexOf(Math.min(...seen.log_probabilities));
+}
 
 // The labels of rows: in the decoder both the token that is fed and the one that is produced.
 export function rowsOf(seen, kind) {
