@@ -5,21 +5,23 @@
 writes a directory as transformers would for opus-mt-en-de, with random weights (no network is needed, and speed and
 memory do not depend on what was learned), imports it, and measures: the time to import and to the first translation,
 with CTranslate2 and with torch; tokens a second against transformers' generate(), by turns; memory of the service; and
-a fine-tuning of each kind, its speed and its peak memory. Random models do not end their outputs, so all of them are as
-long as the search allows, for us and for generate() alike.
+a fine-tuning of each kind, its speed and its peak memory. The weights are random but for the end symbol's, so that
+outputs have ten to twenty tokens. Beside the time to the first translation, by turns, that of CTranslate2 alone: a
+program that does nothing but load the same converted model and translate the same tokens with it.
 """
 
 import argparse
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoman.data.corpus import read_lines
 from dragoman.importing.read import import_model
@@ -29,7 +31,7 @@ from rounds import Spread, ratios
 
 TOKENS = 58_101
 PIECES = 16_000  # of each language, as many as the demo's text gives; the rest of the vocabulary is never used
-EXTRA = 10  # tokens of output beyond those of the source
+EXTRA = 30  # tokens of output beyond those of the source
 SENTENCES = 64
 LEARN = ("all", "top", "low-rank")
 
@@ -51,7 +53,8 @@ def write_directory(directory: Path, pairs: Sequence[Sequence[str]]) -> None:
         model = sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())
         known = set(names)
         names += [piece for piece in map(model.id_to_piece, range(model.vocab_size())) if piece not in known]
-    names += [f"<unused{number}>" for number in range(TOKENS - 1 - len(names))]
+    pieces = len(names)
+    names += [f"<unused{number}>" for number in range(TOKENS - 1 - pieces)]
     vocabulary = {name: number for number, name in enumerate([*names, "<pad>"])}
     (directory / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
     settings = {"tokenizer_class": "MarianTokenizer", "source_lang": "en", "target_lang": "fr"}
@@ -68,46 +71,81 @@ def write_directory(directory: Path, pairs: Sequence[Sequence[str]]) -> None:
         if name.endswith("bias"):
             torch.nn.init.normal_(parameter, std=0.02)
     model.final_logits_bias.normal_(std=0.02)
+    make_it_end(model, pieces)
     model.generation_config.update(num_beams=4, max_length=512, bad_words_ids=[[TOKENS - 1]])
     model.save_pretrained(directory)
 
 
+def make_it_end(model: Any, pieces: int) -> None:
+    """Gives random weights outputs of some ten to twenty tokens: what is done once for a sentence, and what only an
+    output without an end costs, would otherwise be measured wrongly."""
+    import torch
+
+    model.final_logits_bias[:, pieces:] = -30.0  # no text has what is beyond the pieces
+    # Half of the last gains are negative, so that a token does not predict itself, by the table that both share.
+    gains = torch.tensor([1.0, -1.0]).repeat(model.config.d_model // 2)
+    model.model.decoder.layers[-1].final_layer_norm.weight.data.copy_(gains)
+    # The end symbol is likelier from position to position: its row points to the sines that rise for 24 of them.
+    angles = 24 / 10_000 ** (2 * torch.arange(model.config.d_model // 2) / model.config.d_model)
+    rising = ((angles > 0.8) & (angles < torch.pi / 2)).nonzero().flatten()  # the sines are the first half of the table
+    end = model.model.shared.weight.data[model.config.eos_token_id]
+    end.zero_()
+    end[rising] = gains[rising]
+
+
 def cold_start(run: Path, engine: str) -> float:
     """Seconds from the shell to the first translation."""
+    options = ["--engine", engine, "--beam", 1, "--no-repair"]
+    return _seconds([sys.executable, "-m", "dragoman", "translate", run, *options])
+
+
+ALONE = """
+import sys, ctranslate2
+model, *tokens = sys.argv[1:]
+print(ctranslate2.Translator(model, device="cpu", intra_threads=0).translate_batch([tokens], beam_size=1))
+"""
+
+
+def cold_start_alone(run: Path) -> float:
+    """The same by CTranslate2 alone: the least that any program takes."""
+    [model] = (run / "ctranslate2").glob("float32-*")
+    return _seconds([sys.executable, "-c", ALONE, model, "▁Two", "▁dogs", "▁play", ".", "</s>"])
+
+
+def _seconds(command: Sequence[object]) -> float:
     begin = time.perf_counter()
-    command = [
-        sys.executable,
-        "-m",
-        "dragoman",
-        "translate",
-        str(run),
-        "--engine",
-        engine,
-        "--beam",
-        "1",
-        "--no-repair",
-    ]
-    subprocess.run(command, input="Two dogs play.\n", text=True, check=True, capture_output=True)
+    subprocess.run([*map(str, command)], input="Two dogs play.\n", text=True, check=True, capture_output=True)
     return time.perf_counter() - begin
 
 
-def measured(command: Sequence[object]) -> tuple[float, float]:
-    """Seconds and peak gigabytes of a command and of the processes that it starts, each of which is looked at."""
+class Memory(NamedTuple):
+    """The most memory that a command and the processes that it starts had at a time, in gigabytes."""
+
+    resident: float  # with the pages of mapped files and of libraries, as `top` shows it
+    private: float  # what no other process and no file has
+
+    def __str__(self) -> str:
+        return f"at most {self.resident:.2f} GB resident, {self.private:.2f} GB private"
+
+
+def measured(command: Sequence[object]) -> Memory:
+    """Runs a command, and looks at its memory again and again."""
     import psutil
 
-    begin, peak = time.perf_counter(), 0
+    resident = private = 0
     with subprocess.Popen([*map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         watched = psutil.Process(process.pid)
         while process.poll() is None:
             try:
-                family = [watched, *watched.children(recursive=True)]
-                peak = max(peak, sum(one.memory_full_info().pss for one in family))
+                family = [one.memory_full_info() for one in (watched, *watched.children(recursive=True))]
+                resident = max(resident, sum(one.rss for one in family))
+                private = max(private, sum(one.uss for one in family))
             except psutil.Error:
                 pass
-            time.sleep(0.5)
+            time.sleep(0.25)
     if process.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}: exit code {process.returncode}")
-    return time.perf_counter() - begin, peak / 1e9
+    return Memory(resident / 1e9, private / 1e9)
 
 
 def speeds(directory: Path, run: Path, sources: Sequence[str], rounds: int) -> dict[str, list[float]]:
@@ -125,10 +163,10 @@ def speeds(directory: Path, run: Path, sources: Sequence[str], rounds: int) -> d
 
     def theirs() -> int:
         with torch.inference_mode():
-            found = model.generate(**given, num_beams=4, max_new_tokens=longest, min_new_tokens=longest)
-        return int(found.shape[0] * longest)
+            found = model.generate(**given, num_beams=4, max_new_tokens=longest)
+        return int((found != tokenizer.pad_token_id).sum())  # without the start symbol, which is the same one
 
-    def ours(compute_type: str) -> Callable[[], int]:
+    def ours(compute_type: str, scores: bool = False) -> Callable[[], int]:
         translator = Translator.load(
             run,
             engine="ctranslate2",
@@ -139,11 +177,17 @@ def speeds(directory: Path, run: Path, sources: Sequence[str], rounds: int) -> d
         ids = translator.tokenizer.encode_batch(sources)
 
         def translate() -> int:
-            return sum(len(found[0].ids) for found in translator.engine.translate(ids, translator.search))
+            found = translator.engine.translate(ids, translator.search, scores=scores)
+            return sum(len(hypotheses[0].ids) + 1 for hypotheses in found)
 
         return translate
 
-    contestants = {"generate()": theirs, "run, float32": ours("float32"), "run, int8": ours("int8")}
+    contestants = {
+        "generate()": theirs,
+        "run, float32": ours("float32"),
+        "run, float32, with exact scores": ours("float32", scores=True),
+        "run, int8": ours("int8"),
+    }
     found: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
         for name, translate in contestants.items():
@@ -187,19 +231,20 @@ def service(run: Path, port: int, sources: Sequence[str]) -> tuple[float, float]
 
 
 def fine_tunings(run: Path, pairs: Sequence[Sequence[str]], out: Path, minutes: float) -> None:
-    new, general = out / "new.tsv", out / "general.txt"
+    new, valid = out / "new.tsv", out / "valid.tsv"
     new.write_text("".join(f"{one}\t{other}\n" for one, other in pairs[:2000]), encoding="utf-8")
+    valid.write_text("".join(f"{one}\t{other}\n" for one, other in pairs[5000:5050]), encoding="utf-8")
     for learn in LEARN:
-        command: list[Any] = [
-            sys.executable, "-m", "dragoman", "finetune", run, "--pairs", new, "--learn", learn, "--minutes", minutes,
-            "--out", out / f"tuned-{learn}", "--set", "train.valid_steps=1000000", "--old", 0,
-        ]  # fmt: skip
-        _, peak = measured(command)
-        logged = [json.loads(line) for line in read_lines(out / f"tuned-{learn}" / "metrics.jsonl")]
+        tuned = out / f"tuned-{learn}"
+        shutil.rmtree(tuned, ignore_errors=True)
+        memory = measured([
+            sys.executable, "-m", "dragoman", "finetune", run, "--pairs", new, "--valid-pairs", valid, "--learn", learn,
+            "--minutes", minutes, "--out", tuned, "--set", "train.valid_sentences=50", "--old", 0,
+        ])  # fmt: skip
+        logged = [json.loads(line) for line in read_lines(tuned / "metrics.jsonl")]
         steps = [line for line in logged if line.get("event") == "train"]
         rate = [line["tokens_per_second"] for line in steps[1:]] or [steps[0]["tokens_per_second"]]
-        print(f"finetune, {learn}: {Spread.of(rate)} target tokens a second, at most {peak:.2f} GB", flush=True)
-    general.unlink(missing_ok=True)
+        print(f"finetune, {learn}: {steps[-1]['step']} steps, {Spread.of(rate)} target tokens a second, {memory}")
 
 
 def main() -> None:
@@ -219,10 +264,19 @@ def main() -> None:
     if not run.exists():
         import_model(directory, run, ("en", "fr"))
         print(f"import: {time.perf_counter() - begin:.1f} s", flush=True)
-    for engine, name in (("ctranslate2", "without torch"), ("reference", "with torch")):
-        cold_start(run, engine)  # converts, and fills the disk's cache
-        starts = Spread.of([cold_start(run, engine) for _ in range(given.rounds)])
-        print(f"first translation, {name}: {starts} s", flush=True)
+    starts = {
+        "without torch": lambda: cold_start(run, "ctranslate2"),
+        "CTranslate2 alone": lambda: cold_start_alone(run),
+        "with torch": lambda: cold_start(run, "reference"),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in starts}
+    for number in range(given.rounds + 1):
+        for name, start in starts.items():
+            seconds = start()
+            if number:  # the first round converts, and fills the disk's cache
+                taken[name].append(seconds)
+    for name, values in taken.items():
+        print(f"first translation, {name}: {Spread.of(values)} s", flush=True)
     found = speeds(directory, run, sources, given.rounds)
     for name, values in found.items():
         against = f", {ratios(values, found['generate()'])} of generate()" if name != "generate()" else ""

@@ -102,3 +102,38 @@ def test_memory_is_the_machine_s_or_the_container_s(tmp_path: Path, monkeypatch:
         assert memory() == found
     monkeypatch.delattr(os, "sysconf")
     assert memory() is None
+
+
+ALLOCATING = """
+import ctypes, sys
+from dragoman.processes import give_freed_memory_back, keep_freed_memory
+libc = ctypes.CDLL("libc.so.6")
+libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+
+def after_freeing(megabytes):
+    before = resident()
+    block = libc.malloc(megabytes << 20)
+    ctypes.memset(block, 1, megabytes << 20)
+    assert resident() - before >= megabytes - 1
+    libc.free(block)
+    return resident() - before
+
+exec(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "keep_freed_memory(); assert after_freeing(100) >= 99",
+        "keep_freed_memory(large_blocks=False); assert after_freeing(100) <= 1",
+        "keep_freed_memory(large_blocks=False); assert after_freeing(20) >= 19",
+        "keep_freed_memory(); kept = after_freeing(100); before = resident(); give_freed_memory_back(); "
+        "assert before - resident() >= 99",
+    ],
+)
+def test_freed_memory_is_kept_or_given_back_as_asked(what: str) -> None:
+    subprocess.run([sys.executable, "-c", ALLOCATING, what], check=True)

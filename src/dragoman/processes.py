@@ -7,6 +7,7 @@ written for.
 
 import contextlib
 import ctypes
+import gc
 import itertools
 import os
 import pickle
@@ -30,6 +31,7 @@ _ENVIRONMENT = {
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
 }
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # glibc's malloc.h
 _CONTAINER_MEMORY = Path("/sys/fs/cgroup/memory.max")
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from dragoman.processes import _serve; _serve()"
 
@@ -57,15 +59,25 @@ def memory() -> int | None:
     return min(found)
 
 
-def keep_freed_memory() -> None:
+def keep_freed_memory(large_blocks: bool = True) -> None:
     """Tells glibc not to hand freed memory back to the system: a training step frees and takes the same sizes again,
-    and faulting the pages in anew costs a fifth of the time of a small model. Other systems have no such setting."""
-    try:
+    and faulting the pages in anew costs a fifth of the time of a small model. Other systems have no such setting.
+
+    large_blocks: also those of 32 MB and more. Kept, they leave gaps that nothing else fits into, which are gigabytes
+    where a model is large; and there faulting in is little beside the work.
+    """
+    with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL("libc.so.6")
-        libc.mallopt(-4, 0)  # M_MMAP_MAX: no block comes from mmap, which is unmapped when freed
-        libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: the top of the heap stays
-    except (OSError, AttributeError):
-        pass
+        libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)  # the top of the heap stays
+        libc.mallopt(_M_MMAP_THRESHOLD, 2**25)  # the highest that it takes; larger blocks come from mmap, ...
+        libc.mallopt(_M_MMAP_MAX, 0 if large_blocks else 2**16)  # ... of which there may be so many
+
+
+def give_freed_memory_back() -> None:
+    """Hands back what was freed until now: after a training, to what comes next."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def map_on_all_cores(

@@ -1,14 +1,15 @@
 """Weights and training state on disk: safetensors and JSON, no pickle, tied weights once."""
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -131,8 +132,20 @@ def load_weights(path: Path, model: SequenceModel) -> None:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    try:
+    with _said_in_a_line(path):
         return load_file(path)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    with _said_in_a_line(path), safe_open(path, "pt") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def _said_in_a_line(path: Path) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; is the training finished, or was it stopped before it saved?") from None
     except (SafetensorError, OSError) as error:
@@ -277,16 +290,36 @@ def read_progress(checkpoint: Path) -> TrainingProgress:
 
 
 def average(checkpoints: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of the checkpoints' weights (6.1). Summed in float64: the result does not depend on their order."""
-    total: dict[str, Tensor] = {}
-    for checkpoint in checkpoints:
-        for name, tensor in read_tensors(checkpoint / WEIGHTS).items():
-            if name in total and total[name].shape != tensor.shape:
+    """The mean of the checkpoints' weights (6.1). Summed in float64: the result does not depend on their order. One
+    tensor after the other, so that no more of the checkpoints is in memory at a time."""
+    files = [checkpoint / WEIGHTS for checkpoint in checkpoints]
+    shapes = _shapes_in(files[0])
+    for checkpoint, file in zip(checkpoints[1:], files[1:], strict=True):
+        found = _shapes_in(file)
+        for name in sorted(shapes.keys() | found.keys()):
+            if shapes.get(name) != found.get(name):
                 raise DataError(
                     f"{checkpoint}: {name} has another shape than in {checkpoints[0]}; they are of two runs"
                 )
-            total[name] = total[name] + tensor.double() if name in total else tensor.double()
-    return {name: (tensor / len(checkpoints)).float() for name, tensor in total.items()}
+
+    def mean(name: str) -> Tensor:
+        total = _read_tensor(files[0], name).double()
+        for file in files[1:]:
+            total += _read_tensor(file, name)
+        return total.div_(len(files)).float()
+
+    return {name: mean(name) for name in shapes}
+
+
+def _shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
+    with _opened(path) as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 no mapping
+
+
+def _read_tensor(path: Path, name: str) -> Tensor:
+    """One tensor of a file, which is mapped for as long as the tensor is kept."""
+    with _opened(path) as file:
+        return file.get_tensor(name)  # type: ignore[no-any-return]
 
 
 def ema_in(state: Path) -> dict[str, Tensor]:

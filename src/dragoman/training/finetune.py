@@ -24,17 +24,16 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.config import CorpusConfig
-from dragoman.data.corpus import read_lines
 from dragoman.errors import UsageError
 from dragoman.evaluation import metrics
 from dragoman.files import write_atomically
 from dragoman.model.checkpoint import begin_with, load_model, weights_of
-from dragoman.progress import discard
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.training.distributed import started_by_torchrun
-from dragoman.training.finetune_languages import in_languages, load_for_tagged, name_languages, token_languages
+from dragoman.training.finetune_languages import in_languages, name_languages, token_languages
+from dragoman.training.finetune_scores import Domain, compare_domains
 from dragoman.training.finetune_settings import fine_tuning_config
-from dragoman.training.finetune_text import FineTuningText, TextAsked, as_json, planned_text
+from dragoman.training.finetune_text import TextAsked, as_json, planned_text
 from dragoman.training.loop import train
 
 
@@ -136,33 +135,14 @@ def finetune(
     begin_with(weights_of(load_model(before)), before, after, config, tokenizer)
     name_languages(before, after, languages)
     train(config, after, again)
-    result = _measure(before, after, text, languages, language, say)
+    domains = {"new": Domain.read(text.new_test)} | (
+        {} if text.old_test is None else {"old": Domain.read(text.old_test)}
+    )
+    found = compare_domains(before, after, domains, languages, language, say)
+    result = FineTuned(after.path, found["new"], found.get("old"), text.caveats, text.old_is_agreement)
     write_atomically(after.finetune_result_path, as_json(result.to_dict()))
     return result
 
 
 def corpus_of(text: str | Path | CorpusConfig) -> CorpusConfig:
     return text if isinstance(text, CorpusConfig) else CorpusConfig(pairs=str(text))
-
-
-def _measure(
-    before: RunDirectory,
-    after: RunDirectory,
-    text: FineTuningText,
-    languages: tuple[str, str] | None,
-    language: str | None,
-    say: Callable[[str], None],
-) -> FineTuned:
-    translators = [load_for_tagged(run, languages) for run in (before, after)]
-
-    def compared(name: str, corpus: CorpusConfig) -> metrics.Comparison:
-        say(f"translating the {name} domain before and after")
-        assert corpus.source is not None
-        assert corpus.target is not None
-        sources, references = list(read_lines(corpus.source)), [[line] for line in read_lines(corpus.target)]
-        outputs = [translator.translate(sources, warn=discard) for translator in translators]
-        return metrics.compare(outputs[0], outputs[1], references, language)
-
-    new = compared("new", text.new_test)
-    old = None if text.old_test is None else compared("old", text.old_test)
-    return FineTuned(after.path, new, old, text.caveats, text.old_is_agreement)

@@ -17,7 +17,8 @@ from dragoman.data.dataset import Dataset, Prepared
 from dragoman.data.objectives import labels_in, make_batch_for
 from dragoman.model.checkpoint import TrainingProgress
 from dragoman.model.sequence_model import SequenceModel
-from dragoman.processes import keep_freed_memory
+from dragoman.model.transformer import count_parameters
+from dragoman.processes import give_freed_memory_back, keep_freed_memory
 from dragoman.progress import clock
 from dragoman.run_directory import RunDirectory
 from dragoman.training.consistency import loss_of, passes_of
@@ -49,6 +50,7 @@ from dragoman.training.setup import (
 )
 from dragoman.training.validation import perplexity
 
+LARGE = 50_000_000  # parameters from which on memory is scarcer than the time to fault it in
 LOG_EVERY = 50  # steps between two lines of the log
 SHOW_EVERY = 30.0  # seconds between two signs of life, where steps are slow
 
@@ -75,7 +77,10 @@ def train(config: RunConfig, run: RunDirectory, again: str, replay: Replay | Non
     if processes > 1:
         launch(processes, train_as_rank, config, run, again, replay)
     else:
-        train_as_rank(config, run, again, replay)
+        try:
+            train_as_rank(config, run, again, replay)
+        finally:
+            give_freed_memory_back()
 
 
 def train_as_rank(
@@ -87,7 +92,6 @@ def train_as_rank(
 ) -> SequenceModel:
     """Runs this process's part of a training, alone or among others; returns the model as it is in this process.
     `now`: a clock in seconds; only the first rank's is used."""
-    keep_freed_memory()
     ranks = Ranks(config.train.answer_seconds)
     use_threads(config.train.threads, ranks)
     with ExitStack() as stack:
@@ -95,6 +99,7 @@ def train_as_rank(
             stack.enter_context(run.lock())
         stack.enter_context(ranks.together("starting"))  # if a rank is lost anywhere, the error says which
         training = begin(config, run, ranks, now)
+        keep_freed_memory(large_blocks=count_parameters(training.model) < LARGE)
         stack.enter_context(training.log)
         interruption = stack.enter_context(Interruption())
         say_start(training)

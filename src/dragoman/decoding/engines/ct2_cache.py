@@ -3,13 +3,17 @@
 ctranslate2/<number type>-<digest>/   a model as CTranslate2 reads it; the digest is of all that it was made from
     vmap.txt                          likely target pieces of each source piece, where a map was learned
 ctranslate2/threads.json              how many workers and threads were quickest, machine by machine
+ctranslate2/weights.json              the hash of large weights, so that they are not read through at every start
 engine.json                           what `quantize` found good enough, or a model was imported with, for one digest
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 import platform
+import time
 import typing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +26,8 @@ from dragoman.processes import threads_allowed
 from dragoman.run_directory import RunDirectory
 
 FORMAT = 1  # raised when the same run is to be converted otherwise than before
+LARGE_WEIGHTS = 2**25  # bytes: reading less takes a few hundredths of a second
+RESTED = 2 * 10**9  # nanoseconds
 VOCABULARY_MAP = "vmap.txt"  # CTranslate2's own name for it
 
 
@@ -52,13 +58,38 @@ class Threads:
 def digest_of(run: RunDirectory, tokenizer: Tokenizer) -> str:
     """A digest of all that a conversion depends on: weights, vocabulary and the model's configuration."""
     try:
-        weights = sha256(run.model_path)
+        weights = _weights_sha256(run)
     except OSError:
         # Such a run may have checkpoints; if it has none, the reference engine says what is wrong.
         raise CannotServeError(f"{run.model_path} is not there yet, and ctranslate2 translates with no other") from None
     model = dataclasses.asdict(run.read_config().model)
     everything = json.dumps([FORMAT, weights, tokenizer.digest, model], sort_keys=True)
     return hashlib.sha256(everything.encode()).hexdigest()[:16]
+
+
+def _weights_sha256(run: RunDirectory) -> str:
+    """The hash of the run's weights: of large ones the remembered hash, if nobody wrote to the file since.
+
+    A system sets the time of a file's last change (ctime) itself, and no program can put it back. A change within the
+    grain of that clock would not show, so a file is remembered only when it has rested.
+    """
+    about = run.model_path.stat()
+    if about.st_size < LARGE_WEIGHTS or os.name == "nt":  # where ctime is the file's creation
+        return sha256(run.model_path)
+    path = run.converted_path / "weights.json"
+    unchanged = [about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns]
+    try:
+        kept = read_json(path) if path.is_file() else {}
+    except DragomanError:
+        kept = {}
+    if kept.get("file") == unchanged and isinstance(kept.get("sha256"), str):
+        return str(kept["sha256"])
+    rested = time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) > RESTED
+    found = sha256(run.model_path)
+    if rested and run.converted_path.is_dir():
+        with contextlib.suppress(DragomanError):  # a directory that cannot be written has no memory
+            write_atomically(path, (json.dumps({"file": unchanged, "sha256": found}) + "\n").encode())
+    return found
 
 
 def converted_path(run: RunDirectory, compute_type: ComputeType, digest: str) -> Path:
