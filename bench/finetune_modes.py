@@ -26,8 +26,12 @@ from dragoman.quickstart.tatoeba import prepare_demo
 from dragoman.run_directory import default_cache
 from dragoman.translation.translator import Translator
 
-# What learns, and the rate: the middle one is what finetune takes by itself.
-MODES = {"all": (2e-5, 5e-5, 1e-4), "top": (5e-5, 1e-4, 2e-4), "low-rank": (2.5e-4, 5e-4, 1e-3)}
+# What learns, and the rate: the second one is what finetune takes by itself, the last one is for small models.
+MODES = {
+    "all": (2e-5, 5e-5, 1e-4, 4e-4),
+    "top": (5e-5, 1e-4, 2e-4, 8e-4),
+    "low-rank": (2.5e-4, 5e-4, 1e-3, 4e-3),
+}
 
 
 def test_sets(data: Path) -> dict[str, tuple[list[str], list[list[str]]]]:
