@@ -61,10 +61,12 @@ def compare_domains(
                 say(f"{count:,} of {len(sources):,} measure it: more would take longer than the training did")
         del translator
         give_freed_memory_back()
-    return {
-        name: metrics.compare(*outputs[name], [[line] for line in domain.references[: len(outputs[name][0])]], language)
-        for name, domain in drawn.items()
-    }
+
+    def compared(name: str) -> metrics.Comparison:
+        first, second = outputs[name]
+        return metrics.compare(first, second, [[line] for line in drawn[name].references[: len(first)]], language)
+
+    return {name: compared(name) for name in drawn}
 
 
 def translate_within(
