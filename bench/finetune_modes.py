@@ -108,7 +108,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=3)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
-    parser.add_argument("--usual-rate", action="store_true", help="only the rate that finetune takes by itself")
+    parser.add_argument(
+        "--rates", type=int, nargs="+", default=[1, 2, 3, 4], help="which of the four; 2: the usual one"
+    )
     parser.add_argument("--out", type=Path, default=Path("build/bench/finetune-modes"))
     parser.add_argument("--table", action="store_true", help="only print what was measured")
     given = parser.parse_args()
@@ -118,7 +120,7 @@ def main() -> None:
         done = [json.loads(line) for line in read_lines(results)] if results.exists() else []
         for seed in given.seeds:
             for learn in given.modes:
-                for rate in MODES[learn][1:2] if given.usual_rate else MODES[learn]:
+                for rate in (MODES[learn][number - 1] for number in given.rates):
                     if any((one["learn"], one["rate"], one["seed"]) == (learn, rate, seed) for one in done):
                         continue
                     found = cell(given.run, given, learn, rate, seed)
