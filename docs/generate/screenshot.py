@@ -21,12 +21,12 @@ def take(address: str) -> None:
     browser_path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1180, "height": 500}, color_scheme="light")
+        page = browser.new_page(viewport={"width": 1180, "height": 640}, color_scheme="light")
         page.goto(address)
         page.get_by_label("Text to translate").fill(TEXT)
         page.locator(".reading .word").nth(WORD).wait_for(timeout=120_000)
         page.wait_for_timeout(5_000)  # every sentence is explained after it was translated
-        page.locator(".reading .word").nth(WORD).click()
+        page.locator(".reading .word").nth(WORD).click(force=True)  # the field lies over the words
         page.wait_for_timeout(2_000)
         page.screenshot(path=PICTURE)
         browser.close()

@@ -4,8 +4,8 @@ import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.
 import { short } from "./views/numbers.js";
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-export const SERIES = ["--curve-1", "--curve-2", "--curve-3", "--curve-4"];
-const DASHES = [undefined, [6, 4], [2, 3], [8, 3, 2, 3]];
+export const SERIES = ["--curve-1", "--curve-2", "--curve-3", "--curve-4", "--curve-5"];
+const DASHES = [undefined, [6, 4], [2, 3], [8, 3, 2, 3], [3, 3]];
 const HEIGHT = 190;
 
 // Distances between ticks: without 2.5, whose multiples are no whole numbers, so that whole axes have even ticks.
