@@ -151,6 +151,38 @@ def test_what_is_typed_survives_further_typing(visit: Visit, translator: Transla
     expect(visit.field).to_have_value(before)
 
 
+EDITS = """async () => {
+  const { editsOf, shownText } = await import("/web/views/translate/editing.js");
+  let seed = 7;
+  const draw = (most) => { seed = (seed * 1103515245 + 12345) % 2147483648; return seed % most; };
+  const word = () => "abba aab".slice(draw(4), 4 + draw(4)); // few letters: what changed is often ambiguous
+  const wrong = [];
+  for (let round = 0; round < 3000; round += 1) {
+    const segments = Array.from({ length: 1 + draw(4) }, () => ({ text: word() }));
+    const before = segments.map((_, at) => (at ? ["", " ", "\\n\\n"][draw(3)] : ""));
+    const shown = shownText({ segments, before, after: "" });
+    const at = draw(segments.length);
+    const { start, end } = shown.places[at];
+    const from = start + draw(end - start + 1);
+    const to = from + draw(end - from + 1);
+    const written = word();
+    const typed = shown.text.slice(0, from) + written + shown.text.slice(to);
+    const edits = editsOf(shown, typed, from + written.length);
+    const now = segments.map(({ text }, index) => edits.find((edit) => edit.at === index)?.text ?? text);
+    const own = shown.text.slice(start, from) + written + shown.text.slice(to, end);
+    const gap = (index) => shown.text.slice(index ? shown.places[index - 1].end : 0, shown.places[index].start);
+    const joined = now.map((text, index) => gap(index) + text).join("");
+    const isOther = edits.length > 1 || (edits.length && edits[0].at === at && edits[0].text !== own);
+    if (joined !== typed || isOther) wrong.push([shown.text, typed, edits]);
+  }
+  return wrong.slice(0, 3);
+}"""
+
+
+def test_what_is_typed_belongs_to_the_sentence_that_it_is_typed_into(visit: Visit) -> None:
+    assert visit.page.evaluate(EDITS) == []
+
+
 def test_whole_sentences_are_offered_beside_the_text(visit: Visit, translator: Translator) -> None:
     visit.type(SENTENCE)
     (translation,) = translator.translate_stream([SENTENCE], n_best=4)
