@@ -39,6 +39,8 @@ ELSEWHERE = {
                                   "documents/html", "documents/json_strings", "documents/lexer", "documents/pipeline",
                                   "documents/plain_text", "documents/subtitles", "documents/text_file"],
     "documents/test_markdown.py": ["documents/markdown_inline", "documents/markdown_rules"],
+    "documents/test_program_strings.py": ["documents/android", "documents/apple_strings", "documents/properties",
+                                          "documents/yaml_strings"],
     "documents/test_resumable_file.py": ["documents/from_run", "documents/settings", "documents/sentence_translator",
                                          "cli/documents"],
     "documents/test_tag_placement.py": ["documents/tagged_sentences", "documents/word_alignment"],

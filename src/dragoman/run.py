@@ -160,6 +160,7 @@ class Run:
         mark: str = "[?] ",
         protect_styles: Sequence[str] = (),
         fuzzy: bool = True,
+        columns: Sequence[str] = (),
         engine: "EngineName" = "auto",
         compute_type: "ComputeType | None" = None,
         say: Say | None = to_stderr,
@@ -170,7 +171,7 @@ class Run:
         `report`: a JSON file of each sentence that needed more than plain translation, and why. `kind` None: by the end
         of the document's name. `min_confidence`: what is less sure than this is left, with `mark` before it.
         `protect_styles`: names of styles and fonts (HTML, Markdown: of classes and tags) whose text is left. `fuzzy`:
-        what is filled in a PO file is marked so.
+        what is filled in a PO or XLIFF file is marked so. `columns`: of a CSV or TSV file, none is all.
         """
         from dragoman.documents.from_run import translate_with
 
@@ -191,6 +192,7 @@ class Run:
             mark=mark,
             protect_styles=_names(protect_styles),
             fuzzy=fuzzy,
+            columns=_names(columns),
             engine=engine,
             compute_type=compute_type,
             say=say or (lambda _: None),

@@ -15,6 +15,7 @@ MAIN_PART: dict[DocumentFormat, str] = {
     "odt": "content.xml",
     "odp": "content.xml",
     "ods": "content.xml",
+    "epub": "page.xhtml",
 }
 
 WORD = b'<?xml version="1.0"?><w:document><w:body>%b</w:body></w:document>'
@@ -41,6 +42,16 @@ DOCUMENTS: dict[DocumentFormat, bytes] = {
     b"</xliff>",
     "json": json.dumps({"a": "The old dog", "b": ["A {name} here", 1, None, True], "c": {"d": "é \\ \" x y"}}).encode(),
     "docx": WORD % (b"<w:p>" + RUN + FIELD + LINK + b"</w:p><w:p/>"),
+    "yaml": b"# c\nen: &a\n  hello: Hello %{name} # c\n  b: \"a \\\"big\\\"\n    dog\"\n  c: 'it''s'\n  l: |\n    line one\n\n    two\n"
+    b"  - x: >-\n      folded\n      dog\n  p: goes\n    on\n",
+    "properties": b"# c\nkey = Hello \\\n  dog\nm:it''s {0}\nu=caf\\u00e9 dog\n",
+    "android": b"<resources><string name='a'>It\\'s <b>a</b> dog\\n</string><plurals name='p'><item quantity='one'>%d dog</item>"
+    b'</plurals><string name="c"><![CDATA[<b>a</b>]]></string><string name="q">" a <xliff:g>b</xliff:g>"</string></resources>',
+    "strings": b'/* c */\n"k" = "the \\"dog\\" %@";\nbare = "a\\U00e9 dog";\n// x\n',
+    "stringsdict": b"<plist><dict><key>a</key><dict><key>one</key><string>%d dog</string></dict></dict></plist>",
+    "csv": b'id,title,note\n1,the dog,"a ""big"", cat"\n2,"one\ntwo",\n',
+    "tsv": b"id\ttitle\n1\tthe dog\n",
+    "epub": b'<html><body><p>A <i>red</i><a id="p"/> dog.<br/><img alt="a cat"/></p></body></html>',
     "pptx": b'<p:sld><p:cNvPr id="1" descr="a cat"/><a:p><a:pPr/><a:r><a:rPr lang="en" b="1"/><a:t>The old</a:t></a:r>'
     b"<a:br/><a:r><a:t> dog</a:t></a:r><a:fld><a:t>1</a:t></a:fld></a:p></p:sld>",
     "xlsx": b"<sst><si><t>The &amp; dog</t></si><si><r><rPr><b/></rPr><t>old</t></r><r><t> cat</t></r><rPh><t>x</t></rPh></si></sst>",
@@ -55,6 +66,9 @@ def packed(kind: DocumentFormat, content: bytes, *, store: bool = False, more: d
     found = io.BytesIO()
     with zipfile.ZipFile(found, "w", zipfile.ZIP_STORED if store else zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MAIN_PART[kind], content)
+        if kind == "epub":
+            archive.writestr("META-INF/container.xml", '<container><rootfile full-path="a.opf"/></container>')
+            archive.writestr("a.opf", '<item href="page.xhtml" media-type="application/xhtml+xml"/>')
         for name, other in (more or {"meta.xml": b"<a/>"}).items():
             archive.writestr(name, other)
     return found.getvalue()

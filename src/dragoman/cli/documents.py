@@ -52,9 +52,13 @@ def translate_file(
             help="Leave text of this style or font as it is (HTML, Markdown: class or tag); several times for several.",
         ),
     ] = None,
-    fuzzy: Annotated[
-        bool, typer.Option(help="PO: mark what is filled in as fuzzy, for a person to look at; programs skip it.")
-    ] = True,
+    fuzzy: Annotated[bool, typer.Option(help="PO, XLIFF: mark what is filled in for a person to look at.")] = True,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="CSV, TSV: translate this column, by its name or number; several times for several."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Translate a document and keep its formatting; --format lists the kinds.
@@ -79,6 +83,7 @@ def translate_file(
         mark=mark,
         protect_styles=protect_style or (),
         fuzzy=fuzzy,
+        columns=column or (),
         say=say,
         engine=engine.engine,
         compute_type=engine.compute_type,

@@ -6,7 +6,28 @@ from typing import Literal, get_args
 from dragoman.errors import UsageError
 
 DocumentFormat = Literal[
-    "text", "markdown", "html", "docx", "pptx", "xlsx", "odt", "odp", "ods", "srt", "vtt", "po", "xliff", "json"
+    "text",
+    "markdown",
+    "html",
+    "docx",
+    "pptx",
+    "xlsx",
+    "odt",
+    "odp",
+    "ods",
+    "srt",
+    "vtt",
+    "po",
+    "xliff",
+    "json",
+    "epub",
+    "yaml",
+    "properties",
+    "android",
+    "strings",
+    "stringsdict",
+    "csv",
+    "tsv",
 ]
 # For each format its media type and the endings of its files.
 _KNOWN: dict[DocumentFormat, tuple[str, tuple[str, ...]]] = {
@@ -24,8 +45,18 @@ _KNOWN: dict[DocumentFormat, tuple[str, tuple[str, ...]]] = {
     "po": ("text/x-gettext-translation; charset=utf-8", (".po", ".pot")),
     "xliff": ("application/xliff+xml", (".xlf", ".xliff")),
     "json": ("application/json", (".json",)),
+    "epub": ("application/epub+zip", (".epub",)),
+    "yaml": ("application/yaml", (".yml", ".yaml")),
+    "properties": ("text/plain", (".properties",)),
+    "android": ("application/xml", (".xml",)),
+    "strings": ("text/plain", (".strings",)),
+    "stringsdict": ("application/xml", (".stringsdict",)),
+    "csv": ("text/csv; charset=utf-8", (".csv",)),
+    "tsv": ("text/tab-separated-values; charset=utf-8", (".tsv",)),
 }
 BILINGUAL: frozenset[DocumentFormat] = frozenset(["po", "xliff"])  # they hold the source and its translation
+# A browser would show these as a page of whoever sends them.
+SHOWN_BY_BROWSERS: frozenset[DocumentFormat] = frozenset(["html", "xliff", "android", "stringsdict"])
 MEDIA_TYPES = {name: media_type for name, (media_type, _) in _KNOWN.items()}
 SUFFIXES = {suffix: name for name, (_, suffixes) in _KNOWN.items() for suffix in suffixes}
 
@@ -33,6 +64,11 @@ SUFFIXES = {suffix: name for name, (_, suffixes) in _KNOWN.items() for suffix in
 def format_of(name: str) -> DocumentFormat:
     """The format by the ending of a file's name."""
     suffix = PurePath(name).suffix.lower()
+    if suffix == ".pdf":
+        raise UsageError(
+            f"{name}: a PDF has letters at places, and no text that a translation could take the place of; take the "
+            f"document that it was made from, or its text alone: pdftotext {name} {PurePath(name).stem}.txt"
+        )
     if suffix not in SUFFIXES:
         raise UsageError(
             f"{name}: not a known kind of document; known are {', '.join(SUFFIXES)}; or name it: --format "

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
+from dragoman.documents.android import android_pieces
+from dragoman.documents.apple_strings import strings_pieces, stringsdict_pieces
 from dragoman.documents.archive_file import Archive, PartReader, Write, open_archive
 from dragoman.documents.docx import docx_parts
+from dragoman.documents.epub import epub_parts
 from dragoman.documents.flow import Flow
 from dragoman.documents.format_names import DocumentFormat
 from dragoman.documents.html import html_pieces
@@ -13,11 +16,14 @@ from dragoman.documents.odt import odt_parts
 from dragoman.documents.plain_text import text_pieces
 from dragoman.documents.po import po_pieces
 from dragoman.documents.pptx import pptx_parts
+from dragoman.documents.properties import properties_pieces
 from dragoman.documents.settings import DEFAULTS, FormatSettings
 from dragoman.documents.subtitles import subtitle_pieces
+from dragoman.documents.tables import table_pieces
 from dragoman.documents.text_file import Open, TextFile, line_feeds
 from dragoman.documents.xliff import xliff_pieces
 from dragoman.documents.xlsx import xlsx_parts
+from dragoman.documents.yaml_strings import yaml_pieces
 from dragoman.errors import DataError
 
 # Reads the pieces of a document that is a text file.
@@ -41,6 +47,13 @@ _TEXT_FILES: dict[DocumentFormat, TextReader] = {
     "po": lambda file, settings: po_pieces(file.chunks(), settings),
     "xliff": lambda file, settings: xliff_pieces(file.chunks(), settings),
     "json": lambda file, _: json_pieces(file.chunks()),
+    "yaml": lambda file, _: yaml_pieces(file.chunks()),
+    "properties": lambda file, _: properties_pieces(file.chunks(), file.encoding in ("ascii", "latin-1")),
+    "android": lambda file, _: android_pieces(file.chunks()),
+    "strings": lambda file, _: strings_pieces(file.chunks()),
+    "stringsdict": lambda file, _: stringsdict_pieces(file.chunks()),
+    "csv": lambda file, settings: table_pieces(file.chunks, settings, None),
+    "tsv": lambda file, settings: table_pieces(file.chunks, settings, "\t"),
 }
 _ARCHIVES: dict[DocumentFormat, ArchiveReader] = {
     "docx": docx_parts,
@@ -49,6 +62,7 @@ _ARCHIVES: dict[DocumentFormat, ArchiveReader] = {
     "odt": odt_parts,
     "odp": odt_parts,
     "ods": odt_parts,
+    "epub": epub_parts,
 }
 _LINE_FEEDS: frozenset[DocumentFormat] = frozenset(["markdown"])  # read with line feeds, whatever ends the lines
 

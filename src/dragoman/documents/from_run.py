@@ -33,6 +33,7 @@ def translate_with(
     mark: str = "[?] ",
     protect_styles: Sequence[str] = (),
     fuzzy: bool = True,
+    columns: Sequence[str] = (),
     engine: EngineName = "auto",
     compute_type: ComputeType | None = None,
     say: Callable[[str], None],
@@ -43,11 +44,13 @@ def translate_with(
     `document_format` None: by the ending of the document's name. `language` None: the source language of the run's
     data. `to`: what a run of several languages is asked for; `target_language`: what the run translates into, where its
     data may not say it. `min_confidence`: sentences with less are left untranslated, with `mark` before them.
-    `protect_styles`, `fuzzy`: as in FormatSettings.
+    `protect_styles`, `fuzzy`, `columns`: as in FormatSettings.
     """
     document_format = format_of(document.name) if document_format is None else document_format
     if not all(name.strip() for name in protect_styles):
         raise UsageError("a style to protect has an empty name; give the name of a style or a font")
+    if columns and document_format not in ("csv", "tsv"):
+        raise UsageError(f"--column {columns[0]}: only CSV and TSV have columns, and this is {document_format}")
     terms = Glossary.load(glossary) if isinstance(glossary, Path) else glossary
     source_language, target_language = _languages(run, language, to or target_language)
     sentence_translator = RunSentenceTranslator.load(
@@ -74,7 +77,7 @@ def translate_with(
         identity=identity,
         report_path=report,
         say=say,
-        settings=FormatSettings(tuple(protect_styles), fuzzy, target_language),
+        settings=FormatSettings(tuple(protect_styles), tuple(columns), fuzzy, target_language),
     )
 
 

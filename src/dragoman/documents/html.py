@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from dragoman.documents.flow import Flow, FlowBuilder
-from dragoman.documents.lexer import RAW_TEXT, Token, Tokens, attribute, element, html_tokens
+from dragoman.documents.lexer import RAW_TEXT, Token, Tokens, attribute, element, html_tokens, xml_tokens
 from dragoman.documents.settings import DEFAULTS, FormatSettings
 
 _INLINE = frozenset(
@@ -24,20 +24,22 @@ LONGEST_NOTE = 8  # tags and texts that a note's number may consist of, its end 
 LONGEST_COPIED = 60  # characters: longer code in a sentence is one tag, which the model does not see
 
 
-def html_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> Iterator[str | Flow]:
-    """The pieces of a page, or of a part of one."""
-    tokens = Tokens(html_tokens(chunks))
+def html_pieces(
+    chunks: Iterable[str], settings: FormatSettings = DEFAULTS, xhtml: bool = False
+) -> Iterator[str | Flow]:
+    """The pieces of a page, or of a part of one. `xhtml`: it is XML, which knows few named characters."""
+    tokens = Tokens(xml_tokens(chunks) if xhtml else html_tokens(chunks))
     builder = FlowBuilder()
     while (token := next(tokens, None)) is not None:
         if _add_inline(builder, token, tokens, settings):
             continue
-        yield from flow_of(builder)
+        yield from flow_of(builder, xhtml)
         builder = FlowBuilder()
         if token.kind == "start" and (stays(token.name, token.raw, settings) or token.name in _UNTOUCHED):
             yield from (inner.raw for inner in element(tokens, token))
         else:
             yield from tag_pieces(token)
-    yield from flow_of(builder)
+    yield from flow_of(builder, xhtml)
 
 
 def _add_inline(builder: FlowBuilder, token: Token, tokens: Tokens, settings: FormatSettings) -> bool:
@@ -49,7 +51,7 @@ def _add_inline(builder: FlowBuilder, token: Token, tokens: Tokens, settings: Fo
             return _add_start_tag(builder, token, tokens, settings)
         case "end" if token.name in _INLINE | COPIED:
             builder.close(token.name, token.raw)
-        case "empty" if token.name in _POINTS:
+        case "empty" if token.name in _POINTS | _INLINE | COPIED:
             builder.add_point(tag_pieces(token))
         case "empty" if token.name == "br":
             builder.add_point([token.raw], breaks=True)
@@ -94,10 +96,10 @@ def stays(name: str, tag: str, settings: FormatSettings) -> bool:
     return "notranslate" in classes or settings.protects(name, *classes)
 
 
-def flow_of(builder: FlowBuilder) -> Iterator[str | Flow]:
+def flow_of(builder: FlowBuilder, xhtml: bool = False) -> Iterator[str | Flow]:
     """The flow that was built, if anything was added to it."""
     if builder.raw:
-        yield builder.flow(escape)
+        yield builder.flow(_escape_xhtml if xhtml else escape)
 
 
 def tag_pieces(token: Token) -> list[str | Flow]:
@@ -126,6 +128,10 @@ def _has_letters(token: Token) -> bool:
 
 def escape(text: str) -> str:
     return html.escape(text, quote=False).replace("\u00a0", "&nbsp;")
+
+
+def _escape_xhtml(text: str) -> str:
+    return html.escape(text, quote=False)
 
 
 def _in_quotes(text: str) -> str:

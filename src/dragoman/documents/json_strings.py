@@ -23,7 +23,7 @@ def json_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
     try:
         for found in scan(chunks, _JSON):
             string = found["string"]
-            if string is None or not _is_message(string):
+            if string is None or not _holds_message(string):
                 yield found[0]
                 continue
             raw = string[1:-1]
@@ -37,12 +37,17 @@ def json_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
         raise DataError(f"not JSON at {str(error)!r}; correct the file") from None
 
 
-def _is_message(string: str) -> bool:
+def _holds_message(string: str) -> bool:
     try:
         text = json.loads(string, strict=False)
         text.encode()
     except ValueError:  # a lone surrogate, or an escape that is none
         return False
+    return is_message(text)
+
+
+def is_message(text: str) -> bool:
+    """Whether the text of a string is for people, and no identifier, address or the like."""
     return any(map(str.isalpha, text)) and not _NO_MESSAGE.fullmatch(text.strip()) and not _ICU.search(text)
 
 

@@ -56,8 +56,8 @@ def translate_document(
             f"{source}: {told}, and nothing says whether the run translates into that; --target-language has it checked"
         )
     search = dataclasses.asdict(translator.translator.search)
-    asked = [search, settings.protect, settings.fuzzy, settings.target, document_format, window, translator.language]
-    everything = [*asked, sha256(source), *map(str, identity)]
+    asked = [settings.protect, settings.columns, settings.fuzzy, settings.target, document_format, window]
+    everything = [search, *asked, translator.language, sha256(source), *map(str, identity)]
     fingerprint = hashlib.sha256(json.dumps(everything).encode()).hexdigest()
     journal = output.with_name(output.name + ".journal")
     with open_exclusively(journal) as file:

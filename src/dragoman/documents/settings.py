@@ -14,13 +14,15 @@ class OtherLanguageError(DataError):
 class FormatSettings:
     """What the user asks of a format.
 
-    `protect`: names of styles and fonts (HTML, Markdown: of tags and classes) whose text is not translated. `fuzzy`:
-    what is filled in a PO or XLIFF file is marked for a person to look at. `target`: code of the target language, where
-    it is known. `met`: the protected names that the document had so far. `unchecked`: what the document says of its
-    language, while the target language is not known. `left`: kinds of text that it has and that stay.
+    `protect`: names of styles and fonts (HTML, Markdown: of tags and classes) whose text is not translated. `columns`:
+    of a table, by their names or numbers; none is all. `fuzzy`: what is filled in a PO or XLIFF file is marked for a
+    person to look at. `target`: code of the target language, where it is known. `met`: the protected names that the
+    document had so far. `unchecked`: what the document says of its language, while the target language is not known.
+    `left`: kinds of text that it has and that stay.
     """
 
     protect: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     fuzzy: bool = True
     target: str | None = None
     met: set[str] = field(default_factory=set, compare=False)

@@ -15,7 +15,9 @@ from dragoman.errors import DataError
 Open = Callable[[], BinaryIO]
 
 CHUNK = 1 << 16
-_XML: frozenset[DocumentFormat] = frozenset(["xliff"])  # text files whose first line says their encoding
+_XML: frozenset[DocumentFormat] = frozenset(
+    ["xliff", "android", "stringsdict"]
+)  # text files whose first line says their encoding
 _XML_ENCODING = re.compile(rb"""<\?xml\b[^>]*?\sencoding\s*=\s*["']([\w-]+)["']""")
 # What XML may be declared to be in and is read: encodings of single bytes, of which the first 128 are ASCII.
 _DECLARED = frozenset(["utf-8", "us-ascii", "ascii", "iso-8859-1", "iso-8859-2", "iso-8859-15", "windows-1252"])
@@ -35,12 +37,30 @@ class TextFile:
         with self.opened() as stream:
             head = stream.read(200)
         known = next((encoding for mark, encoding in _BOMS if head.startswith(mark)), None)
+        if known is None and self.document_format == "properties":
+            return self._of_properties()
+        if known is None and b"\0" in head[:2] and self.document_format == "strings":  # Xcode's, without a mark
+            return "utf-16-be" if head[:1] == b"\0" else "utf-16-le"
         declared = _XML_ENCODING.match(head) if self.document_format in _XML else None
         if known is not None or declared is None:
             return known or "utf-8"
         encoding = declared[1].decode().lower()
         if encoding not in _DECLARED:
             raise DataError(f"{self.name}: is in {declared[1].decode()}; save the document as UTF-8")
+        return encoding
+
+    def _of_properties(self) -> str:
+        """As Java reads them: UTF-8, or ISO-8859-1 where it is none."""
+        encoding = "ascii"
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        with self.opened() as stream:
+            try:
+                for block in blocks(stream):
+                    decoder.decode(block)
+                    encoding = encoding if block.isascii() else "utf-8"
+                decoder.decode(b"", final=True)
+            except UnicodeDecodeError:
+                return "latin-1"
         return encoding
 
     def chunks(self) -> Iterator[str]:

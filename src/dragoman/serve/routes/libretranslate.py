@@ -11,7 +11,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from dragoman.data.language_codes import language_name
 from dragoman.data.language_id import DetectedLanguage
-from dragoman.documents.format_names import MEDIA_TYPES, SUFFIXES, DocumentFormat
+from dragoman.documents.format_names import MEDIA_TYPES, SHOWN_BY_BROWSERS, SUFFIXES, DocumentFormat
 from dragoman.documents.formats import uncompressed_size
 from dragoman.documents.settings import OtherLanguageError
 from dragoman.errors import DataError
@@ -220,7 +220,9 @@ class _FileRoutes:
         suffix = PurePath(filename).suffix if PurePath(filename).suffix in SUFFIXES else ".txt"
         document_format = SUFFIXES[suffix]
         # A page that someone sent is not to be taken for one of ours.
-        media_type = "application/octet-stream" if document_format == "html" else MEDIA_TYPES[document_format]
+        media_type = (
+            "application/octet-stream" if document_format in SHOWN_BY_BROWSERS else MEDIA_TYPES[document_format]
+        )
         disposition = {"content-disposition": f'attachment; filename="translated{suffix}"'}
         return Response(content, media_type=media_type, headers=disposition)
 

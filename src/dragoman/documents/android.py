@@ -1,0 +1,124 @@
+"""Reads the strings of Android programs, which stand in XML: strings, arrays of them, and plurals."""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from dragoman.documents.flow import Flow, FlowBuilder
+from dragoman.documents.lexer import (
+    MarkupError,
+    Token,
+    attribute,
+    closed_element,
+    local_name,
+    raw_tokens,
+    text_of,
+    xml_tokens,
+)
+from dragoman.documents.plain_text import add_tagged
+from dragoman.errors import DataError
+
+_SCOPES = frozenset(["string-array", "plurals"])
+_STRINGS = frozenset(["string", "item"])
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_LETTERS = {"n": "\n", "t": "\t"}
+_REFERENCE = re.compile(r"\s*[@?][\w.:+]*/?[\w.]+\s*")  # to another resource
+
+
+def android_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
+    try:
+        yield from _pieces(xml_tokens(chunks))
+    except MarkupError as error:
+        raise DataError(f"is damaged ({error}); save the document again") from None
+
+
+def _pieces(tokens: Iterator[Token]) -> Iterator[str | Flow]:
+    root = ""
+    around: list[bool] = []  # whether the lists that are open are to be translated
+    for token in tokens:
+        if not root and token.kind in ("start", "empty"):
+            root = token.name
+            if root != "resources":
+                raise DataError(
+                    f"its first element is <{root}>, and of XML only the strings of Android are read, which stand in "
+                    f"<resources>; convert it, or name its --format"
+                )
+        if token.kind == "start" and token.name in _STRINGS:
+            whole = closed_element(tokens, token)
+            in_list = token.name == "string" or bool(around)
+            stays = attribute(token.raw, "translatable") == "false" or not in_list or not all(around)
+            yield from [raw_tokens(whole)] if stays else _string(whole)
+            continue
+        if token.name in _SCOPES and token.kind == "start":
+            around.append(attribute(token.raw, "translatable") != "false")
+        elif token.name in _SCOPES and token.kind == "end":
+            del around[-1:]
+        yield token.raw
+
+
+def _string(whole: list[Token]) -> Iterator[str | Flow]:
+    start, *inner, end = whole
+    raw = raw_tokens(inner)
+    texts = [text_of(token) for token in inner]
+    if _REFERENCE.fullmatch(raw) or not any(character.isalpha() for text in texts if text for character in text):
+        yield raw_tokens(whole)
+        return
+    cdata = len(inner) == 1 and inner[0].kind == "other"
+    quoted = re.fullmatch(r'\s*"((?:[^"\\]|\\.)*)"\s*', raw, re.DOTALL) is not None
+    builder = FlowBuilder()
+    stream = iter(inner)
+    for token in stream:
+        text = text_of(token)
+        if text is not None:
+            if not quoted and not cdata:
+                text = re.sub(r"\s+", " ", text)
+            if quoted:
+                text = re.sub(r'^\s*"|(?<!\\)"\s*$', "", text)
+            add_tagged(builder, _unescaped(text), str if cdata else _escape_tag)
+        elif local_name(token) == "g" and token.kind == "start":  # <xliff:g>: what is not to be translated
+            element = closed_element(stream, token)
+            content = _unescaped("".join(text_of(one) or "" for one in element[1:-1]))
+            builder.open(token.name, [token.raw])
+            builder.add_text(content, raw_tokens(element[1:-1]), keep=True)
+            builder.close(token.name, element[-1].raw)
+        elif token.kind == "start":
+            builder.open(token.name, [token.raw])
+        elif token.kind == "end":
+            builder.close(token.name, token.raw)
+        else:
+            builder.add_point([token.raw])
+    yield start.raw
+    flow = replace(builder.flow(_escape_cdata if cdata else _escape), raw=raw, whole_lines=True)
+    if cdata:
+        flow = replace(flow, finish=lambda text: f"<![CDATA[{text}]]>")
+    elif quoted:
+        flow = replace(flow, finish=lambda text: f'"{text}"')
+    else:
+        flow = replace(flow, finish=lambda text: re.sub(r"\A(?=[@?])", r"\\", text))
+    yield flow
+    yield end.raw
+
+
+def _unescaped(text: str) -> str:
+    def character(found: re.Match[str]) -> str:
+        return chr(int(found[1], 16)) if found[1] else _LETTERS.get(found[2], found[2])
+
+    return _ESCAPE.sub(character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _escape_text(text: str) -> str:
+    text = re.sub(r"([\\'\"])", r"\\\1", text)
+    return text.replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _escape(text: str) -> str:
+    return html.escape(_escape_text(text), quote=False).replace("\u00a0", "\\u00A0")
+
+
+def _escape_tag(tag: str) -> str:
+    return html.escape(tag, quote=False).replace('"', '\\"').replace("'", "\\'")
+
+
+def _escape_cdata(text: str) -> str:
+    return _escape_text(text).replace("]]>", "]] >")

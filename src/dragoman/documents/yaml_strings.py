@@ -1,0 +1,190 @@
+"""Reads the messages of programs in YAML. Values change; keys, comments, anchors, order and the style of quotes stay.
+
+A lexer over lines, not a reader of all YAML: what it does not know (collections in braces, aliases, tags of other
+types) is copied.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from dragoman.data.segmentation import Wrap
+from dragoman.documents.flow import Flow
+from dragoman.documents.json_strings import is_message
+from dragoman.documents.plain_text import string_flow
+
+# What stands before a value: indentation, marks of items, a key, an anchor, a tag of a string.
+_HEAD = re.compile(
+    r"(?P<indent> *+)(?P<items>(?:- +)*+)"
+    r"(?P<key>(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^']|'')*+'|[^\s#\"'\[\]{},&*!|>%@`-][^#\r\n]*?)[ \t]*:(?=\s|\Z))?[ \t]*+"
+    r"(?P<properties>(?:(?:&\S++|!!str)[ \t]++)*+)"
+)
+_BLOCK = re.compile(r"(?P<style>[|>])[-+\d]*+[ \t]*+(?:#[^\r\n]*+)?\r?\n?\Z")
+_DOUBLE = re.compile(r'"((?:[^"\\]|\\[\s\S])*+)"(?P<rest>[ \t]*+(?:#[^\r\n]*+)?\r?\n?)\Z')
+_SINGLE = re.compile(r"'((?:[^']|'')*+)'(?P<rest>[ \t]*+(?:#[^\r\n]*+)?\r?\n?)\Z")
+_CLOSED = re.compile(r"\"(?:[^\"\\]|\\[\s\S])*+\"|'(?:[^']|'')*+'")
+_PLAIN = re.compile(
+    r"(?P<text>[^\s#\[\]{},&*!|>%@`\"'](?:[^\s#]|[ \t]++[^\s#]|(?<!\s)#)*+)(?P<rest>[ \t]*+(?:#[^\r\n]*+)?\r?\n?)\Z"
+)
+_NO_TEXT = re.compile(r"(?i:true|false|yes|no|on|off|y|n|null|~)|[-+.\d][\d_.,:eExXoO+-]*")
+_UNSAFE = re.compile(r"\A[\s\[\]{},&*!|>%@`\"'#?:-]|:(?=\s|\Z)|\s#|\s\Z|[\r\n\t]")
+_MOST_LINES = 200  # of a value: a quote that is never closed is not looked for to the end of the document
+
+
+def yaml_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
+    lines = _Lines(chunks)
+    while (line := lines.next()) is not None:
+        found = _HEAD.match(line)
+        if found is None or line.startswith(("%", "---", "...", "#")) or not (found["key"] or found["items"]):
+            yield line
+            continue
+        value = line[found.end() :]
+        block = _BLOCK.match(value)
+        if block is not None:
+            yield line
+            depth = len(found["indent"]) + (len(found["items"]) if found["key"] else 0)
+            yield from _block(lines, depth, block["style"] == "|")
+        elif value[:1] in ("'", '"'):
+            yield found[0]
+            yield from _quoted(lines, value)
+        else:
+            depth = len(found["indent"]) + (len(found["items"]) if found["key"] else 0)
+            yield found[0]
+            yield from _plain(lines, value, depth)
+
+
+class _Lines:
+    """The lines of a text that comes in chunks, of which the next can be looked at."""
+
+    def __init__(self, chunks: Iterable[str]) -> None:
+        self._lines = _lines(chunks)
+        self._waiting: list[str] = []
+
+    def next(self) -> str | None:
+        return self._waiting.pop() if self._waiting else next(self._lines, None)
+
+    def put_back(self, lines: list[str]) -> None:
+        self._waiting += reversed(lines)
+
+    def below(self, depth: int) -> list[str]:
+        """The lines that belong to a value: those further in than its key, and empty ones between them."""
+        found: list[str] = []
+        while (line := self.next()) is not None:
+            bare = line.lstrip(" ")
+            if bare.strip() and len(line) - len(bare) <= depth:
+                self.put_back([line])
+                break
+            found.append(line)
+        while found and not found[-1].strip():
+            self.put_back([found.pop()])
+        return found
+
+
+def _lines(chunks: Iterable[str]) -> Iterator[str]:
+    parts: list[str] = []
+    for chunk in chunks:
+        *whole, rest = chunk.split("\n")
+        for line in whole:
+            yield "".join((*parts, line, "\n"))
+            parts = []
+        parts.append(rest)
+    if last := "".join(parts):
+        yield last
+
+
+def _block(lines: _Lines, depth: int, literal: bool) -> Iterator[str | Flow]:
+    """A text in lines of its own. Where their ends count, no sentence goes across one; else it is wrapped again."""
+    paragraph: list[str] = []
+    for line in (*lines.below(depth), ""):
+        if paragraph and (literal or not line.strip()):
+            yield from _lines_flow(paragraph)
+            paragraph = []
+        if line.strip():
+            paragraph.append(line)
+        else:
+            yield line
+
+
+def _lines_flow(lines: list[str]) -> Iterator[str | Flow]:
+    first = lines[0]
+    indent = first[: len(first) - len(first.lstrip(" "))]
+    whole = "".join(lines)
+    text = whole[len(indent) :].rstrip()
+    newline = "\r\n" if first.endswith("\r\n") else "\n"
+    width = max(len(line.rstrip()) for line in lines)
+    yield indent
+    yield Flow(text, text, wrap=Wrap(width, indent, newline) if len(lines) > 1 else None)
+    yield whole[len(indent) + len(text) :]
+
+
+def _quoted(lines: _Lines, value: str) -> Iterator[str | Flow]:
+    pattern = _DOUBLE if value[0] == '"' else _SINGLE
+    taken = [value]
+    found = pattern.match(value)
+    # The first quote that is not escaped ends the value, whatever stands behind it.
+    closed = _CLOSED.match(value) is not None
+    while found is None and not closed and len(taken) < _MOST_LINES and (line := lines.next()) is not None:
+        taken.append(line)
+        if value[0] in line:
+            found = pattern.match("".join(taken))
+            closed = _CLOSED.match("".join(taken)) is not None
+    if found is None:
+        lines.put_back(taken[1:])
+        yield taken[0]
+        return
+    raw = found[1]
+    folded = re.sub(r"[ \t]*\r?\n[ \t]*", " ", raw)
+    text = _double_text(folded) if value[0] == '"' else folded.replace("''", "'")
+    if text is None or not is_message(text):
+        yield "".join(taken)
+        return
+    ascii_only = "\\u" in raw and raw.isascii()
+    yield value[0]
+    finish = (lambda said: json.dumps(said, ensure_ascii=ascii_only)[1:-1]) if value[0] == '"' else _single
+    yield replace(string_flow(text, raw), finish=finish)
+    yield value[0] + found["rest"]
+
+
+def _single(text: str) -> str:
+    return text.replace("'", "''").replace("\n", "\n\n")
+
+
+def _double_text(raw: str) -> str | None:
+    """The text of a double-quoted value; None: it has an escape that JSON does not know."""
+    try:
+        text = json.loads(f'"{raw}"', strict=False)
+        text.encode()
+    except ValueError:
+        return None
+    return str(text)
+
+
+def _plain(lines: _Lines, value: str, depth: int) -> Iterator[str | Flow]:
+    found = _PLAIN.match(value)
+    if found is None:
+        yield value
+        return
+    following = lines.below(depth) if "#" not in found["rest"] else []
+    if any(_HEAD.match(line)["key"] or line.lstrip().startswith(("#", "- ")) for line in following):  # type: ignore[index]
+        lines.put_back(following)
+        following = []
+    raw = found["text"]
+    rest = found["rest"]
+    if following:
+        whole = "".join((value, *following))
+        raw = whole.rstrip()
+        rest = whole[len(raw) :]
+    text = re.sub(r"\s+", " ", raw)
+    if _NO_TEXT.fullmatch(text) or not is_message(text):
+        yield "".join((value, *following))
+        return
+    yield replace(string_flow(text, raw), finish=_plain_or_quoted)
+    yield rest
+
+
+def _plain_or_quoted(text: str) -> str:
+    """A translation that would be read as something else without quotes gets them."""
+    if _UNSAFE.search(text) or _NO_TEXT.fullmatch(text):
+        return json.dumps(text, ensure_ascii=False)
+    return text
