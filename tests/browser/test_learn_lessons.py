@@ -367,7 +367,8 @@ def test_it_prints(browser: Browser, served: Running) -> None:
     for visit in open_page(browser, served, f"#/learn?text={quote(SENTENCE)}"):
         page = visit.page
         expect(page.locator("#bleu")).to_be_visible()
-        page.emulate_media(media="print")
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.locator("body").evaluate("node => getComputedStyle(node).backgroundColor") == "rgb(255, 255, 255)"
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         for hidden in (".learn-bar", ".contents", ".player", "#costs .controls"):
             expect(page.locator(hidden).first).to_be_hidden()

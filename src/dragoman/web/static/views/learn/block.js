@@ -19,7 +19,7 @@ export function Block({ frame, seen, units, more, spot, onSpot }) {
   const row = rows[at].main;
   const { value: found, problem } = useFetched(() => more.stream({ stack, row, order }), [more, stack, row, order], more);
   const plain = useFetched(() => more.stream({ stack, row, order: null }), [more, stack, row], more).value;
-  const chosen = found ? Math.min(asked, found.sublayers.length - 1) : 0;
+  const chosen = found ? Math.min(asked, found.sublayers.length - 1) : 0; // of the half that is there
   const pick = (index) => (stack === "encoder" ? onSpot({ row: units.source[index].main }) : setWrote(index));
   return html`<${Lesson} frame=${frame} equation="sublayer" wide
     text=${html`<p>Attention is only a part of a layer. Around it runs the <em>residual stream</em>: one vector for each token, of ${seen.d_model} numbers from the embedding to the
@@ -40,12 +40,14 @@ export function Block({ frame, seen, units, more, spot, onSpot }) {
         : html`; with the same weights in the other order its translation has log-probability <b data-shown="block log-probability">${minus(found.log_probability)}</b> in place of ${minus(plain.log_probability)}: the
           order is part of what was learned`}</p>
       <div class="block-columns">
-        <${Stream} found=${found} chosen=${chosen} onChoose=${setAsked} name=${rows[at].text} />
+        <${Stream} found=${found} chosen=${chosen} onChoose=${setAsked} name=${nameOf(found.asked, units)} />
         <${Detail} found=${found} chosen=${chosen} />
       </div>`}
     <${Found} of="residual" /><${Found} of="norm" notes /><${Found} of="norm-order" />
   </${Lesson}>`;
 }
+
+const nameOf = ({ stack, row }, { source, fed }) => (stack === "encoder" ? source[unitAt(source, row)] : fed[unitAt(fed, row)]).text;
 
 function Stream({ found, chosen, onChoose, name }) {
   const streams = [found.embedded, ...found.sublayers.map(({ stream }) => stream)];

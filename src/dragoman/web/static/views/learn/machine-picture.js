@@ -9,6 +9,9 @@ const BETWEEN = 12;
 const FAINT = 0.04; // weights below are not drawn
 const LETTER = 7.1; // pixels of a letter in a label, about
 
+// Names on a phone; x is a vector, as in the equations.
+const SHORT = { "+ position": "x", stream: "x", "self-attention": "self", "masked self-attention": "self", "feed-forward": "ff" };
+
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 // Where everything stands in so many pixels.
@@ -48,18 +51,18 @@ export function Picture({ layout, moment, units, machine, grouped, chosen, addre
   const readSteps = reading ? encoderStep(stage, layer) : machine.encoder.stages.length;
   const read = (row) => streamOf(machine.encoder, readSteps, units.source[row].main);
   const block = (id, lesson, label, left, top, width, rows, active) => html`<a key=${id} href=${address(lesson)} class=${`block${active ? " active" : ""}`} aria-label=${`${label}: opens its lesson`} onClick=${() => goTo(lesson)}>
-    <rect x=${left - 3} y=${top - 22} width=${width + 6} height=${22 + ROW * rows + 6} rx="8" /><text x=${left + width / 2} y=${top - 7} class="part">${layout.narrow ? (active ? shortened(label, 16) : "") : label}</text></a>`;
+    <rect x=${left - 3} y=${top - 22} width=${width + 6} height=${22 + ROW * rows + 6} rx="8" /><text x=${left + width / 2} y=${top - 7} class="part">${layout.narrow ? SHORT[label] ?? label : label}</text></a>`;
   const attending = reading && stage === "attend";
   const rows = units.source.length;
   const written = units.fed.length;
   return html`<svg class="living" width=${layout.width} height=${layout.height} viewBox=${`0 0 ${layout.width} ${layout.height}`} role="group" aria-label="The machine">
     ${block("e-words", "vectors", "words", x.words, encoder, layout.words, rows, stage === "words")}
-    ${block("e-embedding", "positions", layout.narrow ? "vectors" : "+ position", x.embedding, encoder, layout.strip, rows, stage === "embedding")}
+    ${block("e-embedding", "positions", "+ position", x.embedding, encoder, layout.strip, rows, stage === "embedding")}
     ${block("e-attend", "query", "self-attention", x.attend, encoder, layout.attend, rows, attending)}
     ${block("e-feed", "block", "feed-forward", x.feed, encoder, layout.encoderFeed, rows, stage === "feed")}
     ${block("e-read", "block", "stream", x.read, encoder, layout.strip, rows, stage === "read")}
     ${block("d-words", "mask", "written", x.words, decoder, layout.words, written, stage === "fed")}
-    ${block("d-embedding", "positions", layout.narrow ? "vectors" : "+ position", x.embedding, decoder, layout.strip, written, false)}
+    ${block("d-embedding", "positions", "+ position", x.embedding, decoder, layout.strip, written, false)}
     ${block("d-self", "mask", "masked self-attention", x.attend, decoder, layout.attend, written, stage === "self")}
     ${block("d-middle", "block", "stream", x.middle, decoder, layout.strip, written, false)}
     ${block("d-state", "block", "stream", x.state, decoder, layout.strip, written, false)}

@@ -37,7 +37,7 @@ export function Mask({ frame, seen, units, more }) {
       <${Segments} label="What the cells show" name="mask-shown" value=${shown} options=${SHOWN} onChoose=${setShown} />
     </div>
     <${Shift} units=${units} at=${at} on=${on} onChoose=${setAsked} />
-    ${fits && html`<${Cells} value=${value} head=${head} units=${units} on=${on} shown=${shown} at=${at} onChoose=${setAsked} />`}
+    ${fits && html`<${Cells} value=${value} head=${head} units=${units} on=${!value.changes.length} shown=${value.values} at=${at} onChoose=${setAsked} />`}
     ${both && html`<p class="measures">log-probability of “${seen.translation}”: with the mask <b data-shown="masked">${minus(both.log_probability_before)}</b>, without
         ${" "}<b data-shown="unmasked">${minus(both.log_probability_after)}</b></p>
       <details><summary>Token by token</summary><div class="scroll" role="region" tabindex="0" aria-label="Token by token"><table class="by-token">

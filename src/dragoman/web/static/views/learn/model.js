@@ -71,11 +71,12 @@ export function onceEach({ question, ofSentence: own }) {
       once(`${kind}.${layer}.${values}.${changes}`, async () => {
         const { header, value } = await numbers("/attention", { ...question, kind, layer, values, changes });
         const [, rows, columns] = header.shape;
-        return { ...header, row: (head, row) => Array.from({ length: columns }, (_, at) => value((head * rows + row) * columns + at)) };
+        return { ...header, values, changes, row: (head, row) => Array.from({ length: columns }, (_, at) => value((head * rows + row) * columns + at)) };
       }),
     // Where the lessons look into vectors: for one sentence, which is the first.
-    stream: (changes) => once(`stream.${Object.values(changes)}`, () => lesson("stream", { ...own, ...changes })),
-    head: (changes) => once(`head.${Object.values(changes)}`, () => lesson("head", { ...own, ...changes })),
+    // `asked` says what they are of: it is shown until what is asked next is there.
+    stream: (asked) => once(`stream.${Object.values(asked)}`, async () => ({ ...(await lesson("stream", { ...own, ...asked })), asked })),
+    head: (asked) => once(`head.${Object.values(asked)}`, async () => ({ ...(await lesson("head", { ...own, ...asked })), asked })),
     machine: () => once("machine", () => lesson("machine", { ...own, numbers: MACHINE_NUMBERS })),
     withoutMask: () => once("mask", () => answer("/intervene", { ...question, changes: ["decoder.*:unmask"], retranslate: false })),
   };

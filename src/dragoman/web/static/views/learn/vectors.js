@@ -34,10 +34,12 @@ export function Vectors({ frame, seen, units, more, spot, onSpot }) {
     </div>
     <${TokenRow} label="Whose query" units=${rows} chosen=${at} onChoose=${pick} />
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-    ${fits && html`<${Products} found=${found} asking=${rows[at]} answering=${columns[chosen]} />
+    ${fits && html`<${Products} found=${found} asking=${unitOf(found.asked, units)} answering=${columns[chosen]} />
       <${Mixture} found=${found} columns=${columns} chosen=${chosen} onChoose=${setAsked} />`}
   </${Lesson}>`;
 }
+
+const unitOf = ({ kind, row }, { source, fed }) => (kind === "encoder" ? source[unitAt(source, row)] : fed[unitAt(fed, row)]);
 
 function Products({ found, asking, answering }) {
   const key = found.keys[answering.main];
