@@ -53,6 +53,7 @@ SHORT = {
 # These change a run or print a few lines about it; all others write text or a directory.
 WITHOUT_OUT = {
     "average", "verify", "calibrate", "quantize", "serve", "stress", "config show", "corrections list",
+    "corrections import",
     "corrections promote", "lm generate", "lm evaluate", "mlm fill", "mlm classify", "vit evaluate",
 }  # fmt: skip
 
@@ -65,7 +66,7 @@ def options_of(name: str) -> list[list[str]]:
 
 
 def test_there_are_all_the_commands() -> None:
-    assert len(NAMES) == 45
+    assert len(NAMES) == 46
 
 
 @pytest.mark.parametrize("name", NAMES)

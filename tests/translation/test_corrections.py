@@ -199,3 +199,47 @@ def test_corrections_that_are_not_there_are_one_line(tiny_run: Path, tmp_path: P
     ran = cli("translate", tiny_run, "--corrections", tmp_path / "none.db", stdin="dog\n")
     assert (ran.code, ran.stdout) == (2, "")
     assert "none.db: no such file of corrections" in ran.stderr
+
+
+# In TMX, which CAT tools exchange.
+
+TMX = """<?xml version="1.0"?><tmx version="1.4"><header srclang="en-US"/><body>
+<tu><tuv xml:lang="en-US"><seg>the old dog sees the red house</seg></tuv>
+<tuv xml:lang="eo"><seg>jen la hundo</seg></tuv></tu>
+<tu><tuv xml:lang="en-US"><seg>a cat</seg></tuv><tuv xml:lang="eo"><seg>iu kato</seg></tuv></tu></body></tmx>"""
+
+
+def test_a_translation_memory_goes_in_and_out(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "in.tmx").write_text(TMX, encoding="utf-8")
+    kept, out = tmp_path / "kept.db", tmp_path / "out.tmx"
+    TranslationMemory(kept).store("en-eo", "a cat", "old")
+    ran = cli("corrections", "import", kept, tmp_path / "in.tmx", *LANGUAGES)
+    assert (ran.code, ran.stdout) == (0, f"2 pairs are kept in {kept}\n")
+    assert [(one.source, one.target) for one in TranslationMemory(kept)] == [
+        (SENTENCE, "jen la hundo"),
+        ("a cat", "iu kato"),
+    ]
+    assert cli("corrections", "export", kept, *LANGUAGES, "--out", out).code == 0
+    again = cli("corrections", "import", tmp_path / "new.db", out, *LANGUAGES, "--json")
+    assert json.loads(again.stdout) == {"imported": 2}
+    both = [[(one.source, one.target) for one in TranslationMemory(path)] for path in (kept, tmp_path / "new.db")]
+    assert both[0] == both[1]
+    assert cli("corrections", "export", kept, *LANGUAGES, "--format", "tmx").stdout == out.read_text(encoding="utf-8")
+    assert cli("corrections", "export", kept, *LANGUAGES, "--format", "tmx", "--json").code == 2
+
+
+def test_matches_of_a_translation_memory_have_their_scores(cli: Any, tiny_run: Path, tmp_path: Path) -> None:
+    """The same sentence gets its translation; of a similar one the score is said."""
+    memory, text = tmp_path / "memory.tmx", tmp_path / "in.txt"
+    memory.write_text(TMX, encoding="utf-8")
+    text.write_text(f"{SENTENCE}\nthe old dog sees the red tree\n", encoding="utf-8")
+    ran = cli("translate", tiny_run, "--input", text, "--corrections", memory, "--json")
+    same, similar = map(json.loads, ran.stdout.splitlines())
+    assert (same["translations"][0]["text"], same["corrected"]) == ("jen la hundo", True)
+    score = similarity("the old dog sees the red tree", SENTENCE)
+    assert similar["suggestions"] == [{"source": SENTENCE, "target": "jen la hundo", "score": score}]
+    out, report = tmp_path / "out.txt", tmp_path / "report.json"
+    ran = cli("translate-file", tiny_run, text, "--out", out, "--corrections", memory, "--report", report)
+    assert ran.code == 0, ran.stderr
+    assert out.read_text(encoding="utf-8").splitlines()[0] == "jen la hundo"
+    assert f"{score:.0%} like '{SENTENCE}', which was 'jen la hundo'" in report.read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,7 +18,7 @@ Source = Annotated[str, typer.Option("--source-language", metavar="CODE", help="
 Target = Annotated[str, typer.Option("--target-language", metavar="CODE", help="and into this one.")]
 
 
-corrections = group("List corrections made on the page, and fine-tune a run on them.")
+corrections = group("List corrections made on the page, exchange them as TMX, and fine-tune a run on them.")
 
 
 @command(corrections, "list")
@@ -31,16 +31,61 @@ def list_all(file: File, as_json: AsJson = False) -> None:
         show(json.dumps(dataclasses.asdict(correction), ensure_ascii=False) if as_json else "\t".join(columns))
 
 
+@command(corrections, "import")
+def import_pairs(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of corrections; made if it is not there.")],
+    pairs: Annotated[
+        Path, typer.Argument(metavar="PAIRS", help="A translation memory (TMX), or XLIFF, PO, TSV, CSV or JSON lines.")
+    ],
+    source_language: Source,
+    target_language: Target,
+    as_json: AsJson = False,
+) -> None:
+    """Keep the pairs of a translation memory as corrections, in place of those of the same sentences.
+
+    From then on they are the translations of their sentences, wherever the file is used.
+    """
+    from dragoman.data.language_codes import checked_code
+    from dragoman.data.pair_formats import read_any
+    from dragoman.translation.translation_memory import TranslationMemory
+
+    languages = checked_code(source_language), checked_code(target_language)
+    found = read_any([pairs], languages)
+    count = TranslationMemory(file).store_all("-".join(languages), found.pairs)
+    show(json.dumps({"imported": count}) if as_json else f"{count} pairs are kept in {file}")
+
+
 @command(corrections)
 def export(
-    file: File, source_language: Source, target_language: Target, out: LinesOut = None, as_json: AsJson = False
+    file: File,
+    source_language: Source,
+    target_language: Target,
+    out: LinesOut = None,
+    format_: Annotated[
+        Literal["auto", "tsv", "tmx"], typer.Option("--format", help="TSV or TMX; auto: by the end of --out's name.")
+    ] = "auto",
+    as_json: AsJson = False,
 ) -> None:
-    """Write the corrections as sentence pairs, tab-separated, for `dragoman train` or `finetune`."""
+    """Write the corrections as sentence pairs, tab-separated or as TMX.
+
+    For `dragoman train` and `finetune`, and for CAT tools.
+    """
+    from importlib import metadata
+
+    from dragoman.data.tmx_writer import tmx_lines
     from dragoman.training.promotion import of_pair
     from dragoman.translation.translation_memory import TranslationMemory
 
+    as_tmx = format_ == "tmx" or (format_ == "auto" and out is not None and out.suffix.lower() == ".tmx")
+    if as_json and as_tmx:
+        raise UsageError("corrections export: --json and TMX; a line is one or the other: leave one")
     found = of_pair(TranslationMemory(file, must_exist=True), f"{source_language}-{target_language}")
     with lines_to(out) as write_line:
+        if as_tmx:
+            units = ((one.source, one.target, one.made_at) for one in found)
+            for line in tmx_lines(units, source_language, target_language, metadata.version("dragoman")):
+                write_line(line)
+            return
         for correction in found:
             pair = {"source": correction.source, "target": correction.target}
             write_line(json.dumps(pair, ensure_ascii=False) if as_json else "\t".join(pair.values()))

@@ -120,13 +120,17 @@ WholeLines = Annotated[bool, typer.Option("--whole-lines", help="Do not cut line
 GlossaryFile = Annotated[
     Path | None,
     typer.Option(
-        "--glossary", help="Terms to use, as TSV: source, tab, target; forms with | between; no target: not translated."
+        "--glossary",
+        help="Terms to use, as TSV: source, tab, target; forms with | between; no target: not translated. "
+        "Or as CSV or TBX.",
     ),
 ]
 CorrectionsFile = Annotated[
     Path | None,
     typer.Option(
-        "--corrections", help="What `serve --corrections` kept: a sentence corrected there gets its correction."
+        "--corrections",
+        help="What `serve --corrections` kept, or a translation memory (.tmx): a sentence that is there gets its "
+        "translation; similar ones are reported.",
     ),
 ]
 Keep = Annotated[

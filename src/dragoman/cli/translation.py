@@ -96,6 +96,16 @@ class RunChain:
     source: str | None
     target: str | None
 
+    def languages(self) -> tuple[str, str] | None:
+        """Of what comes in and what goes out, as far as they are said."""
+        from dragoman.data.language_codes import languages_of
+        from dragoman.run_directory import RunDirectory
+
+        first, last = (languages_of(RunDirectory.open(run)) for run in (self.runs[0], self.then or self.runs[0]))
+        source = self.source or (None if first is None else first[first[0] == self.target])
+        target = self.target or (None if last is None else last[1])
+        return (source, target) if source and target else None
+
     def steps(self) -> list[Hop]:
         """One step, or two, which fit together."""
         if self.then is None:
@@ -172,13 +182,14 @@ def translate(
     source, out = named_file(input_), named_file(out)
     if out is not None and source is None:
         raise UsageError("translate: --out goes with --input FILE; what comes from stdin goes to stdout")
-    terms = None if glossary is None else Glossary.load(glossary)
+    chain = RunChain(runs, then, source_language, target_language)
+    terms = None if glossary is None else Glossary.load(glossary, chain.languages())
     settings: dict[str, float] = search.given() | sampling.given() | ({"sampling": True} if sample else {})
     if min_confidence is not None and n_best > 1:
         raise UsageError(f"translate: --min-confidence and --n-best {n_best}; a line is one or the other: leave one")
     loaded = [
         _load(step, None if number else checkpoint, engine, settings, corrections, min_confidence)
-        for number, step in enumerate(RunChain(runs, then, source_language, target_language).steps())
+        for number, step in enumerate(chain.steps())
     ]
     translator = _chained(loaded)
     rate = as_json or min_confidence is not None

@@ -2,7 +2,8 @@
 addresses).
 
 A glossary is a TSV file: the source term, a tab, the target term. Several allowed forms of the target are separated by
-|, and an empty target means "do not translate". Empty lines, and lines that begin with "# ", are ignored.
+|, and an empty target means "do not translate". Empty lines, and lines that begin with "# ", are ignored. CSV and TBX
+are read as well (data/terminology.py).
 
 A source term matches whole words. In lower case it matches any case; with a capital it matches only as written, so that
 US is not us. Of overlapping terms the one that begins first counts, and of those the longest. A target form appears in
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from dragoman.data.corpus import read_lines
+from dragoman.data.terminology import terms_in
 from dragoman.errors import DataError, UsageError
 
 CopiedKind = Literal["placeholders", "urls", "emails", "numbers"]
@@ -138,23 +139,12 @@ class Glossary:
         return cls(tuple(Entry(source, forms) for source, forms in merged.items()))
 
     @classmethod
-    def load(cls, path: str | Path) -> "Glossary":
-        """Reads a glossary from its file."""
-        terms: list[tuple[str, str]] = []
-        for number, line in enumerate(read_lines(Path(path)), start=1):
-            if not line.strip() or line.startswith("# "):
-                continue
-            columns = line.split("\t")
-            if len(columns) > 2 or not columns[0].strip():
-                raise DataError(
-                    f"{path}: line {number}: {len(columns)} columns; write a source term, a tab and its target "
-                    f"(forms separated by |; none: not translated)"
-                )
-            terms.append((columns[0], columns[1] if len(columns) == 2 else ""))
+    def load(cls, path: str | Path, languages: tuple[str, str] | None = None) -> "Glossary":
+        """Reads a glossary from its file; `languages`: source and target, which TBX may have more of."""
         try:
-            return cls.of(terms)
+            return cls.of(terms_in(Path(path), languages))
         except DataError as error:
-            raise DataError(f"{path}: {error}") from None
+            raise error if str(error).startswith(str(path)) else DataError(f"{path}: {error}") from None
 
     def matches(self, text: str) -> Iterator[Match]:
         """Finds the terms in a line, from left to right and without overlaps."""

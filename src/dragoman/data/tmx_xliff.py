@@ -40,15 +40,15 @@ class XliffUnit:
 
 def tmx_units(path: Path) -> Iterator[TmxUnit]:
     source_language: str | None = None
-    for name, event, element in _elements(path, "tmx", ("header", "tu")):
+    for name, event, element in elements_of(path, "tmx", ("header", "tu")):
         if name == "header" and event == "start":
             source_language = element.get("srclang")
         elif name == "tu" and event == "end":
-            variants = [child for child in element if _local_name(child) == "tuv"]
+            variants = [child for child in element if local_name(child) == "tuv"]
             yield TmxUnit(
-                source_language, tuple((_language(one), _text_of(one, "seg", "preserve")) for one in variants)
+                source_language, tuple((language_of(one), _text_of(one, "seg", "preserve")) for one in variants)
             )
-            _forget(element)
+            forget(element)
 
 
 def xliff_units(path: Path) -> Iterator[XliffUnit]:
@@ -56,14 +56,14 @@ def xliff_units(path: Path) -> Iterator[XliffUnit]:
     <unit> has one text or several in its <segment>s."""
     languages: tuple[str | None, str | None] = (None, None)
     file = 0
-    for name, event, element in _elements(path, "xliff", ("xliff", "file", "group", "trans-unit", "unit")):
+    for name, event, element in elements_of(path, "xliff", ("xliff", "file", "group", "trans-unit", "unit")):
         if event == "end":
             if name == "trans-unit":
                 yield XliffUnit(languages, file, *_source_and_target(element))
             elif name == "unit":
-                for segment in (child for child in element if _local_name(child) == "segment"):
+                for segment in (child for child in element if local_name(child) == "segment"):
                     yield XliffUnit(languages, file, *_source_and_target(segment))
-            _forget(element)
+            forget(element)
         elif name == "xliff":
             languages = element.get("srcLang"), element.get("trgLang")
         elif name == "file":
@@ -73,30 +73,30 @@ def xliff_units(path: Path) -> Iterator[XliffUnit]:
 
 
 def _source_and_target(segment: Any) -> tuple[str, str]:
-    target = next((child for child in segment if _local_name(child) == "target"), None)
+    target = next((child for child in segment if local_name(child) == "target"), None)
     state = segment.get("state") if target is None else target.get("state") or segment.get("state")
     translation = "" if state in _NOT_YET_TRANSLATED else _text_of(segment, "target", "default")
     return _text_of(segment, "source", "default"), translation
 
 
-def _elements(path: Path, root: str, names: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
+def elements_of(path: Path, roots: str | Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
     """The elements of these names, each as it starts, with its attributes, and as it ends, with all that is in it."""
     from lxml import etree
 
     with _explained(path):
         with _opened(path) as stream:
             _, first = next(iter(etree.iterparse(stream, events=("start",), **_SAFE)))
-            _check_root(path, first, root)
+            _check_root(path, first, (roots,) if isinstance(roots, str) else roots)
         with _opened(path) as stream:
             tags = [f"{{*}}{name}" for name in names]  # each version has another namespace, and some files have none
             for event, element in etree.iterparse(stream, events=("start", "end"), tag=tags, **_SAFE):
-                yield _local_name(element), event, element
+                yield local_name(element), event, element
 
 
-def _check_root(path: Path, root: Any, expected: str) -> None:
-    if _local_name(root) != expected:
+def _check_root(path: Path, root: Any, expected: Sequence[str]) -> None:
+    if local_name(root) not in expected:
         raise DataError(
-            f"{path}: its first element is <{_local_name(root)}>, and in a file of this kind it is <{expected}>; "
+            f"{path}: its first element is <{local_name(root)}>, and in a file of this kind it is <{expected[0]}>; "
             "correct the ending of its name"
         )
     declared = root.getroottree().docinfo.internalDTD
@@ -119,7 +119,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 def _text_of(element: Any, name: str, usual_spaces: str) -> str:
     """The text of the first child of a name. Spaces are kept or joined as the nearest xml:space says."""
-    child = next((child for child in element if _local_name(child) == name), None)
+    child = next((child for child in element if local_name(child) == name), None)
     if child is None:
         return ""
     text = "".join(child.itertext())
@@ -128,17 +128,17 @@ def _text_of(element: Any, name: str, usual_spaces: str) -> str:
     return text if spaces == "preserve" else " ".join(text.split())
 
 
-def _language(variant: Any) -> str | None:
+def language_of(variant: Any) -> str | None:
     """TMX 1.4 writes xml:lang, 1.1 wrote lang."""
     found = variant.get(f"{_XML}lang") or variant.get("lang")
     return None if found is None else str(found)
 
 
-def _local_name(element: Any) -> str:
+def local_name(element: Any) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def _forget(element: Any) -> None:
+def forget(element: Any) -> None:
     """Frees an element that was read, and its siblings before it."""
     element.clear()
     parent = element.getparent()

@@ -51,8 +51,9 @@ def translate_with(
         raise UsageError("a style to protect has an empty name; give the name of a style or a font")
     if columns and document_format not in ("csv", "tsv"):
         raise UsageError(f"--column {columns[0]}: only CSV and TSV have columns, and this is {document_format}")
-    terms = Glossary.load(glossary) if isinstance(glossary, Path) else glossary
     source_language, target_language = _languages(run, language, to or target_language)
+    both = (source_language, target_language) if source_language and target_language else None
+    terms = Glossary.load(glossary, both) if isinstance(glossary, Path) else glossary
     sentence_translator = RunSentenceTranslator.load(
         run,
         engine=engine,

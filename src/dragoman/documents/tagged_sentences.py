@@ -41,7 +41,8 @@ def _finish(
 ) -> TranslatedSentence:
     # Defects that the translator found (a loop, a copy) it has tried to repair already: they are only noted.
     defects = (defect for defect in translation.defects if defect != "lost" and defect not in translation.notes)
-    notes = (*translation.notes, *defects)
+    similar = (f"{one.score:.0%} like {one.source!r}, which was {one.target!r}" for one in translation.suggestions)
+    notes = (*translation.notes, *defects, *similar)
     if why := _why_left(translation, translator.min_confidence):
         return TranslatedSentence((translator.mark, *untranslated(flow, sentence)), "source", why)
     if translation.how == "source" or translation.text == sentence.text:

@@ -7,7 +7,7 @@ shown as a fuzzy match, with a score. Spaces do not matter, capitals do.
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,13 +72,22 @@ class TranslationMemory:
 
     def store(self, pair: str, source: str, target: str, machine: str = "") -> None:
         """Keeps a correction, in place of an older one of the same sentence."""
+        self.store_all(pair, [(source, target)], machine)
+
+    def store_all(self, pair: str, corrections: Iterable[tuple[str, str]], machine: str = "") -> int:
+        """Keeps sources with their translations, in place of older ones of the same sentences; how many there were.
+        All of them, or none where it is interrupted."""
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
+        count = 0
         with self._lock, self._database as database:
-            database.execute("DELETE FROM corrections WHERE pair = ? AND key = ?", (pair, _key(source)))
-            database.execute(
-                "INSERT INTO corrections (pair, key, target, machine, made_at) VALUES (?, ?, ?, ?, ?)",
-                (pair, _key(source), _key(target), _key(machine), made_at),
-            )
+            for source, target in corrections:
+                database.execute("DELETE FROM corrections WHERE pair = ? AND key = ?", (pair, _key(source)))
+                database.execute(
+                    "INSERT INTO corrections (pair, key, target, machine, made_at) VALUES (?, ?, ?, ?, ?)",
+                    (pair, _key(source), _key(target), _key(machine), made_at),
+                )
+                count += 1
+        return count
 
     def forget(self, pair: str, source: str) -> bool:
         """Deletes the correction of a sentence; False: there was none."""
