@@ -16,6 +16,7 @@ from dragoman.model.checkpoint import save_weights, weights_of
 from dragoman.run_directory import RunDirectory
 from dragoman.training.distributed import LostRankError, Ranks, in_words, launch, processes_for, threads_for
 from dragoman.training.loop import train_as_rank
+from dragoman.training.optimizer import orthogonal
 from support.lexicon import lexicon_pairs
 
 
@@ -74,6 +75,27 @@ def test_two_ranks_learn_as_one_does_with_muon(pairs: Path, tmp_path: Path, cli:
     one, two = (load_file(tmp_path / name / "checkpoints/step-00000010/model.safetensors") for name in ("1", "2"))
     for name, tensor in one.items():
         torch.testing.assert_close(tensor, two[name], rtol=1e-3, atol=1e-4)
+
+
+def divide_the_steps(kept: Path) -> None:
+    """What the ranks of a test run: their own share of the work, and what all of them are given."""
+    torch.manual_seed(1)
+    stacks = [torch.randn(5, 8, 8), torch.randn(1, 8, 24), torch.randn(2, 24, 8)]
+    own: list[int] = []
+
+    def counted(rows: torch.Tensor) -> torch.Tensor:
+        own.append(len(rows))
+        return orthogonal(rows)
+
+    found = list(Ranks(10.0).divide_rows(counted, stacks))
+    equal = [torch.equal(torch.stack(list(rows)), orthogonal(stack)) for rows, stack in zip(found, stacks, strict=True)]
+    (kept / os.environ["RANK"]).write_text(json.dumps([own, equal]), encoding="utf-8")
+
+
+def test_ranks_divide_muon_s_work_and_all_get_the_same_bits_as_one(tmp_path: Path) -> None:
+    launch(2, divide_the_steps, tmp_path)
+    found = [json.loads((tmp_path / str(rank)).read_text(encoding="utf-8")) for rank in range(2)]
+    assert found == [[[3, 1, 1], [True] * 3], [[2, 1], [True] * 3]]
 
 
 def test_a_divided_model_learns_as_a_whole_one_does(

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -130,6 +130,30 @@ class Ranks:
                 dist.all_reduce(values)
             self._all_have_started()
         return values
+
+    def divide_rows(self, function: Callable[[Tensor], Tensor], stacks: Iterable[Tensor]) -> Iterator[Sequence[Tensor]]:
+        """Yields what a function makes of each stack of matrices, row by row. All ranks have the same stacks. On one
+        machine each rank does its share of the rows; over a network, passing the results on may take longer."""
+        if self.size == 1 or self.local_size < self.size or self.device.type != "cpu":
+            yield from map(function, stacks)
+            return
+        stacks = list(stacks)
+        if not stacks:
+            return
+        shares = [-(-len(stack) // self.size) for stack in stacks]  # rows of each rank, at most
+        sizes = [share * stack[0].numel() for share, stack in zip(shares, stacks, strict=True)]
+        own = stacks[0].new_zeros(sum(sizes))
+        for part, stack in zip(own.split(sizes), stacks, strict=True):
+            if len(rows := stack[self.rank :: self.size]):
+                made = function(rows)
+                part[: made.numel()] = made.reshape(-1)
+        found = [torch.empty_like(own) for _ in range(self.size)]
+        with self.together("the optimiser's step"):
+            dist.all_gather(found, own)
+        parts = zip(*(of_rank.split(sizes) for of_rank in found), strict=True)
+        for share, of_ranks, stack in zip(shares, parts, stacks, strict=True):
+            rows_of = [part.unflatten(0, (share, *stack.shape[1:])) for part in of_ranks]
+            yield [rows_of[row % self.size][row // self.size] for row in range(len(stack))]
 
     def _all_have_started(self) -> None:
         """Shortens the timeout once all ranks are at work: from now on, a rank that does not answer hangs."""

@@ -11,6 +11,7 @@ from dragoman.config import TrainConfig
 from dragoman.model.checkpoint import EMA
 from dragoman.model.learned import Learned, learned_of
 from dragoman.model.sequence_model import SequenceModel
+from dragoman.training.distributed import Ranks
 
 MOMENTUM = 0.95
 # The entries of a step have about this size times the rate, as Adam's do, so one rate suits both (Liu et al. 2025).
@@ -22,10 +23,10 @@ ROUNDS = ((8.0934, -23.6204, 17.4462), (3.6366, -2.7219, 0.5365), (2.6613, -1.97
 
 
 def make_optimizer(
-    model: SequenceModel, settings: TrainConfig, learned: Learned | None = None
+    model: SequenceModel, settings: TrainConfig, learned: Learned | None = None, ranks: Ranks | None = None
 ) -> torch.optim.Optimizer:
     """Makes the optimiser that the settings name. The loop sets its rate before every step. `learned`: what of the
-    model it changes; None: all."""
+    model it changes; None: all. `ranks`: those that take the same steps, and may share the work."""
     parameters = list((learned or learned_of(model)).parameters.values())
     betas = (settings.adam_beta1, settings.adam_beta2)
 
@@ -36,7 +37,7 @@ def make_optimizer(
         case "adam":
             return adam(parameters)
         case "muon":
-            return Muon(model, parameters, adam)
+            return Muon(model, parameters, adam, ranks)
 
 
 @torch.no_grad()
@@ -71,11 +72,13 @@ class Muon(torch.optim.Optimizer):
         model: SequenceModel,
         parameters: Sequence[nn.Parameter],
         adam: Callable[[Sequence[nn.Parameter]], torch.optim.Adam],
+        ranks: Ranks | None = None,
     ) -> None:
         of_tokens = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
         of_tokens.add(model.output.weight)
         matrices = [parameter for parameter in parameters if parameter.dim() == 2 and parameter not in of_tokens]
         super().__init__(matrices, {"lr": 0.0})
+        self._ranks = ranks
         self._by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
         for matrix in matrices:
             self._by_shape[matrix.shape].append(matrix)
@@ -88,16 +91,21 @@ class Muon(torch.optim.Optimizer):
     def step(self) -> None:  # type: ignore[override]
         self._adam.step()
         rate = self.param_groups[0]["lr"]
-        for shape, matrices in self._by_shape.items():
-            for matrix in matrices:
-                if not self.state[matrix]:
-                    self.state[matrix]["momentum"] = torch.zeros_like(matrix)
-            gradients = [matrix.grad for matrix in matrices if matrix.grad is not None]
-            momenta = [self.state[matrix]["momentum"] for matrix in matrices]
-            torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
-            ahead = torch._foreach_lerp(gradients, momenta, MOMENTUM)  # Nesterov's
-            steps = orthogonal(torch.stack(ahead))
+        stacks = (torch.stack(self._ahead(matrices)) for matrices in self._by_shape.values())
+        # A quarter of a small model's step: ranks on one machine divide it, bit for bit as if each did all.
+        directions = map(orthogonal, stacks) if self._ranks is None else self._ranks.divide_rows(orthogonal, stacks)
+        for (shape, matrices), steps in zip(self._by_shape.items(), directions, strict=True):
             torch._foreach_add_(matrices, list(steps), alpha=-rate * TYPICAL_ENTRY * max(shape) ** 0.5)
+
+    def _ahead(self, matrices: Sequence[Tensor]) -> list[Tensor]:
+        """Moves the momenta of some matrices, and returns where they point to: Nesterov's."""
+        for matrix in matrices:
+            if not self.state[matrix]:
+                self.state[matrix]["momentum"] = torch.zeros_like(matrix)
+        gradients = [matrix.grad for matrix in matrices if matrix.grad is not None]
+        momenta = [self.state[matrix]["momentum"] for matrix in matrices]
+        torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
+        return list(torch._foreach_lerp(gradients, momenta, MOMENTUM))
 
 
 def orthogonal(matrices: Tensor) -> Tensor:

@@ -63,7 +63,7 @@ def begin(config: RunConfig, run: RunDirectory, ranks: Ranks, now: Callable[[], 
     model = make_model(config.model).to(ranks.device)
     learned = learned_of(model, config.train)
     learned.start(config.train.seed)
-    optimizer = make_optimizer(model, config.train, learned)
+    optimizer = make_optimizer(model, config.train, learned, ranks)
     messages: list[str] = []
     checkpoint = ranks.first("checkpoint", lambda: last_sound_checkpoint(run, messages.append))
     progress = TrainingProgress()
