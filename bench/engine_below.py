@@ -1,8 +1,10 @@
 """Our translator beside CTranslate2 alone: the same weights, beam, penalty and rule, one thread, and the same results.
 
-    python bench/engine_below.py RUN [--sentences 256] [--rounds 5]
+    python bench/engine_below.py RUN [--text FILE] [--sentences 256] [--rounds 5]
 
-RUN is a trained run of the shape of recipes/multi30k-tiny.toml; base is the same model widened (widen.py). By turns
+RUN is a trained run of width 128 with four heads, as that of recipes/multi30k-tiny.toml and the demo's; base is the
+same model widened (widen.py). FILE: sentences of the kind that it was trained on, so that outputs end by themselves
+(Multi30k's test set if none is given). By turns
 within one process; a ratio is of processor time within a round, and counts what both do: encoding, search, decoding.
 CTranslate2 alone has batches of 32 sentences and of 2,048 tokens, the better of which counts. Then one sentence at a
 time, and the processor time of a process from its start to one translation, ours by the command. Whole: as `dragoman
@@ -45,7 +47,7 @@ def alone(run: Path, compute_type: str) -> Callable[[int, str], Way]:
             sources = [[names[i] for i in encoded] for encoded in tokenizer.encode_batch(lines)]
             limit = max(map(len, sources)) + 50
             found = translator.translate_batch(
-                sources, beam_size=4, max_batch_size=size, batch_type=kind, length_penalty=0.6,
+                sources, beam_size=4, min_decoding_length=0, max_batch_size=size, batch_type=kind, length_penalty=0.6,
                 max_decoding_length=limit, return_end_token=True,
             )  # fmt: skip
             return tokenizer.decode_batch([[ids[name] for name in one.hypotheses[0]] for one in found])
@@ -108,6 +110,7 @@ def row(name: str, run: Path, compute_type: str, lines: list[str], rounds: int) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
+    parser.add_argument("--text", type=Path, default=DATA / "test_2016_flickr.en.gz")
     parser.add_argument("--sentences", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
@@ -115,7 +118,8 @@ def main() -> None:
     from widen import widen
 
     base = widen(given.run, WORK / "run-wide")
-    with gzip.open(DATA / "test_2016_flickr.en.gz", "rt", encoding="utf-8") as file:
+    opened = gzip.open if given.text.suffix == ".gz" else open
+    with opened(given.text, "rt", encoding="utf-8") as file:
         lines = [line.strip() for line in file][: given.sentences]
     print("| | times CTranslate2 alone | same text | whole | alone, p50 and p99 | ours | cold, alone | cold, ours |")
     print("|---|---|---|---|---|---|---|---|")

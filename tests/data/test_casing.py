@@ -110,6 +110,12 @@ def test_how_capitals_are_written(text: str, folded: str) -> None:
     assert InlineCase().restore(folded) == text
 
 
+@given(st.text("aZ9_'- ⇧é", max_size=12) | st.text("abAB0_'. -", max_size=20))
+def test_the_words_that_are_looked_at_are_all_that_have_a_capital(text: str) -> None:
+    """Of plain ASCII only those are; with a tag that has capitals, all words are."""
+    assert InlineCase().fold(text) == InlineCase(["<Tag>"]).fold(text)
+
+
 @pytest.mark.parametrize(
     ("written", "text"),
     [

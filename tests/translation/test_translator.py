@@ -6,6 +6,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from hypothesis import given, settings
 import dragoman
 from dragoman.cli.terminal import LongWork
 from dragoman.config import SearchConfig
-from dragoman.data.segmentation import Fits, cut_to_fit, unwrapped
+from dragoman.data.segmentation import Fits, Segment, cut_to_fit, unwrapped
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.decoding.engines import EngineName
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.errors import ConfigError, DataError, UsageError
+from dragoman.translation.line import cut_line, translate_lines
 from dragoman.translation.result import Candidate, Translation
 from dragoman.translation.sentence_decoder import SentenceDecoder
 from dragoman.translation.translator import Translator
@@ -474,3 +476,27 @@ def test_the_command_shows_how_far_a_long_line_is(
     ran = cli("translate", tiny_run, stdin="The dog sees the cat. " * 20 + "\n")
     assert ran.code == 0
     assert re.search(r"translating: \d+ of \d+ sentences", ran.stderr)
+
+
+def test_a_line_of_one_sentence_is_put_together_as_any_other() -> None:
+    sentence = Candidate("Un chien .", -0.5, -1.5, ("▁Un", "▁chien", "▁."), (-0.5, -0.5, -0.25, -0.25))
+    found = Translation("A dog .", (sentence,), ("loop",), ("copy",), 0.5, notes=("lost: 1",), how="pieces")
+    part = Segment(0, 7, "A dog .")
+    [alone] = translate_lines([" A dog .\t"], 1, lambda *_: [part], lambda _: [found], lambda _: None)
+    assert alone == replace(found, source=" A dog .\t")
+    # The same sentence in a line that has more than it.
+    [more] = translate_lines(["- A dog ."], 1, lambda *_: [replace(part, start=2, end=9)], lambda _: [found], print)
+    assert more == replace(found, source="- A dog .", candidates=(replace(sentence, text="- Un chien ."),))
+
+
+def test_a_line_is_cut_once_and_says_whether_a_sentence_was_too_long() -> None:
+    asked: list[str] = []
+
+    def fits(text: str) -> bool:
+        asked.append(text)
+        return len(text) < 12
+
+    assert not cut_line("A dog. A cat.", fits, "en", whole=False).too_long
+    assert asked == ["A dog.", "A cat."]
+    cut = cut_line("A dog. A cat and a dog.", fits, "en", whole=False)
+    assert (len(cut.segments), cut.too_long) == (3, True)

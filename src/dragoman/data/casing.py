@@ -23,6 +23,7 @@ MARK_PIECES = (f"▁{TITLE}", TITLE, f"▁{UPPER}", UPPER, LOWER)
 _IN_WORD = r"\w'’\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _WORD = rf"[{_IN_WORD}]+"
 _ONLY_IN_WORD = re.compile(_WORD)
+_ASCII_WITH_CAPITALS = re.compile(r"(?<![\w'])[a-z0-9_']*+[A-Z][\w']*")
 _MARKED = re.compile(rf"(?:(?:(?<= )|\A)[{MARKS}]*([{MARKS}]) |([{MARKS}]))([{_IN_WORD}]*)")
 _ANY_MARK = re.compile(f"[{MARKS}]")
 
@@ -39,7 +40,9 @@ class InlineCase:
 
     def fold(self, text: str) -> str:
         """Writes a text without marks in lower case, with marks."""
-        return self._word.sub(self._folded, text)
+        # Of most text only the words that have a capital are looked at.
+        words = _ASCII_WITH_CAPITALS if text.isascii() and not self._kept else self._word
+        return words.sub(self._folded, text)
 
     def _folded(self, found: re.Match[str]) -> str:
         word, start = found[0], found.start()

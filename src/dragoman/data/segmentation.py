@@ -114,7 +114,7 @@ def join(text: str, parts: Sequence[Segment], translations: Sequence[str]) -> st
 
 def unwrapped(text: str) -> str:
     """Joins the lines of a text with spaces."""
-    return _BREAK.sub(" ", text)
+    return _BREAK.sub(" ", text) if "\n" in text or "\r" in text else text
 
 
 def wrapped(text: str, column: int, wrap: Wrap) -> str:

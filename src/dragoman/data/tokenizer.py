@@ -269,6 +269,10 @@ class Tokenizer:
         """The text of a target token, for display: a leading space is written ▁."""
         return self._target.pieces[token]
 
+    def names(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """The texts of target tokens, likewise."""
+        return tuple(map(self._target.pieces.__getitem__, ids))
+
     def source_piece(self, token: int) -> str:
         """The text of a source token, likewise."""
         return self._source.pieces[token]

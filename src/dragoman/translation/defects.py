@@ -65,9 +65,12 @@ def loops(source: Sequence[int], target: Sequence[int]) -> bool:
 
 def crowded(source: str, target: str) -> bool:
     """Whether one word is more than a third of all words, in a row or not, and the source has none so often."""
-    words = Counter(_WORD.findall(target.casefold()))
-    most = max(words.values(), default=0)
-    if most < CROWD or 3 * most <= words.total():  # nearly always
+    found = _WORD.findall(target.casefold())
+    if len(found) - len(set(found)) < CROWD - 1:  # nearly always: no word stands there so often
+        return False
+    words = Counter(found)
+    most = max(words.values())
+    if most < CROWD or 3 * most <= len(found):
         return False
     return most > max(Counter(_WORD.findall(source.casefold())).values(), default=0) + 1
 
@@ -75,11 +78,12 @@ def crowded(source: str, target: str) -> bool:
 def copies(source: str, target: str) -> bool:
     """Whether most words of the source stand in the translation as they are. Names and words of two letters do not
     count."""
-    words = [word for word in _WORD.findall(source) if len(word) > 2 and word.islower()]
-    if len(words) < 3:
-        return False
     translated = _WORD.findall(target)
-    if sum(map(set(translated).__contains__, words)) < COPIED * len(words):  # nearly always; counting finds no more
+    words = _WORD.findall(source)
+    if set(translated).isdisjoint(words):  # nearly always
+        return False
+    words = [word for word in words if len(word) > 2 and word.islower()]
+    if len(words) < 3:
         return False
     return (Counter(words) & Counter(translated)).total() >= COPIED * len(words)
 

@@ -1,7 +1,6 @@
 """A line cut into the sentences that are translated one by one, and put together from their translations."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple, get_args
 
@@ -22,8 +21,16 @@ def cut_line(line: str, fits: Callable[[str], bool], language: str | None, whole
     if whole:
         parts = [Segment(*span, line[slice(*span)]) for span in cut_to_fit(line, 0, len(line), fits) if line]
         return CutLine(parts, len(parts) > 1)
-    parts = segments(line, fits, language)
-    return CutLine(parts, len(parts) > len(segments(line, lambda _: True, language)))
+    all_fit = True
+
+    def fits_or_not(text: str) -> bool:
+        nonlocal all_fit
+        fit = fits(text)
+        all_fit = all_fit and fit
+        return fit
+
+    parts = segments(line, fits_or_not, language)
+    return CutLine(parts, not all_fit and len(parts) > len(segments(line, lambda _: True, language)))
 
 
 def translate_lines(
@@ -39,17 +46,35 @@ def translate_lines(
     cut_lines = [cut(line, number) for number, line in enumerate(stripped, start=first_line)]
     found = iter(translate([SourceSentence(part.text) for own in cut_lines for part in own]))
     for number, (line, parts) in enumerate(zip(stripped, cut_lines, strict=True), start=first_line):
-        translation = translation_of_line(line, parts, list(islice(found, len(parts))))
+        translation = translation_of_line(line, parts, list(islice(found, len(parts))), lines[number - first_line])
         if translation.how == "source":
             warn(f"line {number}: left in part as it was: {'; '.join(translation.notes)}")
-        yield replace(translation, source=lines[number - first_line])
+        yield translation
 
 
-def translation_of_line(line: str, parts: Sequence[Segment], found: Sequence[Translation]) -> Translation:
+def translation_of_line(
+    line: str, parts: Sequence[Segment], found: Sequence[Translation], given: str | None = None
+) -> Translation:
     """Puts a line's translation together from those of its sentences: first the best of each, then the second best of
-    each, and so on."""
+    each, and so on. `given`: the line with the space around it."""
+    if given is None:
+        given = line
     if not parts:
-        return Translation(line, (Candidate(line, 0.0, 0.0, (), ()),))
+        return Translation(given, (Candidate(line, 0.0, 0.0, (), ()),))
+    if len(parts) == 1 and parts[0].text == line and found[0].pivot_text is None:  # nothing is to put together
+        [one] = found
+        return Translation(
+            given,
+            one.candidates,
+            one.defects,
+            one.repaired,
+            one.confidence,
+            one.words,
+            one.corrected,
+            one.suggestions,
+            one.how,
+            one.notes,
+        )
     candidates = []
     for rank in range(max(len(one.candidates) for one in found)):
         chosen = [one.candidates[min(rank, len(one.candidates) - 1)] for one in found]
@@ -63,7 +88,7 @@ def translation_of_line(line: str, parts: Sequence[Segment], found: Sequence[Tra
             )
         )
     return Translation(
-        line,
+        given,
         tuple(candidates),
         tuple(dict.fromkeys(defect for one in found for defect in one.defects)),
         tuple(dict.fromkeys(defect for one in found for defect in one.repaired)),

@@ -1,6 +1,6 @@
 """Decodes again what has defects: without repeats, and where it copied the source, without the source's own words."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby, product
 
@@ -29,7 +29,7 @@ class DecodedSentence:
         sentence: EncodedSentence,
         hypotheses: list[Hypothesis],
         text_of: Callable[[Hypothesis], str],
-        case_marks: Collection[int] = (),
+        case_marks: Set[int] = frozenset(),
     ) -> "DecodedSentence":
         """Looks for defects. `text_of` gives the text of a hypothesis; `case_marks`: the ids of those."""
         if not hypotheses:
@@ -71,7 +71,7 @@ def _better(
         first.sentence,
         hypotheses,
         lambda hypothesis: tokenizer.decode(hypothesis.ids),
-        tokenizer.case_marks.values(),
+        frozenset(tokenizer.case_marks.values()),
     )
     if not hypotheses or len(found.defects) >= len(best.defects):
         return best

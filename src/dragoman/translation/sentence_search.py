@@ -51,8 +51,9 @@ class SentenceSearch:
         sentences = self._encode(texts, required)
         found = decoder.decode(sentences, n_best, options.seed, options.scores or n_best > 1, options.tell)
         text_of = _TextOf(decoder.tokenizer, [hypotheses[0] for hypotheses in found if hypotheses])
+        case_marks = frozenset(decoder.tokenizer.case_marks.values())
         decoded = [
-            DecodedSentence.examine(sentence, hypotheses, text_of, decoder.tokenizer.case_marks.values())
+            DecodedSentence.examine(sentence, hypotheses, text_of, case_marks)
             for sentence, hypotheses in zip(sentences, found, strict=True)
         ]
         if options.repair and not decoder.search.sampling:
@@ -91,7 +92,7 @@ class SentenceSearch:
             text_of(hypothesis).replace("\n", " "),
             hypothesis.score,
             hypothesis.log_probability,
-            tuple(map(self.decoder.tokenizer.piece, hypothesis.ids)),
+            self.decoder.tokenizer.names(hypothesis.ids),
             hypothesis.token_log_probabilities,
         )
 

@@ -72,13 +72,13 @@ def require_vocabulary_of(config: ModelConfig, tokenizer: "Tokenizer") -> None:
 
 def batches_of_like_length(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """Yields batches of indices, longest first, that stay within batch_tokens together with their padding."""
-    yield from _cut(sorted(range(len(lengths)), key=lambda i: -lengths[i]), lengths, batch_tokens)
+    yield from _cut(sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True), lengths, batch_tokens)
 
 
 def even_batches(lengths: Sequence[int], batch_tokens: int, cores: int) -> list[list[int]]:
     """Batches as above, as many for each core and all of nearly one size: a small one at the end costs nearly as many
     steps as a full one."""
-    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     least = sum(1 for _ in _cut(order, lengths, batch_tokens))
     wanted = -(-least // cores) * cores
     # The smallest budget that is enough for so many batches; a larger one is always enough.
@@ -93,11 +93,8 @@ def even_batches(lengths: Sequence[int], batch_tokens: int, cores: int) -> list[
 
 
 def _cut(order: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    batch: list[int] = []
-    for index in order:
-        if batch and (len(batch) + 1) * (lengths[batch[0]] + 1) > batch_tokens:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
+    start = 0
+    while start < len(order):
+        count = max(1, batch_tokens // (lengths[order[start]] + 1))  # the first is the longest
+        yield list(order[start : start + count])
+        start += count

@@ -40,8 +40,8 @@ LARGE = 10_000
 # Threads that share a batch must be this much quicker than a batch for each: they wait for each other as soon as
 # anything else runs, which a quiet measurement does not show.
 WORTH_SHARING = 1.2
-# More tokens of beam 4 do not stay in a core's cache: 1,000 to 1,500 are quickest, in float32 and int8.
-BATCH_TOKENS = 1024
+# More tokens of beam 4 do not stay in a core's cache; whole numbers gain less from many rows. bench/engine_below.py
+BATCH_TOKENS = {"float32": 1024, "int16": 1024, "int8": 400}
 # The vocabulary of a batch is the union of what its sentences may need, so a smaller batch has a smaller one.
 MAP_BATCH_TOKENS = 512
 
@@ -82,6 +82,7 @@ class CTranslate2Engine:
         self._names = [tokenizer.piece(index) for index in range(tokenizer.vocab_size)]
         self._ids = {name: index for index, name in enumerate(self._names)}
         self._source_names = [tokenizer.source_piece(index) for index in range(tokenizer.source_vocab_size)]
+        self._batch_tokens = BATCH_TOKENS[self._computes_with]
         self._loaded: dict[Threads, Any] = {}
         self._seen = 0  # sentences translated so far
         longest = search.max_source_length + search.max_extra_length + 1
@@ -181,7 +182,7 @@ class CTranslate2Engine:
         penalty = length_penalty_of(search)
 
         def score(output: _Output) -> float:
-            return output.log_probability / penalty(output.length + 1)
+            return output.log_probability / penalty(len(output.tokens) + 1)
 
         return [
             [
@@ -190,7 +191,7 @@ class CTranslate2Engine:
                     log_probability=output.log_probability,
                     score=score(output),
                     token_log_probabilities=None,
-                    finished=output.length < limit,
+                    finished=len(output.tokens) < limit,
                 )
                 for output in sorted(beam, key=score, reverse=True)[:n_best]
             ]
@@ -236,7 +237,7 @@ class CTranslate2Engine:
         outputs: list[list[_Output]] = [[] for _ in sources]
         for index, limit, result in waiting:
             outputs[index] = self._outputs(self._wait(result), search.alpha)
-            if limit > limits[index] and any(output.length >= limits[index] for output in outputs[index]):
+            if limit > limits[index] and any(len(output.tokens) >= limits[index] for output in outputs[index]):
                 # It went on beyond its own limit, so it is searched again under that.
                 again = self._translate_batch(translator, [tokens[index]], limits[index], options)
                 outputs[index] = self._outputs(self._wait(again[0]), search.alpha)
@@ -244,7 +245,8 @@ class CTranslate2Engine:
 
     def _batches(self, lengths: Sequence[int], search: SearchConfig) -> list[list[int]]:
         """Which sentences are searched for together. docs/decisions/005-ctranslate2.md"""
-        batch_tokens = min(search.batch_tokens, MAP_BATCH_TOKENS if self.vocabulary_map else BATCH_TOKENS)
+        most = min(MAP_BATCH_TOKENS, self._batch_tokens) if self.vocabulary_map else self._batch_tokens
+        batch_tokens = min(search.batch_tokens, most)
         if not search.batch_invariant:
             # All cores count, not these threads: other batches round differently.
             return even_batches(lengths, batch_tokens, threads_allowed())
@@ -300,7 +302,7 @@ class CTranslate2Engine:
             threads = Threads(count, 1)
         translator = self._translator(threads, longest := max(lengths, default=0) + 1, longest)
         waiting = []
-        for batch in even_batches(lengths, 1 if alone else BATCH_TOKENS, count):
+        for batch in even_batches(lengths, 1 if alone else self._batch_tokens, count):
             results = translator.score_batch(
                 [self._of_source(sources[i]) for i in batch],
                 [[*self._given, *map(self._names.__getitem__, targets[i])] for i in batch],
@@ -372,14 +374,16 @@ class CTranslate2Engine:
         )
 
     def _outputs(self, result: Any, alpha: float) -> "list[_Output]":
-        end = self._names[self.tokenizer.eos_id]
+        end, given = self._names[self.tokenizer.eos_id], len(self.tokenizer.start_ids) - 1
         outputs = []
         for tokens, score in zip(result.hypotheses, result.scores, strict=True):
             # Its score is the log-probability over length^alpha, where the end symbol counts if there is one.
             log_probability = score * len(tokens) ** alpha
-            tokens = tokens[len(self._given) :]
+            del tokens[:given]
             ended = bool(tokens) and tokens[-1] == end
-            outputs.append(_Output(tokens[:-1] if ended else tokens, log_probability, ended))
+            if ended:
+                del tokens[-1]
+            outputs.append(_Output(tokens, log_probability, ended))
         return outputs
 
     def _of_source(self, ids: Sequence[int]) -> list[str]:
@@ -395,7 +399,3 @@ class _Output(NamedTuple):
     tokens: list[str]
     log_probability: float
     ended: bool
-
-    @property
-    def length(self) -> int:
-        return len(self.tokens)
