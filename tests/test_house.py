@@ -89,6 +89,7 @@ NEEDS_TORCH = [
     "descendants.patch_attention",
     "descendants.plain_text",
     "export.reproduce",
+    "lab.synthetic",
     "lab.tasks",
     "lab.translation",
     "lab.variants",

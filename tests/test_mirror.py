@@ -54,7 +54,7 @@ ELSEWHERE = {
     "inspection/test_inspector.py": ["inspection/interventions", "inspection/to_json", "cli/inspection"],
     "browser/test_inside_page.py": ["inspection/html_page"],
     "lab/test_catalogue.py": ["lab/experiments/*", "lab/result", "lab/tasks", "lab/variants", "cli/lab",
-                              "lab/translation"],
+                              "lab/translation", "lab/synthetic"],
     "model/test_parity.py": ["model/incremental"],
     "model/test_transformer.py": ["model/probe", "model/sequence_model"],
     "parsing/test_parser.py": ["cli/parsing"],

@@ -34,8 +34,8 @@ EXPERIMENT = ExperimentResult(
     claim="Without √d_k, training is worse.",
     method="Two arms.",
     rule="The larger BLEU wins.",
-    verdict="holds",
-    findings=[Finding("it is worse", "holds", "21.25 is less than 30.5")],
+    headline="All of it holds.",
+    findings=[Finding("it is worse", "holds", "21.25 is less than 30.5", -9.25, -10.5, -8.0, "BLEU")],
     arms=[{"name": "1/sqrt(d_k)", "bleu": 30.5}, {"name": "1", "bleu": 21.25, "curve": [1, 2]}],
     figures=[Figure("BLEU", [1, 2, 3], {"a": [1, 2, 3], "b": [1, None, 2]}, log_y=True)],
 )

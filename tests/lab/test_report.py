@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from dragoman.lab.catalogue import describe
 from dragoman.lab.queue import LabSettings
 from dragoman.lab.report import write_report
 from support.lab import kept_result
@@ -18,9 +19,9 @@ def test_the_report_is_one_offline_page_and_the_same_in_markdown(smoke: LabSetti
     assert not re.search(r"""(src|href)=["']?(http|//|/)""", page)
     for name in ran:
         assert f'<a href="#{name}">{name}</a>' in page
-        assert f"| [{name}](#{name}) | **smoke run** |" in markdown
+        assert f"| [{name}](#{name}) | {describe(name).title} | A smoke run, which has no verdict. |" in markdown
     assert not re.search("✓|✗", page)
     assert "embeddings</td><td" in page
-    assert "| embeddings | not run" in markdown
+    assert f"| embeddings | {describe('embeddings').title} | not run" in markdown
     for picture in re.findall(r"\]\((figures/[^)]+)\)", markdown):
         assert (out / picture).is_file()

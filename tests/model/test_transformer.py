@@ -618,6 +618,20 @@ def test_a_model_needs_a_vocabulary() -> None:
         make(vocab_size=0)
 
 
+def test_scores_after_the_mask_are_minus_infinity_where_nothing_may_be_seen() -> None:
+    """What the softmax is given: later positions of the decoder, and padding of the source."""
+    model, probe = make(), Probe()
+    model(torch.randint(4, 9, (2, 5)), torch.randint(4, 9, (2, 6)), mask_of([5, 3]), probe)
+    later = torch.ones(6, 6, dtype=torch.bool).triu(1)
+    for site, scores in probe.masked_scores.items():
+        hidden = later.expand_as(scores) if site.kind == "decoder" else torch.zeros_like(scores, dtype=torch.bool)
+        if site.kind != "decoder":
+            hidden[1, :, :, 3:] = True
+        assert torch.equal(scores.isneginf(), hidden)
+        assert torch.equal(scores[~hidden], probe.scores[site][~hidden])
+        assert torch.equal(scores.softmax(-1), probe.weights[site])
+
+
 # Gradients and beginnings
 
 
@@ -630,11 +644,11 @@ def test_gradients_of_attention() -> None:
     mask[..., 0] = True
 
     def explicit(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
-        return attention(query, key, value, 0.5, mask, Intervention())
+        return attention(query, key, value, 0.5, mask, Intervention())[:3]  # -inf has no numerical gradient
 
     def intervened(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
         override = Override(0, 1, torch.tensor([0.2, 0.2, 0.2, 0.2, 0.2]))
-        return attention(query, key, value, 0.5, mask, Intervention((1,), (override,)))
+        return attention(query, key, value, 0.5, mask, Intervention((1,), (override,)))[:3]
 
     assert torch.autograd.gradcheck(explicit, (query, key, value))
     assert torch.autograd.gradcheck(intervened, (query, key, value))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dragoman.lab.catalogue import load
+from dragoman.lab.catalogue import run
 from dragoman.lab.queue import Arm, LabSettings
 from dragoman.lab.result import ExperimentResult
 
@@ -13,7 +13,7 @@ def arm(number: int) -> Arm:
 
 def kept_result(name: str, out: Path, settings: LabSettings) -> tuple[ExperimentResult, Path]:
     """Run it, and keep its result as `lab run` does."""
-    result = load(name).run(settings)
+    result = run(name, settings)
     path = out / "results" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(result.to_json(), encoding="utf-8")

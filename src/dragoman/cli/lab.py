@@ -4,7 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,9 @@ from dragoman.cli.options import AsJson, out_option, whole
 from dragoman.cli.registration import command, group
 from dragoman.cli.terminal import say, show
 from dragoman.errors import DragomanError, UsageError
+
+if TYPE_CHECKING:
+    from dragoman.lab.result import Finding
 
 SMOKE = "smoke"  # where in --out smoke runs are kept
 MULTI30K = Path("../shared/data/multi30k")  # where the recipes look, too
@@ -29,13 +32,13 @@ def list_(out: Out = Path("runs/lab"), as_json: AsJson = False) -> None:
     from dragoman.lab.catalogue import NAMES, describe
 
     found: list[dict[str, Any]] = [
-        {"experiment": name, "title": describe(name).title, "verdict": _verdict(out, name)} for name in NAMES
+        {"experiment": name, "title": describe(name).title, "found": _found(out, name)} for name in NAMES
     ]
     if as_json:
         show(json.dumps(found, ensure_ascii=False))
         return
     for one in found:
-        show(f"{one['experiment']:<11} {one['verdict']:<19} {one['title']}")
+        show(f"{one['experiment']:<11} {one['title']}\n            {one['found']}")
 
 
 @command(lab)
@@ -62,36 +65,35 @@ def run(
     """
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else torch's profiler reports its every start and stop
     from dragoman.files import write_atomically
-    from dragoman.lab.catalogue import chosen, load
+    from dragoman.lab import catalogue
     from dragoman.lab.queue import LabSettings, OutOfBudget, Queue
 
-    selected = chosen(names)
+    selected = catalogue.chosen(names)
     if size == "smoke":  # apart: its times say nothing of others', and its results are none
         out = out / SMOKE
         say(f"a smoke run: kept in {out}, and no verdict")
     queue = Queue(out, None if budget is None else parse_duration(budget))
     settings = LabSettings(queue, work or out / "models", data, size, seeds)
-    experiments = {name: load(name) for name in selected}
-    queue.plan([arm for experiment in experiments.values() for arm in experiment.arms(settings)])
+    queue.plan([arm for name in selected for arm in catalogue.load(name).arms(settings)])
     say(queue.left())
-    for name, experiment in experiments.items():
+    for name in selected:
         try:
-            result = experiment.run(settings)
+            result = catalogue.run(name, settings)
         except OutOfBudget as reason:
             # Others may still be whole: what they need may be there already, or be quicker to measure.
             say(f"{name}: the budget is used up; {reason}")
-            continue
+            result = catalogue.conclude(name, settings)
         except KeyboardInterrupt:
             say("stopped; what is measured is kept, the same command goes on")
             raise
         result = result.marked()
         write_atomically(out / "results" / f"{name}.json", result.to_json().encode())
         if as_json:
-            show(json.dumps({"experiment": name, "verdict": result.verdict}, ensure_ascii=False))
+            show(json.dumps({"experiment": name, "headline": result.headline}, ensure_ascii=False))
         else:
-            show(f"{name}: {result.verdict}")
+            show(f"{name}: {result.headline}")
             for finding in result.findings:
-                show(f"  {finding.verdict}: {finding.claim} {finding.because}")
+                show(f"  {finding.verdict}: {finding.claim} {_told(finding)}")
 
 
 @command(lab)
@@ -112,12 +114,18 @@ def parse_duration(text: str) -> float:
     return 3600 * hours + 60 * minutes + seconds
 
 
-def _verdict(out: Path, name: str) -> str:
+def _told(finding: "Finding") -> str:
+    from dragoman.lab.report import effect_of
+
+    return "; ".join(part for part in (effect_of(finding), finding.because) if part)
+
+
+def _found(out: Path, name: str) -> str:
     from dragoman.lab.result import ExperimentResult
 
     path = out / "results" / f"{name}.json"
     unmeasured = "smoke run" if (out / SMOKE / "results" / path.name).exists() else "not run"
     try:
-        return ExperimentResult.read(path).verdict if path.exists() else unmeasured
+        return ExperimentResult.read(path).headline if path.exists() else unmeasured
     except DragomanError:
         return "damaged"

@@ -22,6 +22,8 @@ from dragoman.evaluation.metrics import LEAST_TELLING_BLEU
 from dragoman.files import read_json
 from dragoman.progress import discard
 from dragoman.run_directory import RunDirectory
+from dragoman.training.log_reader import History
+from dragoman.training.signatures import standstill, too_good
 from dragoman.translation.translator import Translator
 
 Event = dict[str, Any]
@@ -75,8 +77,45 @@ def _text(corpora: Sequence[CorpusConfig]) -> list[SentencePair]:
 
 def examine_log(events: Sequence[Event], config: RunConfig, name: str) -> list[Cause]:
     """Runs the checks that need only the log."""
-    found = (rate_too_high(events, config), too_few_steps(events, config, name), learned_by_heart(events, config))
+    slow = rate_too_high(events, config)
+    found = (
+        slow,
+        too_few_steps(events, config, name),
+        learned_by_heart(events, config),
+        *(failure_signatures(events, config) if slow is None else []),
+    )
     return ranked(found)
+
+
+def failure_signatures(events: Sequence[Event], config: RunConfig) -> list[Cause | None]:
+    """Finds a plateau of the loss, a training loss that is too good to be true, and a widening gap."""
+    history = History()
+    history.add(events)
+    again = f"{train_command(config)} --out runs/other"
+    found: list[Cause | None] = []
+    if (sign := standstill(history.train)) is not None:
+        scale = config.model.attention_scale
+        suspect = "" if scale == "1/sqrt(d_k)" else f"; model.attention_scale is {scale!r}, the paper's is 1/sqrt(d_k)"
+        peak = config.train.peak_rate or config.model.d_model**-0.5 * config.train.warmup_steps**-0.5
+        remedy = f"--set train.peak_rate={peak / 3:.1e}" if not suspect else "--set 'model.attention_scale=1/sqrt(d_k)'"
+        found.append(Cause("loss stands still", "the loss fell at first and then no more, far above what is usual",
+                           f"from step {sign.step:,} on {sign.text}{suspect}",
+                           "most of the score: the model has learned which words are frequent, and little else",
+                           f"{again} {remedy}", 0.9))  # fmt: skip
+    if (sign := too_good(history.train, history.valid)) is not None:
+        found.append(Cause("too good to be true", "it predicts what it is shown and cannot write by itself",
+                           f"from step {sign.step:,} on: {sign.text}",
+                           "all of the score: with a leak or without the mask it learns to copy",
+                           "look for the target in the source column, for pairs of equal sides, for a changed mask; "
+                           "then train again", 0.98))  # fmt: skip
+    gap = next((alert for alert in history.alerts() if alert.kind == "gap"), None)
+    # The training loss is of smoothed targets, so that of a healthy training stays above the validation loss.
+    if gap is not None and sign is None and history.valid[-1]["nll"] > history.train[-1]["loss"]:
+        more = min(0.5, config.model.dropout + 0.1)
+        found.append(Cause("widening gap", "the validation loss falls behind the training loss",
+                           f"from step {gap.step:,} on {gap.text}", "what is learned now is the text by heart",
+                           f"{again} --set model.dropout={more:g}   # or more text", 0.15))  # fmt: skip
+    return found
 
 
 def train_command(config: RunConfig) -> str:

@@ -9,15 +9,16 @@ from typing import Any, Protocol, Self, cast
 
 from dragoman.errors import UsageError
 from dragoman.evaluation.charts import Figure
-from dragoman.lab.queue import Arm, LabSettings, MeasuredArm
-from dragoman.lab.result import ExperimentResult, Finding
-from dragoman.lab.rules import combined
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
+from dragoman.lab.result import ExperimentResult, Finding, headline_of
+from dragoman.lab.rules import after_holm
 
 NAMES = (
     "scaling",
     "mask",
     "positions",
     "table1",
+    "memory",
     "table2",
     "residual",
     "norm",
@@ -37,12 +38,27 @@ NAMES = (
 )
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What the report shows of an experiment beside its findings."""
+
+    columns: Sequence[str] = ()  # the measurements that the table of arms shows
+    figures: Sequence[Figure] = ()
+    notes: Sequence[str] = ()
+    rows: Sequence[dict[str, Any]] | None = None  # a table of its own, in place of one of the arms
+
+
 class Experiment(Protocol):
-    """The functions of every module in experiments/. `judge` is the decision rule: findings from measurements alone."""
+    """The functions of every module in experiments/. `judge` is the decision rule: findings from measurements alone.
+
+    `judge` and `show` are given the arms that are measured, which may be some or none of those that `arms` lists. Where
+    a rate is chosen by other arms, `arms` lists those first, and the rest with the choice as it stands.
+    """
 
     def arms(self, settings: LabSettings) -> list[Arm]: ...
+    def measure(self, arm: Arm, settings: LabSettings) -> Measurements: ...
     def judge(self, measured: Sequence[MeasuredArm]) -> list[Finding]: ...
-    def run(self, settings: LabSettings) -> ExperimentResult: ...
+    def show(self, measured: Sequence[MeasuredArm]) -> Shown: ...
 
 
 @dataclass(frozen=True)
@@ -84,22 +100,26 @@ def chosen(names: Sequence[str]) -> list[str]:
     return [name for name in NAMES if name in names]
 
 
-def conclude(
-    name: str,
-    settings: LabSettings,
-    measured: Sequence[MeasuredArm],
-    findings: Sequence[Finding],
-    columns: Sequence[str],
-    figures: Sequence[Figure] = (),
-    notes: Sequence[str] = (),
-    rows: Sequence[dict[str, Any]] | None = None,
-) -> ExperimentResult:
-    """Makes the result of an experiment from its measured arms; `columns` are the measurements that its table shows."""
-    description = describe(name)
+def run(name: str, settings: LabSettings) -> ExperimentResult:
+    """Measures what is missing of an experiment, and concludes. Raises OutOfBudget before an arm that does not fit."""
+    experiment = load(name)
+    while missing := [arm for arm in experiment.arms(settings) if settings.queue.find(arm) is None]:
+        settings.queue.measure_all(missing[:1], lambda arm: experiment.measure(arm, settings))
+    return conclude(name, settings)
+
+
+def conclude(name: str, settings: LabSettings) -> ExperimentResult:
+    """The result of an experiment, from its arms that are measured."""
+    experiment, description = load(name), describe(name)
+    planned = experiment.arms(settings)
+    measured = [found for arm in planned if (found := settings.queue.find(arm)) is not None]
+    findings = after_holm(experiment.judge(measured))
+    shown = experiment.show(measured) if measured else Shown()
+    rows = shown.rows
     if rows is None:
         rows = [
             {"arm": one.arm.name}
-            | {column: one.measurements[column] for column in columns if column in one.measurements}
+            | {column: one.measurements[column] for column in shown.columns if column in one.measurements}
             | {"seconds": one.seconds}
             for one in measured
         ]
@@ -109,11 +129,13 @@ def conclude(
         claim=description.claim,
         method=description.method,
         rule=description.rule,
-        verdict=combined(findings),
+        headline=headline_of(findings),
         findings=findings,
         arms=rows,
-        figures=figures,
-        notes=notes,
+        figures=shown.figures,
+        notes=shown.notes,
         size=settings.size,
         seconds=sum(one.seconds for one in measured),
+        arms_measured=len({one.arm.key for one in measured}),
+        arms_planned=len({arm.key for arm in planned}),
     )

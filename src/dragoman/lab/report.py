@@ -11,15 +11,18 @@ from dragoman.evaluation.charts import draw, number
 from dragoman.files import write_atomically
 from dragoman.lab.catalogue import NAMES, describe, load
 from dragoman.lab.queue import LabSettings, Queue
-from dragoman.lab.result import ExperimentResult
+from dragoman.lab.result import ExperimentResult, Finding, counted
 from dragoman.progress import clock
 
 TITLE = "The lab: the paper's claims, measured"
 LEAD = (
-    "Each experiment states a claim of “Attention Is All You Need” or of its readers, what was done, and the rule by "
-    "which the measurements became a verdict; the rule is code that stood before the run. A verdict is about the size "
-    "it was drawn at: small models, one core, minutes of training. “Does not hold here” says that it was not seen at "
-    "this size, not that the paper is wrong at its own. “Undecided” says that the noise is larger than the difference."
+    "Each experiment states a claim of “Attention Is All You Need” or of its readers, what was done, and the rule, "
+    "which is code, by which the measurements became verdicts. Each part of a claim has its own verdict, with the "
+    "size of the effect and its 95 % interval over seeds; what was compared was corrected, by Holm's method, for the "
+    "comparisons of its experiment. One seed decides nothing. A verdict is about the size it was drawn at: small "
+    "models, one core, minutes of training. “Does not hold here” says that the effect was not seen at this size, not "
+    "that the paper is wrong at its own; “undecided” that the interval has room for both; “not testable here” that no "
+    "run of this lab could tell; “not measured yet” that the arms are defined and wait for a queue."
 )
 STYLE = """
 :root { color-scheme: light dark; --ground: #fff; --ink: #1b1b1b; --soft: #5c5c5c; --line: #dcdcdc; --sheet: #f6f6f4;
@@ -46,8 +49,18 @@ SIGNS = {
     "holds": ("holds", "✓"),
     "does not hold here": ("not", "✗"),
     "undecided": ("open", "?"),
+    "not testable here": ("open", "∅"),
+    "not measured yet": ("open", "…"),
     "smoke run": ("open", "–"),
 }
+
+
+FINDING_COLUMNS = ("finding", "verdict", "effect (95 % interval)", "p (Holm)", "because")
+
+
+def _all_counted(results: Mapping[str, ExperimentResult]) -> str:
+    findings = [finding for result in results.values() for finding in result.findings]
+    return f"Of {len(findings)} findings in {len(results)} experiments: {counted(findings)}."
 
 
 def write_report(out: Path) -> list[Path]:
@@ -90,6 +103,29 @@ def _waiting(out: Path, names: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def effect_of(finding: Finding) -> str:
+    """The effect and its interval, for example "+1.20 BLEU (0.31 to 2.09)"."""
+    if finding.effect is None:
+        return ""
+    interval = ""
+    if finding.low is not None and finding.high is not None:
+        interval = f" ({number(finding.low)} to {number(finding.high)})"
+    return f"{number(finding.effect)} {finding.unit}{interval}".strip()
+
+
+def _p_of(finding: Finding) -> str:
+    return "" if finding.p is None else "< 0.001" if finding.p < 0.001 else f"{finding.p:.3f}"
+
+
+def _measured_of(result: ExperimentResult) -> str:
+    """For the head of an experiment: how much of it is measured."""
+    missing = result.arms_planned - result.arms_measured
+    arms = (
+        f"{result.arms_measured} of {result.arms_planned} arms measured" if missing else f"{result.arms_measured} arms"
+    )
+    return f"{result.size}, {arms}, {clock(result.seconds)} of queue time"
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "" if value is None else str(value)
@@ -119,22 +155,23 @@ def _as_html(results: Mapping[str, ExperimentResult], waiting: Mapping[str, str]
         return f"<td{' class=number' if numeric else ''}>{e(_cell(value))}</td>"
 
     summary = [
-        [f'<td><a href="#{name}">{name}</a></td>', f"<td>{verdict(result.verdict)}</td>", td(result.title)]
+        [f'<td><a href="#{name}">{name}</a></td>', td(result.title), td(result.headline)]
         if (result := results.get(name)) is not None
-        else [td(name), f'<td class="soft">{e(waiting[name])}</td>', td(describe(name).title)]
+        else [td(name), td(describe(name).title), f'<td class="soft">{e(waiting[name])}</td>']
         for name in NAMES
     ]
     parts = [f"<h1>{e(TITLE)}</h1><p>{e(LEAD)}</p><p class=soft>{e(spent)}</p>",
-             table(("experiment", "verdict", "about"), summary)]  # fmt: skip
+             f"<p>{e(_all_counted(results))}</p>", table(("experiment", "about", "found"), summary)]  # fmt: skip
     for name, result in results.items():
-        findings = [[td(f.claim), f"<td>{verdict(f.verdict)}</td>", td(f.because)] for f in result.findings]
+        findings = [[td(f.claim), f"<td>{verdict(f.verdict)}</td>", td(effect_of(f)), td(_p_of(f)), td(f.because)]
+                    for f in result.findings]  # fmt: skip
         columns = _plain_columns(result.arms)
         rows = [[td(arm.get(column)) for column in columns] for arm in result.arms]
         parts.append(
-            f'<h2 id="{name}">{e(result.title)}</h2><p>{verdict(result.verdict)} '
-            f"<span class=soft>{name}, size {result.size}, {clock(result.seconds)} of queue time</span></p>"
+            f'<h2 id="{name}">{e(result.title)}</h2><p><b>{e(result.headline)}</b> '
+            f"<span class=soft>{name}, {_measured_of(result)}</span></p>"
             f"<dl><dt>Claim</dt><dd>{e(result.claim)}</dd><dt>Method</dt><dd>{e(result.method)}</dd>"
-            f"<dt>Rule</dt><dd>{e(result.rule)}</dd></dl>{table(('finding', 'verdict', 'because'), findings)}"
+            f"<dt>Rule</dt><dd>{e(result.rule)}</dd></dl>{table(FINDING_COLUMNS, findings)}"
         )
         parts += [f"<figure>{draw(figure)}</figure>" for figure in result.figures]
         parts += [f"<p>{e(note)}</p>" for note in result.notes]
@@ -158,21 +195,24 @@ def _as_markdown(results: Mapping[str, ExperimentResult], waiting: Mapping[str, 
         return "\n".join([line([name.replace("_", " ") for name in head]), "|" + "---|" * len(head), *map(line, rows)])
 
     summary = [
-        (f"[{name}](#{name})", f"**{result.verdict}**", result.title)
+        (f"[{name}](#{name})", result.title, result.headline)
         if (result := results.get(name)) is not None
-        else (name, waiting[name], describe(name).title)
+        else (name, describe(name).title, waiting[name])
         for name in NAMES
     ]
-    parts = [f"# {TITLE}", LEAD, spent, table(("experiment", "verdict", "about"), summary)]
+    parts = [f"# {TITLE}", LEAD, spent, _all_counted(results), table(("experiment", "about", "found"), summary)]
     for name, result in results.items():
         title = result.title if result.title.endswith("?") else f"{result.title}."
         parts += [
             f"## {name}",
-            f"{title} **{result.verdict}** ({result.size}, {clock(result.seconds)} of queue time)",
+            f"{title} **{result.headline}** ({_measured_of(result)})",
             f"**Claim.** {result.claim}",
             f"**Method.** {result.method}",
             f"**Rule.** {result.rule}",
-            table(("finding", "verdict", "because"), [(f.claim, f.verdict, f.because) for f in result.findings]),
+            table(
+                FINDING_COLUMNS,
+                [(f.claim, f.verdict, effect_of(f), _p_of(f), f.because) for f in result.findings],
+            ),
             *(f"![{figure.title}](figures/{name}-{i}.svg)" for i, figure in enumerate(result.figures, start=1)),
             *result.notes,
         ]

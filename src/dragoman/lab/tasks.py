@@ -35,9 +35,16 @@ def generator(*numbers: int) -> torch.Generator:
 
 
 def fit(
-    model: nn.Module, loss_at: Callable[[int], Tensor], steps: int, peak_rate: float, warmup_steps: int
+    model: nn.Module,
+    loss_at: Callable[[int], Tensor],
+    steps: int,
+    peak_rate: float,
+    warmup_steps: int,
+    norms: list[float] | None = None,
+    watched: nn.Module | None = None,
 ) -> list[float]:
-    """Trains with Adam and the paper's betas, at a rate that rises and falls to zero; the loss of every step."""
+    """Trains with Adam and the paper's betas, at a rate that rises and falls to zero; the loss of every step. The norm
+    of each step's gradient is added to `norms`: of `watched`, or of the whole model."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     losses: list[float] = []
     model.train()
@@ -47,6 +54,9 @@ def fit(
         loss = loss_at(step)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
+        if norms is not None:
+            gradients = [p.grad for p in (watched or model).parameters() if p.grad is not None]
+            norms.append(float(torch.nn.utils.get_total_norm(gradients)))
         optimizer.step()
         losses.append(loss.item())
     return losses

@@ -2,13 +2,21 @@
 
 One rule makes a recipe of the paper's Table 3 small enough for one core: widths (d_model, d_ff, d_k, d_v) a
 quarter, layers a half, steps a hundredth. Probabilities (dropout, label smoothing) and the number of heads stay.
-Rows stay ratios of each other. For all alike: 1,000 tokens a step, a vocabulary of 4,000, and, to learn enough in
-so few steps, normalisation before the sub-layer and a rate that rises for 200 steps and falls straight to zero. The
-highest rate is 4e-3 at d_model = 128 and goes with d_model^-0.5, as in equation 3.
+Rows stay ratios of each other. For all alike: 1,000 tokens a step and a vocabulary of 4,000. Two families:
+
+    quick    normalisation before the sub-layer, a rate that rises for 200 steps and falls straight to zero; the highest
+             is 4e-3 at d_model = 128 and goes with d_model^-0.5, as in equation 3. Searched by CTranslate2. For
+             questions about a trained translator, whatever trained it: kind "translation"
+    paper    normalisation after the sub-layer and equation 3's form of rate, as the paper has it, with a warm-up of 300
+             steps and a highest rate that was chosen on the validation set; whatever is compared with it has its own
+             rate by the same number of trials. All are searched by the reference engine, exactly: kind "translator"
+
+No comparison mixes the two.
 """
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import random
@@ -16,17 +24,20 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from dragoman.config import CorpusConfig, DataConfig, ModelConfig, RunConfig, SearchConfig, TrainConfig, recipes
 from dragoman.data.batching import Batch
-from dragoman.data.corpus import read_lines
+from dragoman.data.corpus import raw_pairs, read_lines
 from dragoman.data.dataset import Prepared, prepare
 from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines import EngineName
 from dragoman.errors import UsageError
 from dragoman.evaluation import metrics
+from dragoman.files import write_atomically
+from dragoman.lab.bootstrap import sentence_statistics
 from dragoman.lab.queue import Arm, LabSettings, LabSize, Measurements
 from dragoman.lab.tasks import one_thread
 from dragoman.model.loss import smoothed_cross_entropy
@@ -109,20 +120,75 @@ def scaled(recipe: str, size: LabSize, **changes: Any) -> RunConfig:
 
 
 def translation_arm(settings: LabSettings, name: str, seed: int, recipe: str = "table3-base", **changes: Any) -> Arm:
-    """An arm that trains a translator. Its configuration holds what differs from the paper's base model, so that equal
-    trainings are the same arm, whichever experiment asks for them."""
+    """An arm that trains a translator of the quick family. Its configuration holds what differs from the paper's base
+    model, so that equal trainings are the same arm, whichever experiment asks for them."""
     config = scaled(recipe, settings.size, **changes, train__seed=seed)
+    return Arm(
+        "translation", f"{name}, seed {seed}", {"text": TEXT[settings.size]} | different(config), cost_of(config)
+    )
+
+
+def paper_arm(
+    settings: LabSettings, name: str, seed: int, recipe: str = "table3-base", pairs: int | None = None, **changes: Any
+) -> Arm:
+    """An arm that trains a translator of the paper's family, on all of the text or its first `pairs`."""
+    steps = scaled(recipe, settings.size).train.steps
+    paper = {"model__norm_order": "post", "train__schedule": "paper", "train__warmup_steps": max(1, steps * 3 // 10)}
+    config = scaled(recipe, settings.size, **(paper | changes), train__seed=seed)
+    text = {"text": TEXT[settings.size], "pairs": pairs, "search": "reference engine, beam 4, alpha 0.6"}
+    return Arm("translator", f"{name}, seed {seed}", text | different(config), cost_of(config))
+
+
+def different(config: RunConfig) -> dict[str, dict[str, Any]]:
+    """What of model and training differs from the paper's base model; the seed always."""
     plain = {"model": dataclasses.asdict(ModelConfig()), "train": dataclasses.asdict(TrainConfig()) | {"seed": None}}
     sections = {"model": dataclasses.asdict(config.model), "train": dataclasses.asdict(config.train)}
-    different = {
+    return {
         section: {key: value for key, value in values.items() if value != plain[section][key]}
         for section, values in sections.items()
     }
-    # Roughly: tokens times parameters that work on each.
+
+
+def cost_of(config: RunConfig) -> float:
+    """Roughly: tokens times parameters that work on each."""
     model, layers = config.model, config.model.encoder_layers + config.model.decoder_layers
     width = model.num_heads * (model.key_size + model.value_size) * 2 + 2 * model.d_ff + 300
-    cost = config.train.steps * config.train.batch_tokens * layers * model.d_model * width / 1e12
-    return Arm("translation", f"{name}, seed {seed}", {"text": TEXT[settings.size], **different}, float(f"{cost:.4g}"))
+    return float(f"{config.train.steps * config.train.batch_tokens * layers * model.d_model * width / 1e12:.4g}")
+
+
+Choice = TypeVar("Choice")
+
+
+def chosen(settings: LabSettings, trials: Mapping[Choice, Arm]) -> Choice:
+    """The setting whose trial has the lowest validation loss; while a trial is missing, the one in the middle, for a
+    plan of what comes after."""
+    found = {setting: settings.queue.find(arm) for setting, arm in trials.items()}
+    losses = {setting: one.measurements["nll"] for setting, one in found.items() if one is not None}
+    if len(losses) < len(trials):
+        return list(trials)[len(trials) // 2]
+    return min(losses, key=lambda setting: losses[setting])
+
+
+PAPER_RATES = (5e-4, 1e-3, 2e-3, 4e-3)  # at d_model 128
+
+
+def paper_trials(settings: LabSettings) -> dict[float, Arm]:
+    """The base row of the paper's family at each rate, from which the rate of all rows is chosen."""
+    rates = PAPER_RATES[:2] if settings.size == "smoke" else PAPER_RATES
+    return {rate: paper_arm(settings, f"base, rate {rate:g}", 1, train__peak_rate=rate) for rate in rates}
+
+
+def row_arm(settings: LabSettings, name: str, seed: int, recipe: str = "table3-base", **changes: Any) -> Arm:
+    """A row of Table 3 in the paper's family: the chosen rate, by d_model^-0.5."""
+    width = scaled(recipe, settings.size).model.d_model / scaled("table3-base", settings.size).model.d_model
+    rate = chosen(settings, paper_trials(settings)) * width**-0.5
+    return paper_arm(settings, name, seed, recipe, train__peak_rate=float(f"{rate:.4g}"), **changes)
+
+
+def long_arm(settings: LabSettings, name: str, seed: int, recipe: str = "table3-base", **changes: Any) -> Arm:
+    """The same for twenty epochs of Multi30k, where a regulariser has something to do: 11,300 steps of 1,000 tokens."""
+    steps = 4 if settings.size == "smoke" else 11_300
+    return row_arm(settings, name, seed, recipe, train__steps=steps, **changes)
 
 
 def base_arms(settings: LabSettings) -> list[Arm]:
@@ -133,7 +199,6 @@ def base_arms(settings: LabSettings) -> list[Arm]:
 
 def config_of(arm: Arm) -> RunConfig:
     """The whole configuration that an arm's training has, but for its text."""
-    """The whole configuration that an arm's training has, but for its text."""
     values = {section: dict(arm.configuration[section]) for section in ("model", "train")}
     return RunConfig.from_json(json.dumps(values), arm.name)
 
@@ -142,7 +207,7 @@ def measure_translation(arm: Arm, settings: LabSettings) -> Measurements:
     """Trains the arm's translator; perplexity on the validation set, BLEU on the test set with the paper's beam."""
     run = trained(arm, settings)
     sources, references = test_set(settings)
-    outputs = translations(run, sources)
+    outputs = translations(run, sources, engine="auto" if arm.kind == "translation" else "reference")
     events = run.events()
     losses = [round(event["loss"], 4) for event in events if event["event"] == "train"]
     valid = [event for event in events if event["event"] == "valid"]
@@ -160,6 +225,8 @@ def measure_translation(arm: Arm, settings: LabSettings) -> Measurements:
         "skipped_steps": sum(event["event"] == "skipped" for event in events),
         "seconds_in_all": max((event["seconds"] for event in events if "seconds" in event), default=0.0),
     }
+    if config_of(arm).train.patience:  # systems that are compared within a seed, too
+        measurements["sentence_statistics"] = sentence_statistics(outputs, references)
     if config_of(arm).train.keep_checkpoints == 1:  # the optimiser's state is three times the model
         shutil.rmtree(run.checkpoints_path, ignore_errors=True)
     return measurements
@@ -172,8 +239,9 @@ def trained(arm: Arm, settings: LabSettings) -> RunDirectory:
     run = RunDirectory(settings.work / "runs" / arm.key)
     if run.model_card_path.exists() and "finished_at" in json.loads(run.model_card_path.read_text()):
         return run
-    data, source = text_of(settings), settings.work / f"text-{settings.size}"
-    prepared_text(settings)
+    pairs = arm.configuration.get("pairs")
+    data, source = text_of(settings, pairs), text_directory(settings, pairs)
+    prepared_text(settings, pairs)
     run.path.mkdir(parents=True, exist_ok=True)
     for name in (TOKENIZER, CLEANING):
         shutil.copy(source / name, run.path / name)
@@ -192,16 +260,18 @@ def run_of(arm: Arm, settings: LabSettings, *own: str) -> RunDirectory:
     return trained(Arm("translation", arm.name, configuration), settings)
 
 
-def prepared_text(settings: LabSettings) -> Prepared:
-    """The tokenised text and its tokenizer, made once for all arms."""
-    return prepare(
-        text_of(settings), SCALES[settings.size].vocab_size, 1, settings.work / f"text-{settings.size}", lambda _: None
-    )
+def text_directory(settings: LabSettings, pairs: int | None = None) -> Path:
+    return settings.work / (f"text-{settings.size}" if pairs is None else f"text-{settings.size}-{pairs}")
 
 
-def text_of(settings: LabSettings) -> DataConfig:
-    """The training and validation text: Multi30k, or a few made-up sentences."""
-    """The training and validation text: Multi30k, or a few made-up sentences."""
+def prepared_text(settings: LabSettings, pairs: int | None = None) -> Prepared:
+    """The tokenised text and its tokenizer, made once for all arms of so many pairs."""
+    size = SCALES[settings.size].vocab_size
+    return prepare(text_of(settings, pairs), size, 1, text_directory(settings, pairs), lambda _: None)
+
+
+def text_of(settings: LabSettings, pairs: int | None = None) -> DataConfig:
+    """The training and validation text: Multi30k or its first pairs, or a few made-up sentences."""
     if settings.size == "smoke":
         made_up = _made_up_text(settings.work / "made-up")
         train, valid = (CorpusConfig(pairs=str(made_up / f"{part}.tsv")) for part in ("train", "valid"))
@@ -211,7 +281,16 @@ def text_of(settings: LabSettings) -> DataConfig:
             CorpusConfig(source=str(directory / f"{part}.en.gz"), target=str(directory / f"{part}.de.gz"))
             for part in ("train", "val")
         )
+    if pairs is not None:
+        train = CorpusConfig(pairs=str(_first_pairs(train, pairs, settings.work / f"first-{pairs}.tsv")))
     return DataConfig(train=(train,), valid=(valid,))
+
+
+def _first_pairs(corpus: CorpusConfig, count: int, path: Path) -> Path:
+    if not path.exists():
+        lines = [b"\t".join(columns[:2]) for columns in itertools.islice(raw_pairs(corpus), count)]
+        write_atomically(path, b"\n".join(lines) + b"\n")
+    return path
 
 
 def multi30k(settings: LabSettings) -> Path:
@@ -233,12 +312,16 @@ def test_set(settings: LabSettings) -> tuple[list[str], list[str]]:
     return source, target
 
 
-def translations(run: RunDirectory, sources: Sequence[str], beam: int = 4, alpha: float = 0.6) -> list[str]:
-    """Translations by the fast engine if it supports the model, else by the reference engine; they agree."""
+def translations(
+    run: RunDirectory, sources: Sequence[str], beam: int = 4, alpha: float = 0.6, engine: EngineName = "auto"
+) -> list[str]:
+    """Translations by one engine; "auto" is CTranslate2 if it supports the model."""
     from dragoman.translation.translator import Translator
 
     with one_thread():
-        return Translator.load(run.path, beam=beam, alpha=alpha).translate(sources, whole=True, protect=False)
+        return Translator.load(run.path, beam=beam, alpha=alpha, engine=engine).translate(
+            sources, whole=True, protect=False
+        )
 
 
 def translate_greedily(model: SequenceModel, tokenizer: Tokenizer, sources: Sequence[str]) -> list[str]:

@@ -9,7 +9,8 @@ from dragoman.data.batching import make_batch, plan_epoch
 from dragoman.evaluation.charts import Figure
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
 from dragoman.lab.result import Finding
-from dragoman.lab.rules import higher, mean, pooled_spread, shown, spread
+from dragoman.lab.rules import alike, higher, mean, spread
+from dragoman.lab.synthetic import measure_synthetic
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, config_of, measure_translation, prepared_text, translation_arm
 from dragoman.model.loss import smoothed_cross_entropy
@@ -18,7 +19,7 @@ from dragoman.model.sequence_model import make_model
 COLUMNS = ("bleu", "perplexity", "length_ratio", "parameters", "skipped_steps")
 
 
-def variant_arms(settings: LabSettings, variants: Mapping[str, Mapping[str, Any]], usual_seeds: int = 1) -> list[Arm]:
+def variant_arms(settings: LabSettings, variants: Mapping[str, Mapping[str, Any]], usual_seeds: int = 3) -> list[Arm]:
     return [
         translation_arm(settings, name, seed, **changes)
         for name, changes in variants.items()
@@ -26,24 +27,27 @@ def variant_arms(settings: LabSettings, variants: Mapping[str, Mapping[str, Any]
     ]
 
 
-def with_base(settings: LabSettings, variants: Mapping[str, Mapping[str, Any]], usual_seeds: int = 1) -> list[Arm]:
+def with_base(settings: LabSettings, variants: Mapping[str, Mapping[str, Any]], usual_seeds: int = 3) -> list[Arm]:
     return base_arms(settings) + variant_arms(settings, variants, usual_seeds)
 
 
-def measure_variants(settings: LabSettings, arms: Sequence[Arm]) -> list[MeasuredArm]:
-    """Measures arms that train translators, and arms that measure their gradients."""
-    return settings.queue.measure_all(arms, lambda arm: measure_any(arm, settings))
-
-
 def measure_any(arm: Arm, settings: LabSettings) -> Measurements:
-    return measure_gradients(arm, settings) if arm.kind == "gradients" else measure_translation(arm, settings)
+    """Measures an arm of any kind that several experiments have."""
+    if arm.kind == "gradients":
+        return measure_gradients(arm, settings)
+    return measure_synthetic(arm) if arm.kind == "synthetic" else measure_translation(arm, settings)
+
+
+TRANSLATORS = ("translation", "translator")
+
+
+def translators(measured: Sequence[MeasuredArm]) -> list[MeasuredArm]:
+    return [one for one in measured if one.arm.kind in TRANSLATORS]
 
 
 def of_variant(measured: Sequence[MeasuredArm], name: str, measurement: str) -> list[float]:
     """One measurement of the translators of a variant, a value for each seed."""
-    found = [k.measurements[measurement] for k in measured if k.arm.kind == "translation" and variant_of(k) == name]
-    assert found, f"no arm {name}"
-    return found
+    return [one.measurements[measurement] for one in translators(measured) if variant_of(one) == name]
 
 
 def variant_of(measured: MeasuredArm) -> str:
@@ -53,28 +57,33 @@ def variant_of(measured: MeasuredArm) -> str:
 
 def names_of(measured: Sequence[MeasuredArm]) -> list[str]:
     """The variants among these arms, in their order."""
-    return list(dict.fromkeys(variant_of(one) for one in measured if one.arm.kind == "translation"))
+    return list(dict.fromkeys(map(variant_of, translators(measured))))
 
 
-def noise(measured: Sequence[MeasuredArm], measurement: str) -> float | None:
-    """The standard deviation over seeds, of all variants that have several (mostly the base row)."""
-    return pooled_spread([of_variant(measured, name, measurement) for name in names_of(measured)])
+# What a difference must have to count, and how it is told.
+UNITS = {"bleu": "BLEU", "nll": "nats a token", "perplexity": "perplexity"}
 
 
-def better(measured: Sequence[MeasuredArm], claim: str, a: str, b: str, measurement: str = "bleu") -> Finding:
-    """Whether a is better than b beyond the noise: higher in BLEU, lower in perplexity and loss."""
-    of_a, of_b = of_variant(measured, a, measurement), of_variant(measured, b, measurement)
-    sign = 1 if measurement == "bleu" else -1
-    band = noise(measured, measurement)
-    verdict = higher([sign * v for v in of_a], [sign * v for v in of_b], band)
-    noise_text = "of one seed each" if band is None else f"standard deviation over seeds {band:.2f}"
-    label = {"bleu": "BLEU", "nll": "loss on the validation set"}.get(measurement, measurement)
-    return Finding(claim, verdict, f"{label}: {a} {shown(of_a)}, {b} {shown(of_b)}; {noise_text}")
+def better(
+    measured: Sequence[MeasuredArm], claim: str, a: str, b: str, measurement: str = "bleu", least: float = 0.0
+) -> Finding:
+    """Whether the translators of a are better than those of b: higher in BLEU, lower in perplexity and loss."""
+    values = of_variant(measured, a, measurement), of_variant(measured, b, measurement)
+    return higher(claim, *values, (a, b), UNITS[measurement], least, lower_is_better=measurement != "bleu")
+
+
+def as_good(
+    measured: Sequence[MeasuredArm], claim: str, a: str, b: str, tolerance: float, measurement: str = "bleu"
+) -> Finding:
+    """Whether the translators of a and b are nearly the same."""
+    values = of_variant(measured, a, measurement), of_variant(measured, b, measurement)
+    return alike(claim, *values, (a, b), UNITS[measurement], tolerance)
 
 
 def quality_figures(measured: Sequence[MeasuredArm]) -> list[Figure]:
     """Bars of BLEU and perplexity with their spread, and curves of the training loss."""
-    names = names_of(measured)
+    if not (names := names_of(measured)):
+        return []
     at = list(range(len(names)))
     figures = [
         Figure(f"{label}", at, {label: [mean(of_variant(measured, name, key)) for name in names]}, "", label, "bars",
@@ -90,7 +99,7 @@ def curve_figure(
     """A measurement while training, of the first seed of each variant, by the share of its steps that is done."""
     firsts: dict[str, MeasuredArm] = {}
     for one in measured:
-        if one.arm.kind == "translation":
+        if one.arm.kind in TRANSLATORS:
             firsts.setdefault(variant_of(one), one)
     longest = max(len(one.measurements[measurement]) for one in firsts.values())
     points = min(longest, 20)

@@ -60,7 +60,8 @@ class Probe:
 
     interventions: Mapping[Site, Intervention] = field(default_factory=dict)
     weights: dict[Site, Tensor] = field(default_factory=dict)  # (B, H, queries, keys), filled by the pass
-    scores: dict[Site, Tensor] = field(default_factory=dict)  # likewise: what the softmax is given, before any mask
+    scores: dict[Site, Tensor] = field(default_factory=dict)  # likewise: queries times keys, before any mask
+    masked_scores: dict[Site, Tensor] = field(default_factory=dict)  # likewise: what the softmax is given
     # Of each half, what its first layer is given and what each layer gives: (B, positions, D), one more than layers.
     residuals: dict[Half, list[Tensor]] = field(default_factory=dict)
 

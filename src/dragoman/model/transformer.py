@@ -46,17 +46,18 @@ def attention(
     scale: float,
     mask: Tensor | None,  # broadcasts to (B, H, T, S); None: all may be attended to
     intervention: Intervention,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Equation 1, softmax(Q K^T scale) V, step by step: its result, the weights, and the scores before the mask."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Equation 1, softmax(Q K^T scale) V, step by step: its result, the weights, and the scores before the mask and
+    after it, which are what the softmax is given."""
     # One dimension for sentences and heads, which is what a product of many small matrices takes without asking.
     rows = query.shape[:2]
     query, key, value = query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1)
     scores = torch.bmm(query * scale, key.mT).view(*rows, query.shape[1], key.shape[1])  # (B, H, T, S)
     mask = intervention.mask(mask)
-    weights = (scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(dim=-1)
-    weights = intervention.weights(weights)
+    masked_scores = scores if mask is None else scores.masked_fill(~mask, -math.inf)
+    weights = intervention.weights(masked_scores.softmax(dim=-1))
     context = torch.bmm(weights.flatten(0, 1), value).view(*rows, query.shape[1], value.shape[2])  # (B, H, T, d_v)
-    return intervention.heads(context), weights, scores
+    return intervention.heads(context), weights, scores, masked_scores
 
 
 def causal_mask(size: int, device: torch.device) -> Tensor:
@@ -103,8 +104,8 @@ class MultiHeadAttention(nn.Module):
             if causal:
                 mask = causal_mask(query.shape[2], query.device)
             intervention = probe.interventions.get(site, Intervention())
-            context, weights, scores = attention(query, key, value, self.scale, mask, intervention)
-            probe.weights[site], probe.scores[site] = weights, scores
+            context, *looked_at = attention(query, key, value, self.scale, mask, intervention)
+            probe.weights[site], probe.scores[site], probe.masked_scores[site] = looked_at
         return self.w_o(context.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
 

@@ -10,10 +10,13 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from dragoman.run_directory import RunDirectory, events_in, step_of
+from dragoman.training.signatures import Signature, standstill, too_good
 
 Point = dict[str, Any]
 TrainingState = Literal["waiting", "training", "stopped", "finished"]
-AlertKind = Literal["skipped", "setback", "memory", "divergence", "overfitting", "gap", "plateau"]
+AlertKind = Literal[
+    "skipped", "setback", "memory", "divergence", "overfitting", "gap", "plateau", "standstill", "leak"
+]  # fmt: skip
 
 # Thresholds of the alerts. Each needs several measurements in a row, as a single one may be noise.
 DIVERGED_BY = 0.5  # nats a token above the lowest loss so far
@@ -82,6 +85,7 @@ class History:
         """Returns all alerts, oldest first."""
         found = [*self.troubles, *_divergence(self.train), *_plateau(self.valid)]
         found += _overfitting(self.train, self.valid) or _gap(self.train, self.valid)
+        found += _signatures(self.train, self.valid, [alert.kind for alert in found])
         return tuple(sorted(found, key=lambda alert: alert.step))
 
 
@@ -224,6 +228,20 @@ def _gap(train: Sequence[Point], valid: Sequence[Point]) -> list[Alert]:
         return []
     finding = f"validation loss is {wider:.2f} further above training loss than at step {closest[0]:,}"
     return [Alert("gap", last[1][0], f"{finding}, and further at each of the last {GAP_VALIDATIONS} validations")]
+
+
+def _signatures(train: Sequence[Point], valid: Sequence[Point], found: Sequence[AlertKind]) -> list[Alert]:
+    """Alerts by the signatures of a model that cannot learn, or cheats. What another alert says already is not said
+    again."""
+    signs: list[tuple[AlertKind, AlertKind, Signature | None, str]] = [
+        ("standstill", "divergence", standstill(train), "another rate may help"),
+        ("leak", "leak", too_good(train, valid), "look for targets in the source, or a mask that is missing"),
+    ]
+    return [
+        Alert(kind, sign.step, f"{sign.text}; {remedy}")
+        for kind, unless, sign, remedy in signs
+        if sign is not None and unless not in found
+    ]
 
 
 def _plateau(valid: Sequence[Point]) -> list[Alert]:

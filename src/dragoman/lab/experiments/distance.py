@@ -4,19 +4,28 @@ Claim: Paths of constant length make dependencies over a distance easier to lear
 4); and training is parallel over positions where a recurrent model's is not (section 1), while generation is one
 token at a time for both.
 
-Method: The target begins with a symbol; noise follows, then a sign that asks for the symbol, 10 to 500 positions after
-it. The source says nothing. A Transformer and an LSTM with attention to its source (1 + 2 layers each, the same number
-of parameters; the LSTM's forget gates begin open) are trained for each distance with equal steps, on the answer alone.
-Then processor time of one training pass over 16 targets of T tokens, and of writing T tokens one at a time.
+Method: The target begins with a symbol; noise follows, then a sign that asks for the symbol, 10 to 500 positions
+after it. The source says nothing. A Transformer and an LSTM with attention to its source (1 + 2 layers each, the same
+number of parameters; the LSTM's forget gates begin open) are trained for each distance with equal steps, on the
+answer alone: at that distance from the start, and with a curriculum, in which the distance grows from 2 over the
+first half of the training. Then processor time of one training pass over 16 targets of T tokens at width d, below and
+above T = d, and of writing T tokens one at a time; the longest chain of operations that need each other's results,
+counted in the graph that automatic differentiation records of a pass (torch's own loop over positions; its fused
+kernel has the same chain inside); and how much quicker a pass is with two threads than with one, by turns, least
+times on the wall clock.
 
-Rule: Recall: at the longest distance the Transformer's mean accuracy is above the LSTM's by more than two standard
-errors and at least 0.1; undecided if not both have 0.9 at the shortest, for then the task itself was not learned.
-Training time: at the longest T the Transformer's pass takes less than the LSTM's. Generation: for both models one at
-a time takes at least three times one pass forward over the same tokens.
+Rule: Recall, at 500 back without and 100 back with the curriculum: the Transformer's accuracy is above the LSTM's by
+at least 0.1, if both have 0.9 at the shortest distance. The curriculum helps the LSTM: at 30 back its accuracy is
+higher with it by at least 0.1. Chain: from the shortest to the longest T the Transformer's does not grow and the
+LSTM's grows as T (exponent within 0.2 of 1). Training time: at d = 256 and T = 64 (n < d) the Transformer's pass
+takes less than the LSTM's, by the least times; at d = 64 and T = 256 (n > d) it takes more. Threads: the Transformer
+gains more from the second thread than the LSTM, by at least a tenth (a ratio of least times). Generation: for both
+models one token at a time takes at least three times one pass forward over the same tokens.
 """
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,10 +35,10 @@ from torch import Tensor
 
 from dragoman.config import ModelConfig
 from dragoman.evaluation.charts import Figure
-from dragoman.lab.catalogue import conclude
+from dragoman.lab.catalogue import Shown
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
-from dragoman.lab.result import ExperimentResult, Finding
-from dragoman.lab.rules import higher, mean, shown, spread, yes
+from dragoman.lab.result import Finding
+from dragoman.lab.rules import estimated, fact, higher, mean, mean_or_none, not_measured, slope, spread
 from dragoman.lab.tasks import END, FIRST, START, fit, generator, one_thread, thinned
 from dragoman.model.sequence_model import SequenceModel, make_model, next_logits
 from dragoman.model.transformer import count_parameters
@@ -37,32 +46,48 @@ from dragoman.model.transformer import count_parameters
 SYMBOLS = 12
 NOISE_FROM = FIRST + SYMBOLS
 ASK = NOISE_FROM + SYMBOLS
-MODELS = ("transformer", "lstm")
+MODELS: tuple[str, str] = ("transformer", "lstm")
 
 
 def arms(settings: LabSettings) -> list[Arm]:
     smoke = settings.size == "smoke"
     distances, steps, tested = ((10, 20), 2, 4) if smoke else ((10, 30, 100, 250, 500), 1000, 300)
     lengths = [8, 16] if smoke else [16, 64, 128, 256]
-    return [
+    recorded = [
         Arm("distance", f"{model}, {distance} back, seed {seed}",
             {"part": "recall", "model": model, "distance": distance, "seed": seed, "steps": steps,
              "tested": tested}, distance / 100)
         for distance in distances
         for model in MODELS
         for seed in settings.seed_list(2)
-    ] + [
-        Arm("distance", f"time of {model}", {"part": "time", "model": model, "lengths": lengths}, 0.3)
-        for model in MODELS
     ]  # fmt: skip
+    grown = [
+        Arm("distance", f"{model}, {distance} back, curriculum, seed {seed}",
+            {"part": "recall", "model": model, "distance": distance, "seed": seed, "steps": steps, "tested": tested,
+             "curriculum": True}, distance / 100)
+        for distance in ((10,) if smoke else (30, 100))
+        for model in MODELS
+        for seed in settings.seed_list(3)
+    ]  # fmt: skip
+    timed = [
+        Arm(
+            "distance", f"time of {model}, d = {d}", {"part": "passes", "model": model, "lengths": lengths, "d": d}, 0.5
+        )
+        for d in ((16, 32) if smoke else (64, 256))
+        for model in MODELS
+    ]
+    return recorded + timed + grown
 
 
-def measure(arm: Arm) -> Measurements:
+def measure(arm: Arm, settings: LabSettings) -> Measurements:  # noqa: ARG001
     values = arm.configuration
     with one_thread():
         if values["part"] == "recall":
-            return recall(values["model"], values["distance"], values["seed"], values["steps"], values["tested"])
-        return times(values["model"], values["lengths"])
+            return recall(
+                values["model"], values["distance"], values["seed"], values["steps"], values["tested"],
+                values.get("curriculum", False),
+            )  # fmt: skip
+        return times(values["model"], values["lengths"], values["d"])
 
 
 def model_of(name: str, d_model: int = 64) -> SequenceModel:
@@ -85,7 +110,7 @@ def draw_recall(count: int, distance: int, draw: torch.Generator) -> tuple[Tenso
     return source, torch.cat((start, asked, noise, ask), dim=1), asked[:, 0]
 
 
-def recall(name: str, distance: int, seed: int, steps: int, tested: int) -> Measurements:
+def recall(name: str, distance: int, seed: int, steps: int, tested: int, curriculum: bool) -> Measurements:
     torch.manual_seed(seed)
     model = model_of(name)
 
@@ -93,7 +118,8 @@ def recall(name: str, distance: int, seed: int, steps: int, tested: int) -> Meas
         return model.output(model.states(source, fed)[:, -1])  # type: ignore[no-any-return]
 
     def loss_at(step: int) -> Tensor:
-        source, fed, right = draw_recall(16, distance, generator(seed, step))
+        now = min(distance, 2 + round((distance - 2) * step / (steps / 2))) if curriculum else distance
+        source, fed, right = draw_recall(16, now, generator(seed, step))
         return F.cross_entropy(answers(source, fed), right)
 
     losses = fit(model, loss_at, steps, 2e-3, 50)
@@ -104,30 +130,63 @@ def recall(name: str, distance: int, seed: int, steps: int, tested: int) -> Meas
     return {"accuracy": accuracy, "losses": thinned(losses), "parameters": count_parameters(model)}
 
 
-def times(name: str, lengths: Sequence[int]) -> Measurements:
+def times(name: str, lengths: Sequence[int], d_model: int) -> Measurements:
     torch.manual_seed(1)
-    model, source = model_of(name), torch.randint(FIRST, ASK, (16, 16))
+    model, source = model_of(name, d_model), torch.randint(FIRST, ASK, (16, 16))
 
-    def train_pass(target: torch.Tensor) -> None:
+    def train_pass(target: Tensor) -> None:
         logits = model(source, target)
         F.cross_entropy(logits.flatten(0, 1), target.flatten()).backward()
 
-    def forward(target: torch.Tensor) -> None:
+    def forward(target: Tensor) -> None:
         with torch.inference_mode():
             model(source, target)
 
-    def write(target: torch.Tensor) -> None:
+    def write(target: Tensor) -> None:
         with torch.inference_mode():
             state, last = model.start(source), torch.full((16, 1), START)
             for _ in range(target.shape[1]):
                 last = next_logits(model, last, state).argmax(-1)
 
+    targets = [torch.randint(FIRST, ASK, (16, length)) for length in lengths]
     found: Measurements = {"lengths": list(lengths)}
     for label, work in (("train", train_pass), ("forward", forward), ("write", write)):
-        found[f"{label} ms"] = [
-            1000 * least(partial(work, torch.randint(FIRST, ASK, (16, length)))) for length in lengths
-        ]
+        found[f"{label} ms"] = [1000 * least(partial(work, target)) for target in targets]
+    rounds = 12 if lengths[-1] > 100 else 1
+    found["two_threads"] = gain_from_two_threads(partial(train_pass, targets[-1]), rounds)
+    found["chain"] = [longest_chain(model(source, target).sum()) for target in targets]
     return found
+
+
+def longest_chain(result: Tensor) -> int:
+    """The largest number of recorded operations of which each needs the one before: the depth of the graph."""
+    order, seen, waiting = [], set(), [(result.grad_fn, False)]
+    while waiting:  # a node after all that it depends on
+        node, done = waiting.pop()
+        if done:
+            order.append(node)
+        elif node is not None and node not in seen:
+            seen.add(node)
+            waiting.append((node, True))
+            waiting += [(before, False) for before, _ in node.next_functions]
+    depth: dict[object, int] = {}
+    for node in order:
+        assert node is not None
+        depth[node] = 1 + max((depth[before] for before, _ in node.next_functions if before is not None), default=0)
+    return max(depth.values())
+
+
+def gain_from_two_threads(work: Callable[[], None], rounds: int) -> float:
+    """The least time of the work with one thread over that with two, on the wall clock, by turns."""
+    best = {1: float("inf"), 2: float("inf")}
+    for _ in range(rounds):
+        for threads in best:
+            torch.set_num_threads(threads)
+            began = time.perf_counter()
+            work()
+            best[threads] = min(best[threads], time.perf_counter() - began)
+    torch.set_num_threads(1)
+    return best[1] / best[2]
 
 
 def least(work: Callable[[], None], rounds: int = 4) -> float:
@@ -141,50 +200,96 @@ def least(work: Callable[[], None], rounds: int = 4) -> float:
 
 
 def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
-    distances = [one.arm.configuration["distance"] for one in measured if "distance" in one.arm.configuration]
-    shortest, longest = min(distances), max(distances)
-    near, far = (
-        [values_of(measured, "accuracy", part="recall", model=m, distance=distance) for m in MODELS]
-        for distance in (shortest, longest)
-    )
-    learned = min(map(mean, near)) >= 0.9
-    timed = {
-        one.arm.configuration["model"]: one.measurements for one in measured if one.arm.configuration["part"] == "time"
-    }
-    length = timed["lstm"]["lengths"][-1]
-    training = {model: found["train ms"][-1] for model, found in timed.items()}
-    slower = {model: found["write ms"][-1] / found["forward ms"][-1] for model, found in timed.items()}
+    return [*judge_recall(measured), *judge_times(measured)]
+
+
+def accuracies(
+    measured: Sequence[MeasuredArm], model: str, distance: int, curriculum: bool | None = None
+) -> list[float]:
+    return values_of(measured, "accuracy", part="recall", model=model, distance=distance, curriculum=curriculum)
+
+
+def judge_recall(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    near = [accuracies(measured, model, 10) for model in MODELS]
+    learned = all(values and mean(values) >= 0.9 for values in near)
+    found = []
+    for distance, curriculum in ((500, None), (100, True)):
+        ours, theirs = (accuracies(measured, model, distance, curriculum) for model in MODELS)
+        how = " with a curriculum" if curriculum else ""
+        claim = f"{distance} back{how} the Transformer recalls more than the LSTM."
+        finding = higher(claim, ours, theirs, MODELS, "of the answers right", 0.1, 3)
+        if not learned and finding.verdict == "holds":
+            finding = replace(finding, verdict="undecided", because=f"{finding.because}; not learned 10 back either")
+        found.append(finding)
+    grown, straight = accuracies(measured, "lstm", 30, True), accuracies(measured, "lstm", 30)
+    return [*found, higher("30 back, the curriculum helps the LSTM.", grown, straight, ("with it", "without"),
+                           "of the answers right", 0.1, 3)]  # fmt: skip
+
+
+def passes(measured: Sequence[MeasuredArm]) -> dict[tuple[str, int], Measurements]:
+    """What was timed, by model and width."""
+    return {(one.arm.configuration["model"], one.arm.configuration["d"]): one.measurements
+            for one in measured if one.arm.configuration["part"] == "passes"}  # fmt: skip
+
+
+def judge_times(measured: Sequence[MeasuredArm]) -> list[Finding]:
+    timed = passes(measured)
+    if len(timed) < 4:
+        return [not_measured("Training is parallel over positions.", "waits for: times")]
+    narrow, wide = sorted({d for _, d in timed})
+    lengths = timed["lstm", wide]["lengths"]
+
+    def ratio(d: int, at: int) -> float:
+        return float(timed["lstm", d]["train ms"][at] / timed["transformer", d]["train ms"][at])
+
+    chains = {model: timed[model, narrow]["chain"] for model in MODELS}
+    growth = slope(lengths, chains["lstm"])
+    gains = {model: timed[model, wide]["two_threads"] for model in MODELS}
+    slower = {model: timed[model, narrow]["write ms"][-1] / timed[model, narrow]["forward ms"][-1] for model in MODELS}
+    shortest, at_wide = lengths[0], max(at for at, length in enumerate(lengths) if length < wide / 2 or at == 0)
     return [
-        Finding("Over a long distance the Transformer learns what the LSTM does not.",
-                higher(far[0], far[1], least=0.1) if learned else "undecided",
-                f"accuracy {longest} positions back: {' against '.join(shown(values, 3) for values in far)}; "
-                f"{shortest} back: {' and '.join(shown(values, 3) for values in near)}"),
-        Finding("A training pass is quicker.", yes(training["transformer"] < training["lstm"]),
-                f"{training['transformer']:.0f} ms against {training['lstm']:.0f} ms at {length} tokens, on one core"),
-        Finding("Generation is one token at a time for both.", yes(min(slower.values()) >= 3),
-                ", ".join(f"{model}: writing takes {ratio:.1f} times a pass" for model, ratio in slower.items())),
+        fact("The Transformer's chain of operations does not grow with the length.",
+             len(set(chains["transformer"])) == 1, f"{chains['transformer'][0]} operations at {shortest} tokens, "
+             f"{chains['transformer'][-1]} at {lengths[-1]}"),
+        estimated("The LSTM's grows as the length.", growth,
+                  f"{chains['lstm'][0]} operations at {shortest} tokens, {chains['lstm'][-1]} at {lengths[-1]}",
+                  "exponent", tolerance=0.2, predicted=1.0),
+        fact(f"n < d (T = {lengths[at_wide]}, d = {wide}): a training pass is quicker.", ratio(wide, at_wide) > 1,
+             "one core, least of several", ratio(wide, at_wide), "times the Transformer's time"),
+        fact(f"n > d (T = {lengths[-1]}, d = {narrow}): it is not.", ratio(narrow, -1) < 1,
+             "one core, least of several", ratio(narrow, -1), "times the Transformer's time"),
+        fact("The Transformer gains more from a second thread.", gains["transformer"] > 1.1 * gains["lstm"],
+             f"a pass at T = {lengths[-1]}, d = {wide} is {gains['transformer']:.2f} times as quick with two threads, "
+             f"the LSTM's {gains['lstm']:.2f}", gains["transformer"] / gains["lstm"], "times the LSTM's gain"),
+        fact("Generation is one token at a time for both.", min(slower.values()) >= 3,
+             ", ".join(f"{model}: writing takes {by:.1f} times a pass" for model, by in slower.items()),
+             min(slower.values()), "times a pass"),
     ]  # fmt: skip
 
 
-def run(settings: LabSettings) -> ExperimentResult:
-    measured = settings.queue.measure_all(arms(settings), measure)
+def show(measured: Sequence[MeasuredArm]) -> Shown:
     distances = sorted({one.arm.configuration["distance"] for one in measured if "distance" in one.arm.configuration})
-    timed = {
-        one.arm.configuration["model"]: one.measurements for one in measured if one.arm.configuration["part"] == "time"
-    }
-
-    def found(model: str, distance: int) -> list[float]:
-        return values_of(measured, "accuracy", part="recall", model=model, distance=distance)
-
-    figures = [
-        Figure("Accuracy of recall by distance", distances, {m: [mean(found(m, d)) for d in distances] for m in MODELS},
-               "positions back", "accuracy", log_x=True,
-               spread={m: [spread(found(m, d)) for d in distances] for m in MODELS}),
-        Figure("Time by target length, 16 sentences", timed["lstm"]["lengths"],
-               {f"{model}, {what}": timed[model][f"{what} ms"] for model in MODELS for what in ("train", "write")},
-               "tokens", "milliseconds of one core", log_x=True, log_y=True),
-    ]  # fmt: skip
+    timed, figures = passes(measured), []
+    curves = {f"{m}{', curriculum' if grown else ''}": [accuracies(measured, m, d, grown) for d in distances]
+              for m in MODELS for grown in (None, True)}  # fmt: skip
+    curves = {name: several for name, several in curves.items() if any(several)}
+    if curves:
+        figures.append(
+            Figure("Accuracy of recall by distance", distances,
+                   {name: [mean_or_none(values) for values in several] for name, several in curves.items()},
+                   "positions back", "accuracy", log_x=True,
+                   spread={name: [spread(values) for values in several] for name, several in curves.items()})
+        )  # fmt: skip
+    for d in sorted({d for _, d in timed}):
+        several = [model for model in MODELS if (model, d) in timed]
+        figures.append(
+            Figure(f"Time by target length, 16 sentences, d = {d}", timed[several[0], d]["lengths"],
+                   {f"{model}, {what}": timed[model, d][f"{what} ms"] for model in several
+                    for what in ("train", "write")},
+                   "tokens", "milliseconds of one core", log_x=True, log_y=True)
+        )  # fmt: skip
     notes = [
-        "On one core nothing is parallel: what is left of the advantage in training is that of large matrix products."
+        "On one core nothing is parallel: what is left of the advantage in training is that of large matrix products. "
+        "The chain says how far more cores could help; two threads say how far they do here."
     ]
-    return conclude("distance", settings, measured, judge(measured), ("accuracy", "parameters"), figures, notes)
+    return Shown(("accuracy", "parameters", "two_threads"), figures, notes)

@@ -8,8 +8,8 @@ groups, and the share of words whose nearest neighbour among these words is of i
 The embedding is shared with the output, so its mean is taken off first. A map: the two main directions of the trained
 embeddings of these words.
 
-Rule: After training, the difference of within and between is above that before by more than two standard errors over
-the seeds and at least 0.05; the share of neighbours of the own group is above that before by as much.
+Rule: Paired differences over the seeds. After training, the difference of within and between is above that before by
+at least 0.05, and so is the share of words whose nearest neighbour is of their group.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 
 from dragoman.evaluation.charts import Figure
-from dragoman.lab.catalogue import conclude
+from dragoman.lab.catalogue import Shown
 from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
-from dragoman.lab.result import ExperimentResult, Finding
-from dragoman.lab.rules import higher, mean, shown
+from dragoman.lab.result import Finding
+from dragoman.lab.rules import higher_in_pairs, mean
 from dragoman.lab.tasks import one_thread
 from dragoman.lab.translation import base_arms, config_of, prepared_text, run_of
 from dragoman.model.checkpoint import load_transformer
@@ -89,19 +89,16 @@ def neighbours(vectors: Tensor, words: Sequence[str]) -> dict[str, str]:
 
 def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
     findings = []
-    for name, claim in (
-        ("within_less_between", "Words of a group come closer than others."),
-        ("own_group", "A word's nearest neighbour is of its group more often."),
+    for name, claim, unit in (
+        ("within_less_between", "Words of a group come closer than others.", "cosine"),
+        ("own_group", "A word's nearest neighbour is of its group more often.", "of the words"),
     ):
         before, after = values_of(measured, f"{name} before"), values_of(measured, f"{name} after")
-        findings.append(
-            Finding(claim, higher(after, before, least=0.05), f"{shown(before, 3)} before, {shown(after, 3)} after")
-        )
+        findings.append(higher_in_pairs(claim, after, before, ("after", "before"), unit, least=0.05, digits=3))
     return findings
 
 
-def run(settings: LabSettings) -> ExperimentResult:
-    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
+def show(measured: Sequence[MeasuredArm]) -> Shown:
     first = measured[0].measurements
     groups = list(dict.fromkeys(first["groups"]))
     points, words = first["map"], first["words"]
@@ -124,4 +121,4 @@ def run(settings: LabSettings) -> ExperimentResult:
     notes = [f"{one.arm.name}: of {len(one.measurements['words'])} words, the nearest is of its group for "
              f"{one.measurements['own_group before']:.0%} before and {one.measurements['own_group after']:.0%} after."
              for one in measured]  # fmt: skip
-    return conclude("embeddings", settings, measured, judge(measured), (), figures, notes, rows)
+    return Shown(figures=figures, notes=notes, rows=rows)

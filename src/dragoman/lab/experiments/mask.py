@@ -4,55 +4,78 @@ Claim: Positions are kept from attending to later ones by setting those scores t
 output shifted by one position, predictions for position i depend only on outputs before i (3.1, 3.2.3). A decoder
 that sees what it is to predict learns to copy it, and nothing that helps when it must write by itself.
 
-Method: On a model of the base row, a pass over random ids: which weights lie on later positions, and which logits
-change when a later token does. Then three translators on Multi30k, alike but for what the decoder sees: masked and
-shifted as in the paper; shifted without the mask; masked but fed the very tokens that it is to predict. The loss
-while training, and BLEU of free-running greedy translations of the test set.
+Method: On a model of the base row, a pass over random ids: the scores that the softmax is given for later positions,
+which weights lie there, and which logits change when a later token does. Then translators that are alike but for what
+the decoder sees: masked and shifted as in the paper; shifted without the mask; masked but fed the very tokens that it
+is to predict. (a) The synthetic task (sequences reversed), five seeds: training BLEU, of what the decoder says at
+each position while it is fed in its own way, and BLEU of writing freely, both on the same sequences. (b) Multi30k,
+the loss while training and BLEU of free-running greedy translations of the test set; three seeds, of which one is
+recorded.
 
-Rule: Exactness: weights on later positions are exactly 0 and earlier logits bit-identical. Cheating, for each of the
-two: holds if its final training loss is below half of the honest one's and its BLEU below half; does not hold here if
-its BLEU is above 90 % of the honest one's; else undecided. If the honest BLEU is below 5, undecided: nothing was
-learned.
+Rule: Exactness: every score of a later position is -inf, its weight exactly 0, and earlier logits are bit-identical.
+Cheating, for each of the two ways, on the synthetic task: its training BLEU is at least that of the honest decoder
+less 1, and its BLEU when writing freely is below half of its own training BLEU (paired over seeds) and below the
+honest one's by at least 10. On Multi30k: its BLEU is lower by at least 10.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
 
 from dragoman.data.batching import make_batch, plan_epoch
 from dragoman.evaluation.charts import Figure
-from dragoman.lab.catalogue import conclude
-from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements
-from dragoman.lab.result import ClaimVerdict, ExperimentResult, Finding
-from dragoman.lab.rules import yes
-from dragoman.lab.tasks import fit, one_thread, thinned
+from dragoman.lab.catalogue import Shown
+from dragoman.lab.queue import Arm, LabSettings, MeasuredArm, Measurements, values_of
+from dragoman.lab.result import Finding
+from dragoman.lab.rules import fact, higher, higher_in_pairs, mean
+from dragoman.lab.synthetic import (
+    BATCH,
+    LONGEST,
+    RATE,
+    SHORTEST,
+    STEPS,
+    WARMUP,
+    draw_reversed,
+    make_reverser,
+)
+from dragoman.lab.tasks import END, START, Pairs, fit, generator, one_thread, thinned, with_ends
 from dragoman.lab.translation import bleu, prepared_text, scaled, test_set, translate_greedily
 from dragoman.model.loss import smoothed_cross_entropy
 from dragoman.model.probe import Intervention, Probe, Site
+from dragoman.model.sequence_model import next_logits
 from dragoman.model.transformer import Transformer
 
 WAYS = ("masked and shifted", "no mask", "not shifted")
 
 
 def arms(settings: LabSettings) -> list[Arm]:
-    steps = 2 if settings.size == "smoke" else 800
-    return [Arm("mask", "exactness", {"part": "exactness", "size": settings.size}, 0.01)] + [
-        Arm(
-            "mask",
-            f"{way}, seed {seed}",
-            {"part": "training", "way": way, "seed": seed, "steps": steps, "size": settings.size},
-        )
-        for seed in settings.seed_list(1)
-        for way in WAYS
-    ]
+    smoke = settings.size == "smoke"
+    return (
+        [Arm("mask", "exactness", {"part": "exact scores", "size": settings.size}, 0.01)]
+        + [
+            Arm("mask", f"synthetic, {way}, seed {seed}",
+                {"part": "reversal", "way": way, "seed": seed, "steps": 3 if smoke else STEPS}, 0.04)
+            for way in WAYS
+            for seed in settings.seed_list(5)
+        ]
+        + [
+            Arm("mask", f"{way}, seed {seed}",
+                {"part": "training", "way": way, "seed": seed, "steps": 2 if smoke else 800, "size": settings.size})
+            for seed in settings.seed_list(3)
+            for way in WAYS
+        ]
+    )  # fmt: skip
 
 
 def measure(arm: Arm, settings: LabSettings) -> Measurements:
     values = arm.configuration
     with one_thread():
-        if values["part"] == "exactness":
+        if values["part"] == "exact scores":
             return exactness(settings)
+        if values["part"] == "reversal":
+            return learn_to_reverse(values["way"], values["seed"], values["steps"])
         return train_and_translate(values["way"], values["seed"], values["steps"], settings)
 
 
@@ -64,15 +87,62 @@ def exactness(settings: LabSettings) -> Measurements:
     probe = Probe()
     before = model(source, target, probe=probe)
     later = torch.ones(12, 12, dtype=torch.bool).triu(1)
-    weights = [w for site, w in probe.weights.items() if site.kind == "decoder"]
+    weights, scores = (
+        [tensor for site, tensor in found.items() if site.kind == "decoder"]
+        for found in (probe.weights, probe.masked_scores)
+    )
     changed = target.clone()
     changed[:, 7] += 1
     after = model(source, changed, probe=Probe())
     return {
+        "later_scores": sum(w[..., later].numel() for w in scores),
+        "later_scores_that_are_minus_infinity": sum(int(w[..., later].isneginf().sum()) for w in scores),
+        "earlier_scores_that_are_finite": all(bool(w[..., ~later].isfinite().all()) for w in scores),
         "largest_weight_on_later": max(float(w[..., later].max()) for w in weights),
         "largest_change_of_earlier_logits": float((after - before)[:, :7].abs().max()),
         "change_from_there_on": float((after - before)[:, 7:].abs().max()),
     }
+
+
+def learn_to_reverse(way: str, seed: int, steps: int) -> Measurements:
+    """Trains on sequences to be reversed; BLEU on 100 of them, as the decoder is fed in training and when it writes."""
+    model = make_reverser(seed)
+    open_eyes = {Site("decoder", layer): Intervention(drop_mask=True) for layer in range(len(model.decoder))}
+
+    def logits_and_labels(pairs: Pairs) -> tuple[torch.Tensor, torch.Tensor]:
+        source, fed, labels = with_ends(pairs)
+        if way == "not shifted":
+            fed = labels
+        return model(source, fed, probe=Probe(open_eyes) if way == "no mask" else None), labels
+
+    def loss_at(step: int) -> torch.Tensor:
+        draw = generator(seed, step)
+        length = int(torch.randint(SHORTEST, LONGEST + 1, (1,), generator=draw))
+        logits, labels = logits_and_labels(draw_reversed(BATCH, length, draw))
+        return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+    losses = fit(model, loss_at, steps, RATE, WARMUP)
+    model.eval()
+    pairs = draw_reversed(100, 8, generator(seed, 0))
+    with torch.inference_mode():
+        logits, labels = logits_and_labels(pairs)
+        fed_outputs, references = texts(logits.argmax(-1)), texts(labels)
+        state, last, written = model.start(with_ends(pairs)[0]), torch.full((len(labels), 1), START), []
+        for _ in range(labels.shape[1]):
+            last = next_logits(model, last, state).argmax(dim=-1)
+            written.append(last)
+    return {
+        "final_loss": mean(losses[-20:]),
+        "training_bleu": bleu(fed_outputs, references),
+        "bleu": bleu(texts(torch.cat(written, 1)), references),
+        "losses": thinned(losses),
+    }
+
+
+def texts(ids: torch.Tensor) -> list[str]:
+    """Each row's symbols up to its end symbol, as words."""
+    rows = [row[: row.index(END)] if END in row else row for row in ids.tolist()]
+    return [" ".join(f"w{symbol}" for symbol in row) for row in rows]
 
 
 def train_and_translate(way: str, seed: int, steps: int, settings: LabSettings) -> Measurements:
@@ -114,52 +184,66 @@ def train_and_translate(way: str, seed: int, steps: int, settings: LabSettings) 
 
 
 def judge(measured: Sequence[MeasuredArm]) -> list[Finding]:
-    exact = next(one.measurements for one in measured if one.arm.configuration["part"] == "exactness")
-    none_later = exact["largest_weight_on_later"] == 0 and exact["largest_change_of_earlier_logits"] == 0
-    findings = [
-        Finding(
-            "Later positions have weight 0 and no influence.",
-            yes(none_later and exact["change_from_there_on"] > 0),
-            f"largest weight on a later position {exact['largest_weight_on_later']:g}, largest change of an "
-            f"earlier logit {exact['largest_change_of_earlier_logits']:g}",
-        )
-    ]
-    by_way = {way: [one.measurements for one in measured if one.arm.configuration.get("way") == way] for way in WAYS}
-    honest_loss = min(one["final_loss"] for one in by_way[WAYS[0]])
-    honest_bleu = min(one["bleu"] for one in by_way[WAYS[0]])
+    exact = [one.measurements for one in measured if one.arm.configuration["part"] == "exact scores"]
+    findings = exact_findings(exact[0]) if exact else []
+    honest = WAYS[0]
     for way in WAYS[1:]:
-        loss = max(one["final_loss"] for one in by_way[way])
-        score = max(one["bleu"] for one in by_way[way])
-        verdict: ClaimVerdict = "undecided"
-        if honest_bleu >= 5:
-            if loss < honest_loss / 2 and score < honest_bleu / 2:
-                verdict = "holds"
-            elif score > 0.9 * honest_bleu:
-                verdict = "does not hold here"
-        findings.append(
-            Finding(
-                f"A decoder trained with {way!r} cheats: its loss collapses, and so does its BLEU.",
-                verdict,
-                f"training loss {loss:.2f} against {honest_loss:.2f}, BLEU {score:.1f} against {honest_bleu:.1f}",
-            )
+        training, writing = (
+            [values_of(measured, name, part="reversal", way=which) for which in (way, honest)]
+            for name in ("training_bleu", "bleu")
         )
+        findings += [
+            higher(f"Synthetic task, {way}: training BLEU is as high as the honest decoder's, or higher.",
+                   [value + 1 for value in training[0]], training[1], (f"{way}, plus 1", honest), "BLEU", 0.0),
+            higher_in_pairs(f"Synthetic task, {way}: free running it is below half of that.",
+                            [value / 2 for value in training[0]], writing[0],
+                            ("half of its training BLEU", "free running"), "BLEU", 0.0),
+            higher(f"Synthetic task, {way}: free running it is worse than the honest decoder.", writing[1], writing[0],
+                   (honest, way), "BLEU", 10.0),
+        ]  # fmt: skip
+    for way in WAYS[1:]:
+        masked, cheating = (values_of(measured, "bleu", part="training", way=which) for which in (honest, way))
+        claim = f"Multi30k, {way}: free running it is worse."
+        findings.append(higher(claim, masked, cheating, (honest, way), "BLEU", 10.0))
     return findings
 
 
-def run(settings: LabSettings) -> ExperimentResult:
-    measured = settings.queue.measure_all(arms(settings), lambda arm: measure(arm, settings))
-    trained = [one for one in measured if one.arm.configuration["part"] == "training"]
-    steps = trained[0].arm.configuration["steps"]
-    points = len(trained[0].measurements["losses"])
-    at = [round((i + 1) * steps / points) for i in range(points)]
-    figures = [
-        Figure("Training loss", at, {one.arm.name: one.measurements["losses"] for one in trained}, "step",
-               "smoothed loss a token"),
-        Figure("Free-running BLEU on the test set", list(range(len(trained))),
-               {"BLEU": [one.measurements["bleu"] for one in trained]}, "", "BLEU", "bars",
-               labels=[one.arm.name for one in trained]),
+def exact_findings(exact: Measurements) -> list[Finding]:
+    count, infinite = exact["later_scores"], exact["later_scores_that_are_minus_infinity"]
+    none_later = exact["largest_weight_on_later"] == 0 and exact["largest_change_of_earlier_logits"] == 0
+    return [
+        fact("Before the softmax every later score is -inf.", infinite == count > 0
+             and bool(exact["earlier_scores_that_are_finite"]),
+             f"{infinite:,} of {count:,} scores of later positions, and none of the others", infinite, "scores"),
+        fact("Later positions have weight 0 and no influence.", none_later and exact["change_from_there_on"] > 0,
+             f"largest weight on a later position {exact['largest_weight_on_later']:g}, largest change of an earlier "
+             f"logit {exact['largest_change_of_earlier_logits']:g}", exact["largest_weight_on_later"], "weight"),
     ]  # fmt: skip
-    notes = [f"{one.arm.name} writes: “{one.measurements['sample']}”" for one in trained]
-    notes.append("The smoothed loss of a perfect copier is not 0: ε of the probability is asked for elsewhere.")
-    columns = ("final_loss", "bleu", "largest_weight_on_later", "largest_change_of_earlier_logits")
-    return conclude("mask", settings, measured, judge(measured), columns, figures, notes)
+
+
+def show(measured: Sequence[MeasuredArm]) -> Shown:
+    figures, notes = [], []
+    for part, title in (("reversal", "Synthetic task"), ("training", "Multi30k")):
+        trained = [one for one in measured if one.arm.configuration["part"] == part
+                   and one.arm.configuration["seed"] == 1]  # fmt: skip
+        if not trained:
+            continue
+        steps, points = trained[0].arm.configuration["steps"], len(trained[0].measurements["losses"])
+        at = [round((i + 1) * steps / points) for i in range(points)]
+        kinds = (
+            {"training": "training_bleu", "free running": "bleu"} if part == "reversal" else {"free running": "bleu"}
+        )
+        figures += [
+            Figure(f"{title}: training loss", at,
+                   {one.arm.configuration["way"]: one.measurements["losses"] for one in trained}, "step",
+                   "loss a token"),
+            Figure(f"{title}: BLEU", list(range(len(trained))),
+                   {label: [mean(values_of(measured, name, part=part, way=one.arm.configuration["way"]))
+                            for one in trained] for label, name in kinds.items()}, "", "BLEU", "bars",
+                   labels=[one.arm.configuration["way"] for one in trained]),
+        ]  # fmt: skip
+        notes += [f"Multi30k, {one.arm.name} writes: “{sample}”"
+                  for one in trained if (sample := one.measurements.get("sample")) is not None]  # fmt: skip
+    notes.append("On Multi30k a perfect copier's smoothed loss is not 0: ε of the probability is asked for elsewhere.")
+    columns = ("final_loss", "training_bleu", "bleu", "later_scores", "later_scores_that_are_minus_infinity")
+    return Shown(columns, figures, notes)

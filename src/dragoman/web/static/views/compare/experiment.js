@@ -8,7 +8,7 @@ const plain = (value) => value !== null && value !== undefined && typeof value !
 const list = (value) => (Array.isArray(value) ? value : []);
 const shown = (value) => (typeof value === "number" ? (Number.isInteger(value) ? value.toLocaleString("en") : short(value)) : String(value));
 const FEW = 12; // more arms are shown when they are asked for: the figures say it shorter
-const PARTS = [["claim", "Claim"], ["method", "Method"], ["rule", "Rule"], ["verdict", "Verdict"]];
+const PARTS = [["claim", "Claim"], ["method", "Method"], ["rule", "Rule"], ["headline", "Found"]];
 
 export function Experiment({ content }) {
   const { experiment, title, arms, figures } = content;

@@ -6,6 +6,7 @@ import { whole } from "../numbers.js";
 const NAMES = {
   skipped: "Step skipped", setback: "Went back", memory: "Out of memory",
   divergence: "The loss diverges", overfitting: "Overfitting", gap: "The gap widens", plateau: "No progress",
+  standstill: "The loss stands still", leak: "Too good to be true",
 };
 
 export function Alerts({ alerts }) {
