@@ -305,6 +305,8 @@ def test_words_or_pieces_everywhere(browser: Browser, served: Running, served_ru
                 expect(page.locator(f"{lesson} {one}")).to_have_count(count)
         expect(page).to_have_url(re.compile("by=pieces"))
         expect(page.get_by_label("Your sentence")).to_have_value(text)
+        page.get_by_label("Your sentence").fill("…")
+        expect(page.get_by_text("No piece of this sentence is a part of a word.")).to_be_visible()
 
 
 def comes_to(page: Page, lesson: str, pixels: int) -> None:

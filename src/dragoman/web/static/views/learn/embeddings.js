@@ -24,7 +24,8 @@ export function Embeddings({ frame, seen, units, by }) {
       something alike, or do the same work in a sentence; a small model trained for minutes has a rough idea only.</p>`}>
     <${TokenRow} label="Word" units=${words} chosen=${at} onChoose=${setAsked} />
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-    ${value && html`<p class="measures">nearest to <b>${chosen.text}</b></p>
+    ${!chosen && html`<p class="measures">No piece of this sentence is a part of a word.</p>`}
+    ${chosen && value && html`<p class="measures">nearest to <b>${chosen.text}</b></p>
       <${Bars} label=${`Neighbours of ${chosen.text}`} rows=${value.map(({ token, similarity }) => ({ name: shownToken(token), value: similarity }))} />`}
     <${Found} of="embeddings" />
   </${Lesson}>`;

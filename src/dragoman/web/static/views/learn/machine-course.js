@@ -38,7 +38,9 @@ export function tellingOf(moment, { seen, units, weights, next, chance }) {
     case "self": return ["mask", `${where}: masked self-attention`, at ? `“${own}” looks at what is written so far; most at “${units.fed[weights.column].text}”, ${share(weights.value)}.` : "It sees itself only: nothing else is written yet."];
     case "cross": return ["qkv", `${where}: cross-attention`, `“${own}” looks at the source; most at “${units.source[weights.column].text}”, ${share(weights.value)}.`];
     case "decoder-feed": return ["block", `${where}: feed-forward`, "The same again as in the encoder, with weights of its own."];
-    default: return ["questions", `Out comes “${units.produced[at].text}”`, `Of all pieces of the vocabulary “${next}” is the likeliest to come next; “${units.produced[at].text}” is written, with probability ${chance.toFixed(4)}.`];
+    default: return ["questions", `Out comes “${units.produced[at].text}”`, next === units.produced[at].text
+      ? `It is the likeliest of all pieces of the vocabulary, with probability ${chance.toFixed(4)}.`
+      : `Of all pieces of the vocabulary “${next}” is the likeliest to come next; “${units.produced[at].text}” is written, with probability ${chance.toFixed(4)}.`];
   }
 }
 

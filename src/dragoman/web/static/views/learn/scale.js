@@ -1,7 +1,6 @@
 // Why scores are divided by the root of d_k: random vectors of any size, and this head's own scores.
 
 import { html, useMemo, useState } from "../../vendor/htm-preact.js";
-import { shownToken } from "../inside/state.js";
 import { Found } from "./found.js";
 import { insideAddress, Lesson, Slider } from "./lesson.js";
 import { entropy, normals, softmax, useFetched } from "./model.js";
@@ -35,9 +34,9 @@ export function Scale({ frame, seen, units, more, spot }) {
       <${Slider} label=${DK} value=${power} most=${LARGEST} shown=${size} onMove=${setPower} />
       <button type="button" onClick=${() => setSeed(seed + 1)}>Other vectors</button>
     </div>
-    <${Three} id="random" label="random vectors" products=${products} size=${size} names=${products.map((_, at) => `key ${at}`)} />
+    <${Three} id="random" label="random vectors" products=${products} size=${size} units=${products.map((_, at) => ({ text: `key ${at}`, tokens: [at] }))} />
     ${own && html`<h3>Head ${spot.layer}.${spot.head}, asked by “${asking.text}”, ${DK} = ${seen.d_k}</h3>
-      <${Three} id="own" label="this head" products=${own} size=${seen.d_k} names=${seen.source.map(shownToken)} />`}
+      <${Three} id="own" label="this head" products=${own} size=${seen.d_k} units=${units.source} />`}
     <${Found} of="scaling" notes />
   </${Lesson}>`;
 }
@@ -53,14 +52,16 @@ function dotProducts(seed, size) {
   });
 }
 
-function Three({ id, label, products, size, names }) {
+// One bar for each unit: of a word, what all its pieces get.
+function Three({ id, label, products, size, units }) {
   return html`<div class="three" data-products=${products.map((product) => product.toFixed(5)).join(" ")} data-of=${id}>
     ${SCALINGS.map(({ name, label: title, by }) => {
-      const weights = softmax(products.map((product) => product / by(size)));
+      const byPiece = softmax(products.map((product) => product / by(size)));
+      const weights = units.map(({ tokens }) => tokens.reduce((so, at) => so + byPiece[at], 0));
       const spread = entropy(weights);
       return html`<figure key=${name}>
         <div class="columns" role="img" aria-label=${`${label}, ${name}: largest weight ${Math.max(...weights).toFixed(2)}`}>
-          ${weights.map((weight, at) => html`<i key=${at} title=${`${names[at]}: ${weight.toFixed(3)}`} style=${{ height: `${(100 * weight).toFixed(2)}%` }}></i>`)}
+          ${weights.map((weight, at) => html`<i key=${at} title=${`${units[at].text}: ${weight.toFixed(3)}`} style=${{ height: `${(100 * weight).toFixed(2)}%` }}></i>`)}
         </div>
         <figcaption>${title}<br />entropy <b data-entropy=${`${id} ${name}`}>${spread.toFixed(3)}</b>
           <span class="hint"> of ${Math.log(weights.length).toFixed(3)}</span></figcaption>
