@@ -103,6 +103,7 @@ def test_doubtful_sentences_are_marked_counted_and_found(
             legend.get_by_role("button", name="Next").click()
             expect(visit.field).to_be_focused()
             expect(marked.nth(at)).to_be_in_viewport()
+            expect(legend.get_by_role("button", name="Next")).to_be_in_viewport()  # under a long text too
             selected = visit.field.evaluate("(one) => one.value.slice(one.selectionStart, one.selectionEnd)")
             assert selected == marked.nth(at).inner_text()
             told = page.get_by_role("region", name="The sentence").get_by_role("status")

@@ -124,7 +124,7 @@ export function TargetPane({ translation, lit, language, current, onCurrent, onP
     </div>
     <span id="caret-help" hidden>Type to change it. Alt and the down arrow offer other words at the caret.</span>
     <div class="unseen" aria-live="polite">${at && menu.found ? `${menu.options.length} to choose from, by the down arrow` : state === "done" && !at ? translation.text : ""}</div>
-    ${legend}
+    <div class="told-of">${legend}</div>
     <div class="actions">${children}</div>
   </div>`;
 }
