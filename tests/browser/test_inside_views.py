@@ -116,9 +116,9 @@ def test_each_layer_and_what_it_promotes(visit: Visit, inspector: Inspector, see
     page = visit.page
     page.get_by_role("button", name="Layer by layer").click()
     least = seen.log_probabilities.index(min(seen.log_probabilities))
-    expect(page.locator('.strip [aria-checked="true"]')).to_have_attribute("data-at", str(least))
+    expect(page.locator('.token-strip [aria-checked="true"]')).to_have_attribute("data-at", str(least))
     check_lens(page, inspector, seen, least)
-    page.locator('.strip [aria-checked="true"]').focus()
+    page.locator('.token-strip [aria-checked="true"]').focus()
     page.keyboard.press("End")
     expect(page.locator(".lens h3")).to_have_text("“⟨end⟩”, layer by layer")
     page.keyboard.press("ArrowLeft")
@@ -126,7 +126,7 @@ def test_each_layer_and_what_it_promotes(visit: Visit, inspector: Inspector, see
     check_lens(page, inspector, seen, len(seen.produced) - 2)
     page.wait_for_url(lambda url: "view=lens" in url and f"at={len(seen.produced) - 2}" in url)
     page.locator(".layers tr[data-layer='0'] td").first.click()
-    expect(page.locator('.strip [aria-checked="true"]')).to_have_attribute("data-at", "0")
+    expect(page.locator('.token-strip [aria-checked="true"]')).to_have_attribute("data-at", "0")
 
 
 @pytest.mark.parametrize("visit", ["&view=contributions&at=2"], indirect=True)
@@ -146,7 +146,7 @@ def test_what_a_token_came_from(visit: Visit, inspector: Inspector, seen: Inspec
 def test_why_this_word_and_not_that_one(visit: Visit, inspector: Inspector, seen: Inspection) -> None:
     page = visit.page
     check_contrast(page, inspector, seen, None, None)
-    page.locator(".strip [data-at='1']").click()
+    page.locator(".token-strip [data-at='1']").click()
     check_contrast(page, inspector, seen, None, 1)
     likely = inspector.lens(SENTENCE, seen.tokens).positions[1][-1].candidates
     other = [one.token for one in likely if one.token != seen.produced[1]][1]

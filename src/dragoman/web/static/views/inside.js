@@ -74,7 +74,7 @@ function Views({ chosen, onChoose, saved }) {
   return html`<div class="views"><div role="group" aria-label="What is shown">
     ${Object.entries(VIEWS).map(([view, title], at) => html`<button type="button" class="act" key=${view} aria-pressed=${view === chosen} aria-keyshortcuts=${at + 1}
       onClick=${() => onChoose(view)}>${title}</button>`)}</div>
-    <p class="note keys">Keys: <kbd>1</kbd> to <kbd>4</kbd> what is shown${chosen === "heads" && !saved && html`, <kbd>o</kbd> the head off, <kbd>p</kbd> pinned
+    <p class="note shortcuts">Keys: <kbd>1</kbd> to <kbd>4</kbd> what is shown${chosen === "heads" && !saved && html`, <kbd>o</kbd> the head off, <kbd>p</kbd> pinned
       to the chosen column, <kbd>u</kbd> undo all`}</p>
   </div>`;
 }

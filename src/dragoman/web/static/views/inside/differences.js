@@ -25,9 +25,14 @@ export function differences(before, after) {
 
 function joined(parts) {
   const found = [];
-  for (const part of parts) {
-    if (found.length && found[found.length - 1].marked === part.marked) found[found.length - 1].text += part.text;
-    else found.push({ ...part });
+  const add = (text, marked) => {
+    if (found.length && found[found.length - 1].marked === marked) found[found.length - 1].text += text;
+    else if (text) found.push({ text, marked });
+  };
+  for (const { text, marked } of parts) { // the space before what is marked is not
+    const starts = marked && !(found.length && found[found.length - 1].marked) ? text.length - text.trimStart().length : 0;
+    add(text.slice(0, starts), false);
+    add(text.slice(starts), marked);
   }
   return found;
 }

@@ -11,7 +11,7 @@ const [STEP, ROW, LEFT, TOP, GAP] = [74, 22, 104, 26, 24];
 export function Graph({ tables, seen, at }) {
   const { edges, nodes, width, height, columns, second } = useMemo(() => laidOut(tables, seen, at), [tables, seen, at]);
   return html`<div class="scroll graph" tabindex="0" role="region" aria-label="Ways through the layers">
-    <svg viewBox=${`0 0 ${width} ${height}`} style=${{ minWidth: `${Math.min(width, 560)}px` }} role="img"
+    <svg viewBox=${`0 0 ${width} ${height}`} style=${{ minWidth: `${Math.min(width, 560)}px`, maxWidth: `${1.2 * width}px` }} role="img"
       aria-label=${`The ways by which tokens contribute to “${shownToken(seen.produced[at])}”, layer by layer; the list says how much each does`}>
       ${columns.map(({ x, title }) => html`<text key=${title} class="layer-title" x=${x} y="12" text-anchor="middle">${title}</text>`)}
       ${edges.map(({ name, from, to, flow, side }) => html`<path key=${name} class=${side} data-edge=${name} data-flow=${flow.toFixed(4)} stroke-width=${(0.6 + 9 * flow).toFixed(2)}

@@ -14,7 +14,7 @@ export function Strip({ seen, chosen, onChoose }) {
     onChoose(at);
     group.current.querySelector(`[data-at="${at}"]`).focus();
   };
-  return html`<div class="strip" ref=${group} role="radiogroup" aria-label="Token to explain" onKeyDown=${onKey}>
+  return html`<div class="token-strip" ref=${group} role="radiogroup" aria-label="Token to explain" onKeyDown=${onKey}>
     ${seen.produced.map((token, at) => html`<button type="button" role="radio" key=${at} data-at=${at} aria-checked=${at === chosen}
       tabindex=${at === chosen ? 0 : -1} onClick=${() => onChoose(at)}>${shownToken(token)}<span class="number">${
         Math.exp(seen.log_probabilities[at]).toFixed(2)}</span></button>`)}
