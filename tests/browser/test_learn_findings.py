@@ -23,7 +23,12 @@ def module() -> str:
     kept = {
         name: {
             "title": result["title"],
-            "findings": [{key: one[key] for key in ("claim", "verdict", "because")} for one in result["findings"]],
+            "headline": result["headline"],
+            "findings": [
+                {key: one[key] for key in ("claim", "verdict", "because", "effect", "low", "high", "unit")}
+                for one in result["findings"]
+                if one["verdict"] != "not measured yet"
+            ],
             "notes": result["notes"],
         }
         for name, result in found.items()

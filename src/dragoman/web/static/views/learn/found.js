@@ -1,6 +1,7 @@
 // What the lab measured of a lesson's claim, word for word as its report has it.
 
 import { html } from "../../vendor/htm-preact.js";
+import { short } from "../numbers.js";
 import { FINDINGS } from "./findings.js";
 
 export function Found({ of, notes = false, open = false }) {
@@ -13,6 +14,14 @@ export function Found({ of, notes = false, open = false }) {
 }
 
 export function Findings({ of }) {
-  return html`<ul class="findings">${FINDINGS[of].findings.map(({ claim, verdict, because }) => html`<li key=${claim}>
-    <b class=${`verdict ${verdict === "holds" ? "yes" : ""}`}>${verdict}</b> ${claim} <span class="small">${because}</span></li>`)}</ul>`;
+  return html`<p class="small">${FINDINGS[of].headline}</p>
+    <ul class="findings">${FINDINGS[of].findings.map(({ claim, verdict, because, ...effect }) => html`<li key=${claim}>
+    <b class=${`verdict ${verdict === "holds" ? "yes" : ""}`}>${verdict}</b> ${claim} <span class="small">${because}${inWords(effect)}</span></li>`)}</ul>`;
+}
+
+// How large it is, with the interval that 95 of 100 such intervals would hold it in.
+function inWords({ effect, low, high, unit }) {
+  if (effect == null) return "";
+  const within = low == null || low === high ? "" : ` (95 %: ${short(low)} to ${short(high)})`;
+  return `; effect ${short(effect)} ${unit}${within}`;
 }

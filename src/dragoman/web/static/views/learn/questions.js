@@ -6,11 +6,11 @@ import { Lesson } from "./lesson.js";
 
 const SURE = [
   ["Training goes in parallel over positions", "Certain as arithmetic: nothing in Table 1 waits. What it gains depends on the machine.", "distance"],
-  ["It is better than recurrent networks", "At the paper’s size shown by its scores; at the lab’s size not.", "rnn"],
+  ["It is better than recurrent networks", "At the paper’s size its scores show it. The lab asks at its own size.", "rnn"],
   ["Division by √d_k keeps the softmax alive", "The variance is arithmetic. How much it matters depends on d_k.", "scaling"],
-  ["Heads are distinct subspaces with roles", "The least sure: roles are tendencies, and many heads can go.", "prune"],
+  ["Heads are distinct subspaces with roles", "The least sure: roles are tendencies, and heads can be removed.", "prune"],
   ["Several heads beat one", "The paper says 0.9 BLEU. It depends on how the model is made.", "heads"],
-  ["Residuals let a stack of layers learn", "As sure as anything here.", "residual"],
+  ["Residuals let a stack of layers learn", "Whatever a sub-layer does, what was there goes on beside it, and gradients the same way back.", "residual"],
   ["It parses as well as it translates", "Table 4; parse here with “dragoman parse train”. The lab has not set it beside other architectures.", null],
 ];
 
