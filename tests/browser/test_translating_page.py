@@ -221,7 +221,7 @@ def test_what_was_not_carried_over_is_struck_through(visit: Visit) -> None:
 
     def lost(route: Route) -> None:
         answer = route.fetch()
-        body = answer.text().replace('"notes": []', '"notes": ["lost: dog", "lost: red"]', 1)
+        body = answer.text().replace('"notes": []', '"notes": ["lost: dog", "lost: red", "no verb"]', 1)
         route.fulfill(response=answer, body=body)
 
     page.route(STREAM, lost)
@@ -229,7 +229,11 @@ def test_what_was_not_carried_over_is_struck_through(visit: Visit) -> None:
     struck = page.locator(".behind .lost")
     expect(struck).to_have_text(["dog", "red"])
     assert "line-through" in struck.first.evaluate("(one) => getComputedStyle(one).textDecorationLine")
-    expect(page.get_by_role("note", name="How sure")).to_contain_text("not carried over: “dog”, “red”")
+    legend = page.get_by_role("note", name="How sure")
+    expect(legend).to_contain_text("not carried over: “dog”, “red”")
+    expect(legend).to_contain_text("1 of 1 sentence has a defect")
+    doubt = page.locator(".doubted").get_attribute("data-doubt")
+    assert doubt == "not carried over: “dog”, “red”; no verb"  # and what else the service notes
 
 
 def test_a_term_is_added_from_a_selection_and_used(visit: Visit) -> None:

@@ -92,4 +92,4 @@ function Preview({ preview, sentences, target }) {
   </div>`;
 }
 
-const doubtIn = (one) => [doubtOf({ ...one, changed: false, corrected: false }), ...one.notes.filter((note) => note.startsWith("lost: ") && !one.output.includes(note.slice(6)))].filter(Boolean).join("; ");
+const doubtIn = (one) => doubtOf({ ...one, text: one.output, changed: false, corrected: false });

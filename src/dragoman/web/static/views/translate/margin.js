@@ -2,7 +2,7 @@
 // it is good. A line of several sentences is divided among their bars as it is among them.
 
 import { html, useLayoutEffect, useState } from "../../vendor/htm-preact.js";
-import { UNSURE, saidOf } from "./trust.js";
+import { doubtOf, saidOf } from "./trust.js";
 
 export function Margin({ area, segments, current, onChoose }) {
   const [bars, setBars] = useState([]);
@@ -17,15 +17,13 @@ export function Margin({ area, segments, current, onChoose }) {
     ${bars.map(({ at, top, height }) => {
       const { confidence } = segments[at] ?? {};
       if (!segments[at]) return null;
-      const classes = ["bar-of", confidence === null || segments[at].changed ? "" : "rated", isDoubtful(segments[at]) ? "doubtful" : "", at === current ? "current" : ""];
+      const classes = ["bar-of", confidence === null || segments[at].changed ? "" : "rated", doubtOf(segments[at]) ? "doubtful" : "", at === current ? "current" : ""];
       return html`<div key=${at} class=${classes.filter(Boolean).join(" ")} data-bar=${at} data-confidence=${confidence ?? ""}
         title=${saidOf(segments[at], at, segments.length)} onClick=${() => onChoose(at)}
         style=${{ top: `${top}px`, height: `${height}px`, "--p": confidence ?? 0 }}></div>`;
     })}
   </div>`;
 }
-
-const isDoubtful = (segment) => !segment.changed && !segment.corrected && ((segment.confidence !== null && segment.confidence < UNSURE) || segment.faults.length > 0);
 
 function barsOf(area, segments) {
   if (!area) return [];

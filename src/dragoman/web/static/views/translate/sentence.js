@@ -1,7 +1,7 @@
 // One sentence: how sure it is, other ways to say the whole of it, and what was made of sentences like it before.
 
 import { html, useEffect, useState } from "../../vendor/htm-preact.js";
-import { lostIn, saidOf } from "./trust.js";
+import { doubtOf, saidOf } from "./trust.js";
 import { percent } from "./words.js";
 
 const WAYS = 4; // of saying it, the one that stands there among them
@@ -13,7 +13,7 @@ export function SentencePanel({ about, translation, current, corrections }) {
   const segment = segments[index];
   if (!segment || state !== "done" || !/\p{L}/u.test(segment.source)) return null;
   return html`<section class="of-sentence" aria-label="The sentence">
-    ${(segments.length > 1 || segment.confidence !== null || segment.faults.length > 0 || segment.changed) && html`<p class="said-of" role="status">${saidOf(segment, index, segments.length)}${lostIn(segment).length ? `; not carried over: ${lostIn(segment).map(({ text }) => text).join(", ")}` : ""}</p>`}
+    ${(segments.length > 1 || segment.confidence !== null || doubtOf(segment) || segment.changed) && html`<p class="said-of" role="status">${saidOf(segment, index, segments.length)}</p>`}
     ${segment.suggestion && segment.suggestion.target !== segment.text && html`<p class="suggestion">Similar (${percent(segment.suggestion.score)}): “${segment.suggestion.source}” was corrected to
       “${segment.suggestion.target}” <button type="button" class="quiet" onClick=${() => translation.take(index, { text: segment.suggestion.target, tokens: null })}>Use it</button></p>`}
     ${corrections.said(index) && html`<p class="kept-as" role="status">${corrections.said(index)}

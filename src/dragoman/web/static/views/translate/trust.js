@@ -16,7 +16,16 @@ export function doubtOf(segment) {
   if (segment.changed || segment.corrected) return "";
   const figure = isRated(segment) && segment.confidence < UNSURE ? [`${percent(segment.confidence)}\u00a0sure`] : [];
   const left = segment.how === "source" ? ["not translated"] : [];
-  return [...left, ...figure, ...segment.faults.map(defectInWords)].join("; ");
+  const lost = lostIn(segment).map(({ text }) => `“${text}”`);
+  return [...left, ...figure, ...segment.faults.map(defectInWords), ...(lost.length ? [`not carried over: ${lost.join(", ")}`] : []), ...remarksOn(segment)].join("; ");
+}
+
+// What else the service notes about a translation that was simply found: what it added, or anything by its own words.
+function remarksOn({ how, notes, source, text }) {
+  if (how !== "plain") return []; // then they are about attempts that were not taken
+  const added = notes.filter((note) => note.startsWith("added: ")).map((note) => note.slice("added: ".length));
+  const isThere = added.filter((one) => text.includes(one) && !source.includes(one));
+  return [...(isThere.length ? [`not in the source: ${isThere.map((one) => `“${one}”`).join(", ")}`] : []), ...notes.filter((note) => !/^(lost|added): /.test(note))];
 }
 
 // The same of any sentence, whether there is a doubt or not.
