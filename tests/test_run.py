@@ -5,12 +5,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import dragoman
 from dragoman import CorpusConfig, DragomanError, Run
 from dragoman.errors import UsageError
 from dragoman.progress import relaying_stderr, to_stderr
@@ -214,3 +216,9 @@ def test_a_listener_that_fails_is_heard_of_at_the_end() -> None:
 
     with pytest.raises(ValueError, match="first"), relaying_stderr(fails):
         print("first\n" * 100_000, file=sys.stderr)  # nobody takes the rest, and nothing waits for that
+
+
+def test_the_package_says_its_version() -> None:
+    assert dragoman.__version__ == metadata.version("dragoman")
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = dragoman.no_such_name

@@ -164,7 +164,9 @@ def test_a_full_disk_stops_the_run_and_keeps_the_last_good_checkpoint(pairs: Pat
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
 
-    full = run_process(arguments(pairs, out), preexec_fn=limit)
+    # Nor could the coverage of this process be written, where that is measured: it would be the last to complain.
+    unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    full = run_process(arguments(pairs, out), preexec_fn=limit, env=unmeasured)
     assert full.returncode == 1
     assert "cannot be written" in full.stderr.splitlines()[-1]
     assert "Traceback" not in full.stderr
@@ -398,6 +400,24 @@ def test_verify_names_what_was_changed(
     path.write_bytes(change(path.read_bytes()))
     ran = cli("verify", tmp_path / "run")
     assert ran.code == 4
+    assert said in ran.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("step-00000099", "the log has no such checkpoint"), ("", "not the checkpoint that the log has for this step")],
+)
+def test_verify_names_a_checkpoint_that_was_put_there(
+    whole: Path, tmp_path: Path, cli: Callable[..., Any], name: str, said: str
+) -> None:
+    """A whole one, in the place of another (the last), or beside those that there are."""
+    shutil.copytree(whole, tmp_path / "run")
+    first, *_, last = sorted((tmp_path / "run" / "checkpoints").glob("step-*"))
+    if not name:
+        shutil.rmtree(last)
+    shutil.copytree(first, last.with_name(name or last.name))
+    ran = cli("verify", tmp_path / "run")
+    assert ran.code == 4, ran.stdout
     assert said in ran.stderr.splitlines()[-1]
 
 

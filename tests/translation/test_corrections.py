@@ -12,6 +12,7 @@ import pytest
 from dragoman.errors import DataError, UsageError
 from dragoman.run import Run
 from dragoman.training.promotion import BEFORE, promote
+from dragoman.translation.corrections import corrections_for
 from dragoman.translation.translation_memory import TranslationMemory, similarity
 from dragoman.translation.translator import Translator
 from support.lexicon import LEXICON, lexicon_pairs
@@ -243,3 +244,21 @@ def test_matches_of_a_translation_memory_have_their_scores(cli: Any, tiny_run: P
     assert ran.code == 0, ran.stderr
     assert out.read_text(encoding="utf-8").splitlines()[0] == "jen la hundo"
     assert f"{score:.0%} like '{SENTENCE}', which was 'jen la hundo'" in report.read_text(encoding="utf-8")
+
+
+def test_of_a_run_that_does_not_say_its_languages_the_memory_says_them(tiny_run: Path, tmp_path: Path) -> None:
+    memory = TranslationMemory(tmp_path / "corrections.db")
+    memory.store("en-eo", "a cat", "iu kato")
+    found, pair = corrections_for(tiny_run, tmp_path / "corrections.db")
+    assert (pair, found.exact(pair, "a cat")) == ("en-eo", "iu kato")
+    memory.store("en-fr", "a cat", "un chat")
+    with pytest.raises(UsageError, match=r"corrections of en-eo, en-fr, and .* does not say its languages; write"):
+        corrections_for(tiny_run, tmp_path / "corrections.db")
+    (tmp_path / "memory.tmx").write_text(TMX, encoding="utf-8")
+    found, pair = corrections_for(tiny_run, tmp_path / "memory.tmx")
+    assert found.exact(pair, "a cat") == "iu kato"
+
+
+def test_a_test_of_promotion_is_given_whole(tiny_run: Path, cli: Any) -> None:
+    ran = cli("corrections", "promote", tiny_run, tiny_run, "--source", "x")
+    assert (ran.code, "--source and --reference go together" in ran.stderr) == (2, True)

@@ -52,7 +52,52 @@ class CompareOptions:
     ] = None
 
 
+@dataclass(frozen=True)
+class NetworkOptions:
+    """Where the service listens, and who may ask."""
+
+    host: Annotated[str, typer.Option(help="Address to listen at; any but this machine's own needs a key.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, typer.Option(help="Port; 0 takes any that is free.")] = 5000
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(help="A further host name that requests may use; several times for several.")
+    ] = None
+    allowed_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="A site or browser extension whose pages may use the service, https://my.example or "
+            "moz-extension://*; * for every page; several times for several.",
+        ),
+    ] = None
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NETWORK",
+            help="A proxy, or its network, that may say who the client is, 172.16.0.0/12; several times for several.",
+        ),
+    ] = None
+    api_key_file: Annotated[Path | None, typer.Option(help="A file of API keys, one a line.")] = None
+    without_key: Annotated[bool, typer.Option("--without-key", help="Let a whole network in without a key.")] = False
+
+    def values(self) -> dict[str, Any]:
+        """By the names of the service's settings."""
+        from dragoman.serve.settings import read_keys
+
+        return {
+            "host": self.host,
+            "port": self.port,
+            "allowed_hosts": tuple(name.lower() for name in self.allowed_host or ()),
+            "allowed_origins": tuple(self.allowed_origin or ()),
+            "trusted_proxies": tuple(self.trusted_proxy or ()),
+            "api_keys": read_keys(self.api_key_file),
+            "without_key": self.without_key,
+        }
+
+
 def serve(
+    network: NetworkOptions,
     limits: LimitOptions,
     compare: CompareOptions,
     engine: EngineOptions,
@@ -74,30 +119,6 @@ def serve(
         str | None, typer.Option(metavar="CODE", help="The language of the sources, of a RUN that does not say,")
     ] = None,
     target_language: Annotated[str | None, typer.Option(metavar="CODE", help="and of its translations.")] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; any but this machine's own needs a key.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes any that is free.")] = 5000,
-    allowed_host: Annotated[
-        list[str] | None, typer.Option(help="A further host name that requests may use; several times for several.")
-    ] = None,
-    allowed_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ORIGIN",
-            help="A site or browser extension whose pages may use the service, https://my.example or "
-            "moz-extension://*; * for every page; several times for several.",
-        ),
-    ] = None,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NETWORK",
-            help="A proxy, or its network, that may say who the client is, 172.16.0.0/12; several times for several.",
-        ),
-    ] = None,
-    api_key_file: Annotated[Path | None, typer.Option(help="A file of API keys, one a line.")] = None,
-    without_key: Annotated[bool, typer.Option("--without-key", help="Let a whole network in without a key.")] = False,
     pivot: Annotated[
         bool,
         typer.Option("--pivot/--no-pivot", help="Translate through a third language where no run does it directly."),
@@ -118,7 +139,7 @@ def serve(
     """
     from dragoman.serve.pairs import ServedPair, is_parser, pairs_to_serve, target_for
     from dragoman.serve.results import check_results
-    from dragoman.serve.settings import Settings, read_keys
+    from dragoman.serve.settings import Settings
 
     parsers = [run for run in dict.fromkeys(runs or ()) if is_parser(run)]
     translating = [run for run in runs or () if run not in parsers]
@@ -126,13 +147,7 @@ def serve(
     asked = bool(translating or pair or source_language or target_language or not parsers)
     pairs = pairs_to_serve(translating, pair or (), source_language, target_language) if asked else []
     settings = Settings(
-        host=host,
-        port=port,
-        allowed_hosts=tuple(name.lower() for name in allowed_host or ()),
-        allowed_origins=tuple(allowed_origin or ()),
-        trusted_proxies=tuple(trusted_proxy or ()),
-        api_keys=read_keys(api_key_file),
-        without_key=without_key,
+        **network.values(),
         **limits.values(),
         metrics=metrics,
         pivot=pivot,

@@ -1,6 +1,7 @@
 """DeepL's clients work unchanged: its own Python client, and requests as Weblate sends them."""
 
 import io
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -263,3 +264,32 @@ def test_requests_as_weblate_sends_them(server: Running) -> None:
     assert found[0].count('<x id="14"></x>') == 1
     assert "&amp;" in found[0] or "&" not in found[0]
     assert found[1]
+
+
+VALUES = [None, "", "x", 7, -1, True, [], {}, [None], [["x"]], {"x": 1}, "EO", ["EO"], ["a", 7], "\0", "x" * 700, 1e400]
+NAMES = [
+    "text", "target_lang", "source_lang", "tag_handling", "ignore_tags", "splitting_tags", "glossary_id",
+    "glossary_ids",
+    "formality", "model_type", "style_id", "name", "entries", "entries_format", "dictionaries", "document_key", "type",
+    "auth_key", "show_billed_characters",
+]  # fmt: skip
+PLACES = [
+    ("POST", "/v2/translate"), ("POST", "/v2/glossaries"), ("POST", "/v3/glossaries"), ("PATCH", "/v3/glossaries/{}"),
+    ("PUT", "/v3/glossaries/{}/dictionaries"), ("DELETE", "/v3/glossaries/{}/dictionaries"), ("POST", "/v2/document"),
+    ("POST", "/v2/document/x"), ("POST", "/v2/document/x/result"), ("GET", "/v2/languages"), ("GET", "/v2/usage"),
+    ("GET", "/v3/glossaries/{}/entries"), ("GET", "/v2/glossaries/{}/entries"), ("DELETE", "/v2/glossaries/x"),
+]  # fmt: skip
+
+
+def test_whatever_is_asked_the_service_does_not_fail(server: Running) -> None:
+    """Values of every kind under every name: an answer with a message, and no error of the service."""
+    headers, draw = {"Authorization": f"DeepL-Auth-Key {KEY}"}, random.Random(1)
+    entries = {"entries": "dog\thundo", "entries_format": "tsv", "source_lang": "EN", "target_lang": "EO"}
+    made = server.ask("POST", "/v3/glossaries", {"name": "x", "dictionaries": [entries]}, headers).json["glossary_id"]
+    good = {"text": ["<b>a dog</b>"], "target_lang": "EO", "name": "y", **entries}
+    for number in range(300):
+        method, path = PLACES[number % len(PLACES)]
+        given = good | {draw.choice(NAMES): draw.choice(VALUES) for _ in range(draw.randrange(4))}
+        answer = server.ask(method, path.format(made), given, headers)
+        assert answer.status < 500, (method, path, given, answer.body)
+        assert answer.status < 400 or "message" in answer.json, (method, path, given, answer.body)

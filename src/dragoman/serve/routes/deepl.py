@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
+from pydantic import BaseModel
 
 from dragoman.data.language_codes import language_name
 from dragoman.serve.answers import ERRORS, while_connected
@@ -66,9 +67,10 @@ _BODY = {
 
 def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter:
     state = DeepLState(service, keys)
-    texts = _TextRoutes(state, limiter)
-    about = _AboutRoutes(state)
-    router = APIRouter(tags=["DeepL"], responses=ERRORS)
+    texts = _DeepLTexts(state, limiter)
+    about = _DeepLAbout(state)
+    errors = {status: {**described, "model": DeepLProblem} for status, described in ERRORS.items()}
+    router = APIRouter(tags=["DeepL"], responses=errors)
     router.post("/v2/translate", openapi_extra={"requestBody": _BODY})(texts.translate)
     router.get("/v2/languages")(about.languages)
     router.post("/v2/languages", include_in_schema=False)(about.languages)
@@ -77,6 +79,13 @@ def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter
     router.include_router(deepl_documents.make_router(state, limiter))
     router.include_router(deepl_glossaries.make_router(state))
     return router
+
+
+class DeepLProblem(BaseModel):
+    """What is answered when something is wrong."""
+
+    message: str
+    detail: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ class _Wish:
     options: RequestOptions
 
 
-class _TextRoutes:
+class _DeepLTexts:
     def __init__(self, state: DeepLState, limiter: RateLimiter) -> None:
         self._state, self._service, self._limiter = state, state.service, limiter
 
@@ -175,7 +184,7 @@ class _TextRoutes:
         return tagged.restore(translated.decode())
 
 
-class _AboutRoutes:
+class _DeepLAbout:
     def __init__(self, state: DeepLState) -> None:
         self._state, self._service = state, state.service
 

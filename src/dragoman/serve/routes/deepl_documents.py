@@ -48,7 +48,7 @@ def make_router(state: DeepLState, limiter: RateLimiter) -> APIRouter:
 
 
 @dataclass
-class _Job:
+class _SentDocument:
     """A document that someone sent."""
 
     owner: str
@@ -65,7 +65,7 @@ class _Job:
 class _Documents:
     def __init__(self, state: DeepLState, limiter: RateLimiter) -> None:
         self._state, self._service, self._limiter = state, state.service, limiter
-        self._jobs: OrderedDict[str, _Job] = OrderedDict()
+        self._jobs: OrderedDict[str, _SentDocument] = OrderedDict()
 
     async def send(self, request: Request) -> Any:
         """Take in a document, which is then translated; the answer has what it is asked for by."""
@@ -85,7 +85,7 @@ class _Documents:
         options = RequestOptions(terms=terms_of(self._state, values, source, target))
         self._make_room()
         way = await self._way(request, upload, SUFFIXES[suffix], source, target)
-        job = _Job(values.owner, suffix)
+        job = _SentDocument(values.owner, suffix)
         name = secrets.token_hex(16).upper()
         self._jobs[name] = job
         job.task = asyncio.create_task(self._work(job, way, upload.content, options))
@@ -111,7 +111,7 @@ class _Documents:
             refuse(400, "Source and target language are equal.")
         return way
 
-    async def _work(self, job: _Job, way: Way, content: bytes, options: RequestOptions) -> None:
+    async def _work(self, job: _SentDocument, way: Way, content: bytes, options: RequestOptions) -> None:
         job.status = "translating"
         try:
             translated, report = await translate_document(
@@ -153,7 +153,7 @@ class _Documents:
         disposition = {"content-disposition": f'attachment; filename="translated{job.suffix}"'}
         return Response(content, media_type=media_type, headers=disposition)
 
-    def _job(self, values: Values, name: str) -> _Job:
+    def _job(self, values: Values, name: str) -> _SentDocument:
         job, key = self._jobs.get(name), values.text("document_key")
         right = job is not None and hmac.compare_digest(job.key.encode(), key.encode(errors="replace"))
         if job is None or not right or job.owner != values.owner:
