@@ -67,7 +67,7 @@ def test_opening_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such run directory; make one: dragoman train"):
         RunDirectory.open(tmp_path / "none")
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(DataError, match="no such run directory"):
+    with pytest.raises(DataError, match="a file, and no whole bundle of a run"):
         RunDirectory.open(tmp_path / "file")
     with pytest.raises(DataError, match=r"\(config\.json is missing\)"):
         RunDirectory.open(tmp_path)

@@ -86,6 +86,8 @@ class RunDirectory:
     def open(cls, path: str | Path) -> "RunDirectory":
         """Opens a directory that holds a run, or a bundle of one; a DataError says what is missing."""
         run = cls(unpacked(Path(path)) if _is_zip(Path(path)) else path)
+        if run.path.is_file():
+            raise DataError(f"{path}: a file, and no whole bundle of a run; fetch it again, or give a run's directory")
         if not run.path.is_dir():
             raise DataError(f"{path}: no such run directory; make one: dragoman train --pairs my.tsv --out {path}")
         for needed in (run.config_path, run.tokenizer_path):

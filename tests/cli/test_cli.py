@@ -528,7 +528,7 @@ def bad_files(here: Path) -> Path:
         ("train short --out o", "short: not valid TOML: "),
         ("train latin1 --out o", "latin1: not UTF-8; save the recipe as UTF-8"),
         ("translate none", "none: no such run directory; make one: dragoman train --pairs my.tsv --out none"),
-        ("translate short", "short: no such run directory"),
+        ("translate short", "short: a file, and no whole bundle of a run"),
         ("translate folder", "folder: not a run directory (config.json is missing); give the --out of a training"),
         ("translate RUN --input none", "none: no such file"),
         ("translate RUN --input folder", "folder: a directory; give a text file"),
