@@ -45,7 +45,7 @@ export function Bleu({ frame, seen }) {
         <tbody>${SIZES.map((one) => html`<tr key=${one} class=${one === size ? "marked" : ""}><th scope="row">${one}</th><td class="number" data-found=${found.counts[one - 1]}>${found.counts[one - 1]}</td><td class="number">${found.totals[one - 1]}</td>
           <td class="number" data-precision=${found.precisions[one - 1]}>${found.totals[one - 1] ? `${found.precisions[one - 1].toFixed(1)} %${found.counts[one - 1] ? "" : " (smoothed)"}` : "none so long"}</td></tr>`)}</tbody></table>
       <p class="measures">brevity penalty <b data-shown="brevity">${found.brevity_penalty.toFixed(3)}</b>: ${found.hypothesis_tokens.length} against the reference’s ${found.reference_tokens.length}, punctuation counted</p>
-      <p class="small">Counted by sacreBLEU: <span class="signature">${found.signature}</span>. Where no run is found, a small share stands for 0, or the whole product would be 0.</p>`}
+      <p class="small">Counted by sacreBLEU: <span class="signature">${found.signature}</span> Where no run is found, a small share stands for 0, or the whole product would be 0.</p>`}
   </${Lesson}>`;
 }
 
