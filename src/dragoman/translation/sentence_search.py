@@ -72,6 +72,8 @@ class SentenceSearch:
 
     def _repair(self, decoded: Sequence[DecodedSentence]) -> list[DecodedSentence]:
         defective = [index for index, one in enumerate(decoded) if one.defects]
+        if not defective:  # nearly always
+            return list(decoded)
         repaired = repair([decoded[index] for index in defective], self.decoder, self.options.tell)
         by_index = dict(zip(defective, repaired, strict=True))
         return [by_index.get(index, one) for index, one in enumerate(decoded)]

@@ -390,6 +390,29 @@ def test_a_batch_is_shared_among_threads_only_where_that_is_much_quicker() -> No
     assert best_threads({apart: 100.0, shared: 40.0}) == apart
 
 
+@pytest.mark.parametrize(
+    ("number", "least", "expected"),
+    [("float32", 64_000_000, Threads(2, 1)), ("float32", 1, Threads(1, 2)), ("int8", 1, Threads(2, 1))],
+)
+def test_threads_share_a_single_sentence_only_where_that_is_quicker(
+    number: Any, least: int, expected: Threads, run: RunDirectory, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_cores(monkeypatch, 2)
+    monkeypatch.setattr("dragoman.decoding.engines.ctranslate2.SHARED_FROM", least)
+    asked: list[Threads] = []
+    load = CTranslate2Engine._translator
+
+    def noting(engine: CTranslate2Engine, threads: Threads, *lengths: int) -> Any:
+        asked.append(threads)
+        return load(engine, threads, *lengths)
+
+    monkeypatch.setattr(CTranslate2Engine, "_translator", noting)
+    engine = CTranslate2Engine(run, tokenizer, SEARCH, number)
+    engine.translate([[5, 6, 7]], SEARCH)
+    engine.score([[5, 6, 7]], [[8, 9]])
+    assert {asked[0], asked[-1]} == {expected}  # in between, what was cut is scored, as many at a time
+
+
 def test_the_translations_are_the_same_whichever_threads_are_chosen(
     run: RunDirectory, tokenizer: Tokenizer, sources: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

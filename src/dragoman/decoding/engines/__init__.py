@@ -78,6 +78,8 @@ def batches_of_like_length(lengths: Sequence[int], batch_tokens: int) -> Iterato
 def even_batches(lengths: Sequence[int], batch_tokens: int, cores: int) -> list[list[int]]:
     """Batches as above, as many for each core and all of nearly one size: a small one at the end costs nearly as many
     steps as a full one."""
+    if len(lengths) == 1:
+        return [[0]]
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     least = sum(1 for _ in _cut(order, lengths, batch_tokens))
     wanted = -(-least // cores) * cores

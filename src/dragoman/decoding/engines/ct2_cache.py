@@ -9,6 +9,7 @@ engine.json                           what `quantize` found good enough, or a mo
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -37,6 +38,11 @@ class Converted:
 
     path: Path
     positions: int  # rows of the position table: the longest sequence, its start or end symbol included
+
+    @functools.cached_property
+    def size(self) -> int:
+        """The bytes of its weights."""
+        return (self.path / "model.bin").stat().st_size
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,9 @@ LARGE = 10_000
 # Threads that share a batch must be this much quicker than a batch for each: they wait for each other as soon as
 # anything else runs, which a quiet measurement does not show.
 WORTH_SHARING = 1.2
+# Bytes of a float32 model from which on two threads together are quicker with a single sentence than one: with 186 MB
+# they were 1.8 times as quick, with 7 MB 0.8. In int8 they were many times slower with either: bench/results.md
+SHARED_FROM = 64_000_000
 # More tokens of beam 4 do not stay in a core's cache; whole numbers gain less from many rows. bench/engine_below.py
 BATCH_TOKENS = {"float32": 1024, "int16": 1024, "int8": 400}
 # The vocabulary of a batch is the union of what its sentences may need, so a smaller batch has a smaller one.
@@ -104,6 +107,11 @@ class CTranslate2Engine:
         return self.compute_type if self.compute_type in ctranslate2.get_supported_compute_types("cpu") else "float32"
 
     @property
+    def _shares_a_sentence(self) -> bool:
+        """Whether threads that share the products of one sentence gain more than they wait for each other."""
+        return self._computes_with == "float32" and self._model.size >= SHARED_FROM
+
+    @property
     def _given(self) -> list[str]:
         """What every output begins with."""
         return [self._names[index] for index in self.tokenizer.start_ids[1:]]
@@ -132,9 +140,9 @@ class CTranslate2Engine:
         if self._threads is None and self._seen > LARGE and len(sources) > 1 and may_measure:
             self.measure_threads(sources, search)
         many = self._threads or Threads(threads_allowed(), 1)
-        # One sentence: all cores on it. Many: at first a batch on each core, as cores that share one wait for each
-        # other; after a measurement, what was quickest.
-        threads = many if len(sources) > 1 else Threads(1, threads_allowed())
+        # Many: at first a batch on each core, as cores that share one wait for each other; after a measurement, what
+        # was quickest. One sentence: all cores on it, where its products are large enough for that.
+        threads = Threads(1, threads_allowed()) if len(sources) == 1 and self._shares_a_sentence else many
         if search.batch_invariant:  # threads that share a product add in another order
             threads = Threads(threads_allowed(), 1)
         found = self._search(sources, search, n_best, threads, no_repeat)
@@ -297,7 +305,8 @@ class CTranslate2Engine:
     ) -> list[list[float]]:
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
         count = threads_allowed()
-        threads = (self._threads or Threads(count, 1)) if len(sources) > 1 else Threads(1, count)
+        alone_on_all = len(sources) == 1 and self._shares_a_sentence
+        threads = Threads(1, count) if alone_on_all else self._threads or Threads(count, 1)
         if alone:
             threads = Threads(count, 1)
         translator = self._translator(threads, longest := max(lengths, default=0) + 1, longest)
