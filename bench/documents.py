@@ -68,14 +68,14 @@ def write(path: Path, kind: str, lines: list[str], pages: int) -> None:
             text.write(f"<p>{said}</p>\n" if kind == "html" else f"{said}\n\n")
 
 
-def run(command: list[str]) -> tuple[float, float]:
-    """Seconds, and the peak of resident memory in MB."""
+def run(command: list[str]) -> tuple[float, float, float]:
+    """Seconds, those of the processor, and the peak of resident memory in MB."""
     began = time.monotonic()
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"bench: {command[3:]} failed: {process.stderr.read().decode()[-300:]}")  # type: ignore[union-attr]
-    return time.monotonic() - began, used.ru_maxrss / 1024
+    return time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 def main() -> None:
@@ -83,13 +83,14 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--pages", type=int, nargs="+", default=[3, 30, 300])
     parser.add_argument("--format", choices=["docx", "html", "md", "txt"], default="docx")
+    parser.add_argument("--glossary", type=Path, help="terms that the translations must have")
     parser.add_argument("--work", type=Path, default=Path("build/bench/documents"))
     parser.add_argument("--stop", action="store_true", help="also stop the largest half way and go on")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     (kept, *_) = sorted(given.run.glob("data/*/valid/text.json"))
     lines = [source for source, _ in json.loads(kept.read_text(encoding="utf-8"))]
-    print("| pages | sentences | size | seconds | sentences/s | peak memory |\n|---|---|---|---|---|---|")
+    print("| pages | sentences | size | seconds | of the processor | sentences/s | peak memory |\n" + "|---" * 7 + "|")
     for pages in given.pages:
         source, output = (given.work / f"{name}-{pages}.{given.format}" for name in ("in", "out"))
         write(source, given.format, lines, pages)
@@ -105,10 +106,12 @@ def main() -> None:
             str(output),
         ]
         command += ["--report", str(report), "--source-language", "en"]
-        seconds, peak = run(command)
+        command += ["--glossary", str(given.glossary)] if given.glossary else []
+        seconds, processor, peak = run(command)
         count = json.loads(report.read_text(encoding="utf-8"))["sentences"]
         size = f"{source.stat().st_size / 1e3:,.0f} kB"
-        print(f"| {pages} | {count:,} | {size} | {seconds:.1f} | {count / seconds:.0f} | {peak:.0f} MB |", flush=True)
+        speed = f"{seconds:.1f} | {processor:.2f} | {count / seconds:.0f}"
+        print(f"| {pages} | {count:,} | {size} | {speed} | {peak:.0f} MB |", flush=True)
     if given.stop:
         whole = digest(output)
         output.unlink()

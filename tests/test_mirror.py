@@ -33,6 +33,7 @@ ELSEWHERE = {
     "diagnosis/test_corpus_checks.py": ["diagnosis/causes", "cli/doctor"],
     "diagnosis/test_stress.py": ["diagnosis/stress_cases", "cli/stress"],
     "distillation/test_pipeline.py": ["distillation/report", "distillation/stages", "cli/distill"],
+    "documents/test_aligner.py": ["decoding/alignment"],
     "documents/test_docx.py": ["documents/office_runs", "documents/office_xml"],
     "documents/test_pptx.py": ["documents/drawing"],
     "documents/test_formats.py": ["documents/archive_file", "documents/flow", "documents/format_names",
@@ -76,7 +77,6 @@ ELSEWHERE = {
     "translation/test_confidence.py": ["data/words", "evaluation/calibration", "evaluation/confidence_plots"],
     "translation/test_corrections.py": ["translation/translation_memory", "cli/corrections"],
     "translation/test_fallbacks.py": ["translation/masking"],
-    "translation/test_repair.py": ["translation/sentence_decoder"],
     "translation/test_translator.py": ["translation/line", "translation/result", "translation/search_settings",
                                        "translation/sentence_search"],
 }  # fmt: skip

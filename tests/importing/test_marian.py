@@ -124,7 +124,7 @@ def test_a_model_in_half_precision_and_older_names_is_read(tmp_path: Path) -> No
 
 
 def test_a_head_that_was_trained_to_align_is_the_alignment(tmp_path: Path) -> None:
-    from dragoman.inspection.alignment import AlignmentHeads
+    from dragoman.decoding.alignment import AlignmentHeads
     from dragoman.inspection.explain import Explainer
 
     write_marian(tmp_path / "model")

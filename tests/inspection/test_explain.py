@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.decoding.alignment import AlignmentHeads
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import paper_length_penalty
-from dragoman.documents.sentence_translator import explainer_of
+from dragoman.documents.aligner import explainer_of
 from dragoman.errors import UsageError
 from dragoman.importing.read import import_model
-from dragoman.inspection.alignment import AlignmentHeads, links_of
+from dragoman.inspection.alignment import links_of
 from dragoman.inspection.explain import Explainer, Explanation
 from dragoman.translation.translator import Translator
 from support.lexicon import lexicon_pairs

@@ -11,7 +11,7 @@ from dragoman.translation.fallbacks import translate_protected
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 
 if TYPE_CHECKING:
-    from dragoman.inspection.alignment import Alignment as ModelAlignment
+    from dragoman.decoding.alignment import Alignment as ModelAlignment
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,13 @@ class Phrases:
         self._wanted: dict[PhraseState, frozenset[int]] = {}
         self._missing_after: dict[tuple[PhraseState, bool, bool], int] = {}
 
+    def hold(self, ids: Iterable[int]) -> bool:
+        """Whether an output has all that is required."""
+        state = self.start
+        for token in ids:
+            state = self.advance(state, token)
+        return self.missing(self.advance(state, self._eos)) == 0
+
     def missing(self, state: PhraseState) -> int:
         """The least number of tokens that are still needed; at 0 the output may end."""
         if state not in self._missing:

@@ -1,4 +1,4 @@
-"""Translates the sentences of documents and aligns their words. Loads torch when the first alignment is asked for."""
+"""Translates the sentences of documents and aligns their words. What aligns is loaded when it is first needed."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from dragoman.data.glossary import Requirements
 from dragoman.decoding.engines import ComputeType, EngineName
-from dragoman.errors import has_torch
+from dragoman.documents.aligner import Aligner, aligner_of
 from dragoman.translation.confidence import require_calibration
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 from dragoman.translation.translator import Translator
 
 if TYPE_CHECKING:
-    from dragoman.inspection.alignment import Alignment
-    from dragoman.inspection.explain import Explainer
+    from dragoman.decoding.alignment import Alignment
 
 
 class SentenceTranslator(Protocol):
@@ -51,7 +50,7 @@ class RunSentenceTranslator:
     def __init__(
         self,
         translator: Translator,
-        load_explainer: "Callable[[], Explainer | None]",
+        load_aligner: Callable[[], Aligner | None],
         rules: Requirements | None = None,
         language: str | None = None,
         min_confidence: float | None = None,
@@ -61,8 +60,8 @@ class RunSentenceTranslator:
         self.language = language
         self.min_confidence, self.mark = min_confidence, mark
         self.rules = rules
-        self._load_explainer = load_explainer
-        self._explainers: list[Explainer | None] = []
+        self._load_aligner = load_aligner
+        self._aligners: list[Aligner | None] = []
 
     @classmethod
     def load(
@@ -90,7 +89,7 @@ class RunSentenceTranslator:
         )
         if min_confidence is not None:
             require_calibration(translator.calibration, run)
-        return cls(translator, lambda: explainer_of(translator, run), rules, language, min_confidence, mark)
+        return cls(translator, lambda: aligner_of(translator, run), rules, language, min_confidence, mark)
 
     def fits(self, text: str) -> bool:
         return self.translator.fits(text)
@@ -101,23 +100,7 @@ class RunSentenceTranslator:
         )
 
     def align(self, text: str, candidate: Candidate) -> "Alignment | None":
-        if not self._explainers:
-            self._explainers.append(self._load_explainer())
-        explainer = self._explainers[0]
-        return None if explainer is None else explainer.align(text, candidate.tokens)
-
-
-def explainer_of(translator: Translator, run: Path) -> "Explainer | None":
-    """An explainer that shares the weights of the translator; None: the model gives no alignment, or torch is not there
-    to ask it."""
-    if not has_torch():
-        return None
-    from dragoman.data.dataset import validation_pairs
-    from dragoman.inspection.alignment import CALIBRATION_SENTENCES
-    from dragoman.inspection.explain import Explainer
-    from dragoman.model.transformer import Transformer
-
-    reference = translator.reference
-    if len(reference.models) != 1 or not isinstance(reference.models[0], Transformer):
-        return None
-    return Explainer(reference, translator.search, validation_pairs(run, CALIBRATION_SENTENCES), translator.tag)
+        if not self._aligners:
+            self._aligners.append(self._load_aligner())
+        aligner = self._aligners[0]
+        return None if aligner is None else aligner.align(text, candidate.tokens)

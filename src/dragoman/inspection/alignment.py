@@ -4,13 +4,13 @@ Which heads are good for that is measured on validation sentences, without any g
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.data.words import Word
+from dragoman.decoding.alignment import Alignment, AlignmentHeads
 from dragoman.model.probe import Probe, Site
 from dragoman.model.transformer import Transformer
 
@@ -20,24 +20,6 @@ LINK_SHARE = 0.5
 CALIBRATION_SENTENCES = 16
 # So much a hidden source token must cost a target token, in nats, to count as what it came from.
 NOTICEABLE = 0.5
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """How much each word of a translation looks at each word of its source."""
-
-    source_words: tuple[Word, ...]
-    target_words: tuple[Word, ...]
-    weights: tuple[tuple[float, ...], ...]  # target words by source words: how much each looks at each
-
-
-@dataclass(frozen=True)
-class AlignmentHeads:
-    """The heads whose attention is shown as alignment, and how often it agrees with the effect of hiding a token."""
-
-    heads: tuple[tuple[int, int], ...]  # (layer, head)
-    shift: int  # 0: the row that predicts a token; 1: the next row, which is fed it
-    agreement: float | None  # None: not measured
 
 
 def find_alignment_heads(

@@ -17,19 +17,13 @@ from dragoman.config import SearchConfig
 from dragoman.data.dataset import validation_pairs
 from dragoman.data.tokenizer import Tokenizer
 from dragoman.data.words import Word, words_of
+from dragoman.decoding.alignment import Alignment, AlignmentHeads
 from dragoman.decoding.constraints import forced_prefix
 from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis, length_penalty_of
 from dragoman.decoding.search_record import BeamStep, Fate
 from dragoman.errors import UsageError
-from dragoman.inspection.alignment import (
-    CALIBRATION_SENTENCES,
-    Alignment,
-    AlignmentHeads,
-    align_words,
-    find_alignment_heads,
-    links_of,
-)
+from dragoman.inspection.alignment import CALIBRATION_SENTENCES, align_words, find_alignment_heads, links_of
 from dragoman.inspection.attention_trace import Trace, trace
 from dragoman.model.probe import Site
 from dragoman.model.transformer import Transformer

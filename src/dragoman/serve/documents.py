@@ -21,7 +21,7 @@ from dragoman.serve.texts import DEFAULT_OPTIONS, RequestOptions
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 
 if TYPE_CHECKING:
-    from dragoman.inspection.alignment import Alignment
+    from dragoman.decoding.alignment import Alignment
 
 T = TypeVar("T")
 

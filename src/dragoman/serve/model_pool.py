@@ -174,7 +174,7 @@ class ModelPool:
     def explainer(self, pair: ServedPair) -> "Explainer":
         """The explainer of a language pair, loaded when first asked for. Only for the thread `torch_thread`."""
         if pair.name not in self._explainers:
-            from dragoman.documents.sentence_translator import explainer_of
+            from dragoman.documents.aligner import explainer_of
 
             _use_one_thread()
             explainer = explainer_of(self.translator(pair.name), pair.run)

@@ -112,16 +112,26 @@ class SentenceDecoder:
     def decode_required(self, sentences: Sequence[EncodedSentence], n_best: int) -> list[list[Hypothesis]]:
         """Hypotheses that hold the required words. Where the vocabulary cannot spell a word in the place where it must
         stand, there are none: then hypotheses without it."""
-        hypotheses = self.reference.translate(
-            [sentence.ids for sentence in sentences],
-            self.search,
-            n_best,
-            require=[self.phrases(sentence.required) for sentence in sentences],
+        phrases = [self.phrases(sentence.required) for sentence in sentences]
+        free: list[list[Hypothesis]] = [[] for _ in sentences]
+        if n_best == 1 and self.engine.name != "reference":
+            # The best of all translations is the best of those with the words, too, if it has them.
+            free = self.engine.translate([sentence.ids for sentence in sentences], self.search)
+        kept = [bool(best) and wanted.hold(best[0].ids) for best, wanted in zip(free, phrases, strict=True)]
+        left = [index for index, is_kept in enumerate(kept) if not is_kept]
+        bound = (
+            self.reference.translate(
+                [sentences[index].ids for index in left],
+                self.search,
+                n_best,
+                require=[phrases[index] for index in left],
+            )
+            if left
+            else []
         )
-        return [
-            candidates or self.engine.translate([sentence.ids], self.search, n_best)[0]
-            for sentence, candidates in zip(sentences, hypotheses, strict=True)
-        ]
+        for index, candidates in zip(left, bound, strict=True):
+            free[index] = candidates or self.engine.translate([sentences[index].ids], self.search, n_best)[0]
+        return free
 
     def score(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
         """The log-probability of each token of each given target, the end symbol's last."""
