@@ -1,5 +1,6 @@
 """The views of Inside beside its heads: their values are the Python API's, keys lead to them, a file keeps them."""
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from dragoman.inspection.heatmaps import shown as shown_piece
 from dragoman.inspection.html_page import display, page_of
 from dragoman.inspection.inspector import Inspection, Inspector
+from dragoman.inspection.to_json import describe_contrast
 from dragoman.model.probe import Site
 from dragoman.translation.translator import Translator
 from support.browsing import AXE, Visit, nothing_is_wider_than, open_page, patient_context
@@ -270,6 +272,13 @@ def test_every_view_is_accessible_and_fits(browser: Browser, served: Running, sc
         for one in pressed.all():
             one.hover()
             assert one.evaluate(READABLE) > 90
+
+
+def test_a_file_is_written_whatever_its_address_asks_for(inspector: Inspector, seen: Inspection) -> None:
+    usual = json.dumps(describe_contrast(inspector.contrast(SENTENCE, translation=seen.tokens)), ensure_ascii=False)
+    usual = usual.replace("<", "\\u003c")
+    for state in ({"at": "99"}, {"at": "1", "instead": seen.tokens[1].lstrip("▁")}, {"at": "0", "token": "nothere"}):
+        assert usual in page_of(inspector, SENTENCE, seen.tokens, [], {"view": "contrast", **state})
 
 
 def test_a_file_and_a_notebook_keep_every_view(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dragoman.errors import UsageError
 from dragoman.inspection.contrast import Contrast
 from dragoman.inspection.inspector import Inspection, Inspector
 from dragoman.inspection.interventions import Change
@@ -104,12 +105,14 @@ def display(
 
 
 def _contrast(inspector: Inspector, text: str, seen: Inspection, state: Mapping[str, str]) -> Contrast:
-    """The one that the page's address asks for; else of the least certain token and the next best one."""
+    """The one that the page's address asks for, if there is such a one; else of the least certain token and the next
+    best one."""
     instead = [state["token"]] if state.get("token") else state.get("instead") or None
     position = int(state["at"]) if state.get("at", "").isdecimal() else None
-    if position is not None and position >= len(seen.produced):
-        position = None  # as the page does
-    return inspector.contrast(text, instead, position, seen.tokens)
+    try:
+        return inspector.contrast(text, instead, position, seen.tokens)
+    except UsageError:
+        return inspector.contrast(text, translation=seen.tokens)
 
 
 def _modules(first: str) -> dict[str, str]:
