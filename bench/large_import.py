@@ -1,4 +1,4 @@
-"""An import of OPUS-MT's true size (6 + 6 layers, d_model 512, 58,101 tokens, 77 million parameters) on this machine.
+"""An import of OPUS-MT's true size (6 + 6 layers, d_model 512, 58,101 tokens, 74 million parameters) on this machine.
 
     python bench/large_import.py build/bench/large --rounds 3
 
