@@ -85,7 +85,7 @@ def test_without_measurements_nothing_is_claimed(name: str, tmp_path: Path) -> N
     result = conclude(name, LabSettings(Queue(tmp_path), tmp_path))
     assert result.findings or name in ("mask", "table2")
     assert {finding.verdict for finding in result.findings} <= {"not measured yet", "undecided", "not testable here"}
-    assert (result.arms_measured, result.arms, result.figures) == (0, [], ())
+    assert (result.arms_measured, result.arms, result.figures) == (0, [], [])
 
 
 @pytest.mark.parametrize("name", NAMES)

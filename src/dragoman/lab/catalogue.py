@@ -3,7 +3,7 @@
 import ast
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, cast
 
@@ -132,7 +132,8 @@ def conclude(name: str, settings: LabSettings) -> ExperimentResult:
         headline=headline_of(findings),
         findings=findings,
         arms=rows,
-        figures=shown.figures,
+        # One x alone has no logarithmic axis: so it is where the rest is not measured yet.
+        figures=[replace(figure, log_x=figure.log_x and len(set(figure.x)) > 1) for figure in shown.figures],
         notes=shown.notes,
         size=settings.size,
         seconds=sum(one.seconds for one in measured),

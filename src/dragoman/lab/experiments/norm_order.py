@@ -117,7 +117,7 @@ def show(measured: Sequence[MeasuredArm]) -> Shown:
     figures = [
         Figure("Synthetic task: loss at the end, by the highest rate", rates,
                {way: [mean_or_none(losses(measured, way, rate, "")) for rate in rates] for way in WAYS},
-               "highest rate", "nats a token", log_x=True),
+               "highest rate", "nats a token"),
         *quality_figures(measured),
     ]  # fmt: skip
     if any(one.arm.kind == "translation" for one in measured):

@@ -113,7 +113,7 @@ def show(measured: Sequence[MeasuredArm]) -> Shown:
         Figure("Synthetic task: loss at the end, by the highest rate", SYNTHETIC_RATES,
                {f"warm-up {name}": [mean_or_none(of_synthetic(measured, named(name, rate), "final_loss"))
                                     for rate in SYNTHETIC_RATES] for name in SYNTHETIC_WARMUPS},
-               "highest rate", "nats a token", log_x=True),
+               "highest rate", "nats a token"),
         *quality_figures(measured),
     ]  # fmt: skip
     if any(one.arm.kind == "translation" for one in measured):
