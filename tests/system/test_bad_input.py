@@ -163,6 +163,7 @@ FURTHER_COMMANDS: dict[str, set[str]] = {
     "stress RUN --pairs {}": set(),
     "tasks --pairs {}": {"empty", "nul"},
     "corrections list {}": {"empty"},
+    "corrections import kept.db {} --source-language en --target-language eo": {"columns", "nul", "huge"},
     "verify {}": set(),
 }
 

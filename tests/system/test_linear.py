@@ -11,7 +11,7 @@ import re
 import signal
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ from dragoman.documents.html import html_pieces
 from dragoman.documents.pipeline import translate_bytes
 from dragoman.documents.tag_placement import place_tags
 from dragoman.documents.word_alignment import without_alignment
+from dragoman.serve.xml_tags import MalformedTagsError, with_html_tags
 from dragoman.translation.fallbacks import stretches
 from dragoman.translation.masking import masked
 from dragoman.translation.result import SourceSentence
@@ -56,6 +57,16 @@ def end_of_patience() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+# Texts
+
+
+@pytest.mark.parametrize("text", ["<!--", "<![CDATA[", "<?", "<a ", "<a><!-- ", "<a/>", "< ", "<!--<?-->"])
+def test_the_tags_of_a_text(text: str) -> None:
+    with end_of_patience(), suppress(MalformedTagsError):
+        with_html_tags(text * 200_000)
+    assert_linear(lambda size: with_html_tags("<!-- " * size), 500)
 
 
 # Documents

@@ -51,8 +51,14 @@ def import_pairs(
 
     languages = checked_code(source_language), checked_code(target_language)
     found = read_any([pairs], languages)
+    for remark in found.remarks():
+        say(f"{pairs}: {remark}")
     count = TranslationMemory(file).store_all("-".join(languages), found.pairs)
-    show(json.dumps({"imported": count}) if as_json else f"{count} pairs are kept in {file}")
+    show(
+        json.dumps({"imported": count})
+        if as_json
+        else f"{count:,} {'pair is' if count == 1 else 'pairs are'} kept in {file}"
+    )
 
 
 @command(corrections)

@@ -4,10 +4,11 @@ To HTML an unknown tag is the end of a paragraph; in XML most tags stand within 
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-_TAG = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|</?[A-Za-z_:][^<>]*>", re.DOTALL)
+_TAG = re.compile(r"</?[A-Za-z_:][^<>]*>|<!--|<!\[CDATA\[|<\?")
+_ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}  # of what is copied as it is, whatever is in it
 _NAME = re.compile(r"</?([A-Za-z_:][^\s/>]*)")
 _OURS = re.compile(r'<(b|p|code) i="(\d+)">|</(b|p|code)>')
 
@@ -44,20 +45,20 @@ def with_html_tags(text: str, ignored: Collection[str] = (), splitting: Collecti
     parts: list[str] = []
     opened: list[tuple[str, int]] = []  # name and number of the elements that are open
     end = copied_from = copied_depth = 0
-    for match in _TAG.finditer(text):
-        named = _NAME.match(match[0])
+    for start, tag in _tags(text):
+        named = _NAME.match(tag)
         if not copied_depth:
-            parts.append(text[end : match.start()])
-        end = match.end()
-        if named is None or match[0].endswith("/>"):  # nothing is in it
+            parts.append(text[end:start])
+        end = start + len(tag)
+        if named is None or tag.endswith("/>"):  # nothing is in it
             if not copied_depth:
-                parts.append(_copied(found, match[0]))
-        elif match[0].startswith("</"):
+                parts.append(_copied(found, tag))
+        elif tag.startswith("</"):
             if not opened or opened[-1][0] != named[1]:
                 raise MalformedTagsError
             _, number = opened.pop()
             if not copied_depth:
-                found.originals[number] = found.originals[number][0], match[0]
+                found.originals[number] = found.originals[number][0], tag
                 parts.append("</p>" if named[1] in splitting else "</b>")
             elif len(opened) < copied_depth:
                 copied_depth = 0
@@ -65,14 +66,33 @@ def with_html_tags(text: str, ignored: Collection[str] = (), splitting: Collecti
         else:
             opened.append((named[1], len(found.originals)))
             if not copied_depth and named[1] in ignored:
-                copied_depth, copied_from = len(opened), match.start()
+                copied_depth, copied_from = len(opened), start
             elif not copied_depth:
                 parts.append(f'<{"p" if named[1] in splitting else "b"} i="{len(found.originals)}">')
-                found.originals.append((match[0], ""))
+                found.originals.append((tag, ""))
     if opened:
         raise MalformedTagsError
     found.html = "".join([*parts, text[end:]])
     return found
+
+
+def _tags(text: str) -> Iterator[tuple[int, str]]:
+    """The tags, comments and the like, each with its place. What has no end is text; it is looked for once, so that a
+    text of nothing but beginnings takes no longer than another."""
+    endless: set[str] = set()
+    free = 0
+    for match in _TAG.finditer(text):
+        start, beginning = match.start(), match[0]
+        if start < free or beginning in endless:
+            continue
+        if beginning in _ENDS:
+            place = text.find(_ENDS[beginning], match.end())
+            if place < 0:
+                endless.add(beginning)
+                continue
+            beginning = text[start : place + len(_ENDS[beginning])]
+        free = start + len(beginning)
+        yield start, beginning
 
 
 def _copied(found: TaggedText, whole: str) -> str:
