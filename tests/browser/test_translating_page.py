@@ -434,5 +434,9 @@ def test_on_a_phone_all_of_it_fits(browser: Browser, both: Running) -> None:
         visit.page.get_by_text("Glossary", exact=True).click()
         visit.page.get_by_text("How it was found").click()
         expect(visit.page.locator(".beam-tree g.won").first).to_be_attached()
+        visit.page.get_by_text("History", exact=True).click()
+        box = visit.page.locator(".entry-text").first.bounding_box()
+        assert box is not None
+        assert box["width"] > 150  # under each other, to be read
         without_violations(visit)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -86,7 +86,7 @@ export function GlossaryPanel({ glossary, names, offered }) {
         ${field("source", "Term")}${field("target", "Its translation")}
         <button type="submit" disabled=${!draft.source.trim()}>Add</button>
       </form>
-      <p class="note">Several forms with | between them; none: the term stays as it is. It is kept in this browser.</p>
+      <p class="note">Several forms with | between them; none: the term stays as it is. It is kept in this browser; files are translated without it.</p>
       <p role="status" class="note">${said}</p>
       ${terms.length > 0 && html`<ul class="terms" aria-label="Terms">${terms.map((term) => html`<li key=${term.source}>
         <b dir="auto">${term.source}</b> <span aria-hidden="true">→</span> <span dir="auto">${term.target || html`<i>stays as it is</i>`}</span>
