@@ -11,6 +11,7 @@ tokens and their log-probability.
 import argparse
 import os
 import random
+import sys
 import time
 from pathlib import Path
 
@@ -72,6 +73,7 @@ def main() -> None:
         ways = [invariant, without] if seed < given.rounds else [invariant]
         for way in ways if seed % 2 else reversed(ways):
             way.translate(seed)
+        print(f"{seed + 1} of {given.batchings}: with it {invariant}; without {without}", file=sys.stderr)
     print(f"{len(encoded):,} sentences, {given.compute_type}, alone and in random batches of 1 to {LARGEST}\n")
     print("| | batchings | sentences with another translation | with another log-probability |\n|---|---|---|---|")
     print(f"| with it | {invariant} |\n| without | {without} |")

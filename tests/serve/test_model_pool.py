@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from dragoman.data.tokenizer import Tokenizer
+from dragoman.decoding.engines import ComputeType
 from dragoman.errors import UsageError
 from dragoman.run_directory import TOKENIZER, RunDirectory
 from dragoman.serve.model_pool import ModelPool, pivots_of
 from dragoman.serve.pairs import ServedPair, pair_of, pairs_to_serve
-from dragoman.serve.service import Service, load_translator
+from dragoman.serve.service import Service, load_translator, steady
 from dragoman.serve.settings import Settings
 from dragoman.translation.translator import Translator
 from support.commands import Ran
@@ -123,3 +124,11 @@ def test_codes_with_a_script_stand_on_either_side() -> None:
         ("fr-br", "fr", "br"),
     ):
         assert pair_of(f"{text}=run") == ServedPair(source, target, Path("run"))
+
+
+@pytest.mark.parametrize(("compute_type", "expected"), [("int8", True), ("float32", False)])
+def test_answers_depend_on_no_batch_by_default_where_that_costs_little(
+    compute_type: ComputeType, expected: bool, tiny_run: Path
+) -> None:
+    translator = steady(Translator.load(tiny_run, engine="ctranslate2", compute_type=compute_type))
+    assert translator.search.batch_invariant is expected
