@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, quote
 import pytest
 from playwright.sync_api import Browser, expect
 
-from dragoman.inspection.heatmaps import shown as shown_piece
 from dragoman.inspection.html_page import page_of
+from dragoman.inspection.html_tables import shown as shown_piece
 from dragoman.inspection.inspector import Inspection, Inspector
 from dragoman.model.probe import Site
 from dragoman.translation.translator import Translator

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dragoman.inspection.heatmaps import shown as shown_piece
 from dragoman.inspection.html_page import display, page_of
+from dragoman.inspection.html_tables import shown as shown_piece
 from dragoman.inspection.inspector import Inspection, Inspector
 from dragoman.inspection.to_json import describe_contrast
 from dragoman.model.probe import Site

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.inspection.heatmaps import shown
+from dragoman.inspection.html_tables import shown
 from dragoman.inspection.inspector import Inspector
 from dragoman.inspection.text_tables import contrast_as_text, lens_as_text
 from dragoman.inspection.to_json import describe_contrast

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dragoman.inspection.html_tables import shown, table
 from dragoman.model.transformer import Transformer
 
 # So many sequences with a token left out go through the model at once.
@@ -46,6 +47,20 @@ class Contrast:
     def difference(self) -> float:
         """How much more log-probability `this` has than `that`."""
         return self.this_log_probability - self.that_log_probability
+
+    def _repr_html_(self) -> str:
+        """A row for each token of the source, then for each that was said before."""
+        this, that = (" ".join(map(shown, tokens)) for tokens in (self.this, self.that))
+        named = [(shown(one.token), one) for one in self.source] + [
+            (f"…{shown(one.token)}", one) for one in self.before
+        ]
+        rows = []
+        for name, one in named:
+            erasure = "–" if one.erasure is None else f"{one.erasure:+.3f}"
+            numbers = f"{one.gradient_input:+.3f}", erasure, f"{one.gradient_norm:.2f}"
+            rows.append((name, [(number, 0.0) for number in numbers]))
+        title = f"why {this} and not {that}: {self.difference:+.3f} in log P"
+        return table(title, ["gradient × input", "left out", "gradient, size"], rows)
 
 
 @dataclass(frozen=True)

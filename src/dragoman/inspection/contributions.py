@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from dragoman.inspection.html_tables import shown, table
 from dragoman.model.probe import Intervention, Probe, Site
 from dragoman.model.transformer import DecoderLayer, EncoderLayer, MultiHeadAttention, SubLayerWrapper, Transformer
 from dragoman.model.variants import BatchNorm
@@ -40,6 +41,15 @@ class Contributions:
     def from_source(self) -> tuple[float, ...]:
         """The share of each produced token that comes from the source; the rest comes from what was said before."""
         return tuple(self.total[:, : len(self.source)].sum(dim=1).tolist())
+
+    def _repr_html_(self) -> str:
+        """A row for each produced token: its share of each source token, then of each token said before."""
+        columns = [*map(shown, self.source), *(f"…{shown(token)}" for token in self.fed)]
+        rows = [
+            (shown(token), [(f"{share:.2f}", share) for share in shares])
+            for token, shares in zip(self.produced, self.total.tolist(), strict=True)
+        ]
+        return table("what each token came from: the source, then what was said before (…)", columns, rows)
 
 
 @torch.inference_mode()

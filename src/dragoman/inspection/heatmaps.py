@@ -8,6 +8,7 @@ from torch import Tensor
 
 from dragoman.errors import UsageError
 from dragoman.inspection.contributions import Contributions
+from dragoman.inspection.html_tables import shown
 from dragoman.inspection.inspector import Inspection, Inspector
 from dragoman.model.probe import AttentionKind, Site
 
@@ -60,14 +61,6 @@ def contributions_heatmap(found: Contributions) -> Heatmap:
     columns = (*map(shown, found.source), *(f"…{shown(token)}" for token in found.fed))
     rows = tuple(f"{shown(fed)} → {shown(produced)}" for fed, produced in zip(found.fed, found.produced, strict=True))
     return Heatmap("contributions of the source, then of what was said before (…)", rows, columns, found.total)
-
-
-def shown(piece: str) -> str:
-    """A token as a reader sees it: a dot before one that continues a word."""
-    if piece in ("<s>", "</s>"):
-        return "⟨start⟩" if piece == "<s>" else "⟨end⟩"
-    plain = piece.replace("▁", " ").strip() or "␣"
-    return f"·{plain}" if not piece.startswith("▁") and plain[0].isalpha() else plain
 
 
 def as_text(heatmap: Heatmap, width: int = 100) -> str:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from dragoman.inspection.explain import Alternative
+from dragoman.inspection.html_tables import shown, table
 from dragoman.model.probe import Probe
 from dragoman.model.transformer import Transformer
 
@@ -51,6 +52,15 @@ class LogitLens:
         layers = self.positions[position]
         never = [reading.layer for reading in layers if reading.rank > 1]
         return None if never and never[-1] == layers[-1].layer else (never[-1] + 1 if never else 0)
+
+    def _repr_html_(self) -> str:
+        """A column for each produced token, a row for what each layer would have said there."""
+        rows = []
+        for layers in zip(*self.positions, strict=True):
+            best = [reading.candidates[0] for reading in layers]
+            cells = [(f"{shown(one.token)} {one.probability:.2f}", one.probability) for one in best]
+            rows.append((f"layer {layers[0].layer}", cells))
+        return table(f"{self.text} → {self.translation}", list(map(shown, self.produced)), rows)
 
 
 @torch.inference_mode()

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from dragoman.inspection.contrast import Contrast, Influence
-from dragoman.inspection.heatmaps import shown
+from dragoman.inspection.html_tables import shown
 from dragoman.inspection.logit_lens import LogitLens
 
 
