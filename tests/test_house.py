@@ -330,7 +330,7 @@ def test_the_wheel_holds_every_module_the_recipes_the_types_and_the_licence(whee
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     vendored = {path.name for path in (PACKAGE / "web" / "static" / "vendor").glob("LICENSE.*")}
     assert vendored == {name.rpartition("/")[2] for name in names if ".dist-info/licenses/src/" in name}
-    assert b"License-Expression: Apache-2.0 AND MIT\n" in metadata
+    assert b"License-Expression: Apache-2.0 AND MIT AND OFL-1.1\n" in metadata
     assert not [name for name in names if name.startswith(("tests/", "docs/")) or "__pycache__" in name]
 
 
