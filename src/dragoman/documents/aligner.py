@@ -63,7 +63,7 @@ class NumpyAligner:
         fed = [*tokenizer.start_ids, *ids]
         layers = self._attention.weights(tokenizer.encoder_ids(source), fed, 1 + max(layer for layer, _ in heads.heads))
         first = len(tokenizer.start_ids) - 1 + heads.shift  # the row of the first token
-        rows = sum(layers[layer][head] for layer, head in heads.heads)[first:] / len(heads.heads)  # type: ignore[index]
+        rows = sum(layers[layer][head] for layer, head in heads.heads)[first:] / len(heads.heads)
         sources, targets = words_of(source, tokenizer, "source"), words_of(ids, tokenizer)
         weights = tuple(
             tuple(

@@ -47,4 +47,4 @@ def test_it_looks_where_the_model_looks(changes: dict[str, Any], tmp_path: Path)
 
 def test_what_it_cannot_compute_is_left_to_torch() -> None:
     for changes in ({"architecture": "lstm"}, {"norm": "batch"}, {"residual": False}, {"activation": "gelu"}):
-        assert not can_compute(replace(SMALL, **changes))  # type: ignore[arg-type]
+        assert not can_compute(replace(SMALL, **changes))
