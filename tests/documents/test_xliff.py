@@ -230,3 +230,12 @@ def test_other_encodings_come_back_as_they_were() -> None:
         through(text.replace("ISO-8859-1", "EBCDIC-CP-FR"))
     with pytest.raises(DataError, match=r"x\.xlf: is damaged \(<source> has no end\)"):
         through('<xliff version="1.2"><file><trans-unit><source></trans-unit>')
+
+
+@pytest.mark.parametrize(
+    ("names", "why"), [(["mrk"] * 500, "more than 50 <mrk> inside each other"), ([f"x{i}:mrk" for i in range(500)], "")]
+)
+def test_marks_too_deep_in_each_other_are_refused(names: list[str], why: str) -> None:
+    source = "".join(f"<{name}>" for name in names) + "dog" + "".join(f"</{name}>" for name in reversed(names))
+    with pytest.raises(DataError, match=rf"^x\.xlf: is damaged \({why}.*\); save the document again$"):
+        through(ONE % f'<trans-unit id="1"><source>{source}</source></trans-unit>')

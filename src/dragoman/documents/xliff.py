@@ -19,7 +19,7 @@ from dragoman.documents.lexer import (
     with_attribute,
     xml_tokens,
 )
-from dragoman.documents.office_xml import escape_xml
+from dragoman.documents.office_xml import DEEPEST, escape_xml
 from dragoman.documents.plain_text import add_tagged
 from dragoman.documents.settings import FormatSettings
 from dragoman.errors import DataError
@@ -39,7 +39,7 @@ def xliff_pieces(chunks: Iterable[str], settings: FormatSettings) -> Iterator[st
     """The units one after the other, one in memory at a time."""
     try:
         yield from _pieces(xml_tokens(chunks), settings)
-    except MarkupError as error:
+    except (MarkupError, RecursionError) as error:
         raise DataError(f"is damaged ({error}); save the document again") from None
 
 
@@ -155,7 +155,7 @@ def _add_inline(builder: FlowBuilder, tokens: list[Token]) -> None:
         if (text := text_of(token)) is not None:
             add_tagged(builder, text, escape_xml)
         elif token.kind == "start" and name == "mrk":
-            _add_marked(builder, closed_element(stream, token))
+            _add_marked(builder, closed_element(stream, token, DEEPEST))
         elif token.kind == "start" and name in _PAIRED:
             builder.open(f"<{name}", [token.raw])
         elif token.kind == "end":
