@@ -80,8 +80,8 @@ DEFINED = set(re.findall(r"^\s*(?:async )?(?:def|class) (\w+)", SOURCE, re.MULTI
 
 # The files and functions that the examples of CONTRIBUTING.md have the reader write.
 MADE_IN_CONTRIBUTING = {
-    "src/dragoman/documents/properties.py", "tests/documents/test_properties.py",
-    "src/dragoman/lab/experiments/dropout.py", "properties_pieces",
+    "src/dragoman/documents/arb.py", "tests/documents/test_arb.py",
+    "src/dragoman/lab/experiments/dropout.py", "arb_pieces",
 }  # fmt: skip
 
 

@@ -149,8 +149,8 @@ MUTATIONS = {
     "the last checkpoint counts alone": Mutation(
         "6.1: average",
         "model/checkpoint.py",
-        "total[name] + tensor.double() if name in total else tensor.double()",
-        "tensor.double()",
+        "total += _read_tensor(file, name)",
+        "total = _read_tensor(file, name).double() * len(files)",
         "model/test_checkpoint.py",
         "average",
     ),

@@ -84,7 +84,7 @@ def test_the_files_and_targets_that_are_named_exist(name: str) -> None:
     folders = ["src", "tests", "docs", "bench", "recipes"]
     named = re.findall(rf"(?:{'|'.join(folders)})/[\w./-]*\w", text)
     new = {  # what the steps of CONTRIBUTING.md make
-        "src/dragoman/documents/properties.py", "tests/documents/test_properties.py",
+        "src/dragoman/documents/arb.py", "tests/documents/test_arb.py",
         "src/dragoman/lab/experiments/dropout.py", "src/dragoman/decoding/engines/NAME.py",
         "tests/decoding/engines/test_NAME.py",
     }  # fmt: skip

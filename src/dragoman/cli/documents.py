@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -37,7 +37,12 @@ def translate_file(
         typer.Option(help="Write a JSON report here: each sentence that needed more than plain translation, and why."),
     ] = None,
     format_: Annotated[
-        FormatName, typer.Option("--format", help="The document's format; auto: by the end of its name.")
+        FormatName,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help=f"The document's format: auto (by the end of its name), {', '.join(get_args(DocumentFormat))}.",
+        ),
     ] = "auto",
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,
