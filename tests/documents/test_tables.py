@@ -48,3 +48,29 @@ def test_other_signs_and_what_a_translation_brings() -> None:
     ]
     found, _ = translate_bytes(b"a\tb\nthe dog\t1\n", "tsv", "x", Scripted(careful))
     assert found == b"a\tb\nTHE DOG\t1\n"
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_quoted_cells_across_the_borders_of_chunks(delimiter: str) -> None:
+    cell = '"Hello world, this is a ""long"" line\nwith the dog"'
+    content = f"id{delimiter}text\n" + "".join(f"{n}{delimiter}{cell}\n" for n in range(3000))
+    said = through(content)
+    read = list(csv.reader(io.StringIO(said, newline=""), delimiter=delimiter))
+    text = 'HELLO WORLD, THIS IS A "LONG" LINE\nWITH THE DOG'
+    assert read == [["id", "text"], *([str(n), text] for n in range(3000))]
+
+
+@pytest.mark.parametrize("cell", ['"Hello," he said', '"Yes" she said', '"Yes" or "no"', '"a dog'])
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_a_quote_that_is_part_of_the_text(cell: str, delimiter: str) -> None:
+    content = f"id{delimiter}text\n1{delimiter}a dog\n2{delimiter}{cell}\n"
+    assert through(content) == content.replace(cell, cell.upper()).replace("a dog", "A DOG")
+
+
+@pytest.mark.parametrize(
+    ("says", "after"),
+    [("one; two", '"one; two"'), ('"one; two" x', '"one; two" x'), ('one "two"', 'one "two"')],
+)
+def test_quotes_go_around_a_text_only_where_it_would_be_read_otherwise(says: str, after: str) -> None:
+    said = through('a;b\n"Yes; no" she said;x_y\n', translator=Scripted(lambda _: says))
+    assert said == f"a;b\n{after};x_y\n"

@@ -14,6 +14,9 @@ from dragoman.errors import UsageError
 
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
+# A cell that goes on behind its closing quote: "Yes, yes" she said. A line or a tab ends it, quote or no quote: there
+# it is more likely that quotes are nothing special in this table.
+_QUOTE_AND_MORE = r'"(?:[^"\r\n\t]|"")*+"'
 
 
 def delimiter_of(line: str) -> str:
@@ -27,24 +30,27 @@ def table_pieces(
 ) -> Iterator[str | Flow]:
     if delimiter is None:
         delimiter = delimiter_of(next((line for chunk in read() for line in chunk.splitlines()[:1]), ""))
-    cell = re.compile(
-        rf'(?P<cell>"(?:[^"]|"")*+"(?=[{delimiter}\r\n]|\Z)|[^{delimiter}\r\n]*+)(?P<end>[{delimiter}]|\r\n|\n|\r|\Z)'
-    )
+    ended = False
+
+    def chunks() -> Iterator[str]:
+        nonlocal ended
+        yield from read()
+        ended = True
+
+    cells = _cells(delimiter)
     names: list[str] = []
     wanted: frozenset[int] | None = None
     column = row = 0
-    for found in scan(read(), cell):
+    for found in scan(chunks(), lambda: cells[ended]):
         if not found[0]:
             return
         raw, end = found["cell"], found["end"]
-        text = raw[1:-1].replace('""', '"') if raw.startswith('"') and len(raw) > 1 else raw
+        text = raw[1:-1].replace('""', '"') if _QUOTED.fullmatch(raw) else raw
         if row == 0:
             names.append(text.strip().lstrip("\ufeff"))
         is_text = is_message(text) and (column in wanted if wanted is not None else row > 0)
         if is_text:
-            yield replace(
-                string_flow(text, raw), finish=partial(_written, quoted=raw.startswith('"'), delimiter=delimiter)
-            )
+            yield replace(string_flow(text, raw), finish=partial(_written, raw=raw, delimiter=delimiter))
             yield end
         else:
             yield found[0]
@@ -53,6 +59,20 @@ def table_pieces(
             if row == 0:
                 wanted = _wanted(settings.columns, names)
             row, column = row + 1, 0
+
+
+def _cells(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What a cell is, with the sign behind it: while more of the table may come, and at its end. Only there is a quote
+    that is never closed an ordinary character; before, the rest of the cell has not been read yet."""
+    quoted = rf'"(?:[^"]|"")*+"(?=[{delimiter}\r\n]|\Z)'
+    bare = rf"[^{delimiter}\r\n]*+"
+    end = rf"(?P<end>[{delimiter}]|\r\n|\n|\r|\Z)"
+    unclosed = r'"(?:[^"]|"")*+\Z'
+    more, last = (
+        re.compile(rf"(?P<cell>{quoted}|{_QUOTE_AND_MORE}{bare}|{not_yet}{bare}){end}")
+        for not_yet in (rf"(?!{unclosed})", "")
+    )
+    return more, last
 
 
 def _wanted(columns: Iterable[str], names: list[str]) -> frozenset[int] | None:
@@ -70,7 +90,9 @@ def _wanted(columns: Iterable[str], names: list[str]) -> frozenset[int] | None:
     return frozenset(found) if found else None
 
 
-def _written(text: str, quoted: bool, delimiter: str) -> str:
-    if quoted or re.search(rf'["\r\n{delimiter}]', text):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+def _written(text: str, raw: str, delimiter: str) -> str:
+    if raw.startswith('"') and not _QUOTED.fullmatch(raw):  # its quotes are text, so they stay as they stood
+        bare = re.fullmatch(rf"{_QUOTE_AND_MORE}[^{delimiter}\r\n]*+|[^{delimiter}\r\n]*+", text)
+    else:
+        bare = None if raw.startswith('"') else re.fullmatch(rf'[^"\r\n{delimiter}]*+', text)
+    return text if bare else '"' + text.replace('"', '""') + '"'
