@@ -211,6 +211,25 @@ def test_entries_that_cannot_be_read(server: Running, entries: str, detail: str)
     assert (answer.status, answer.json) == (400, {"message": "Invalid glossary entries provided", "detail": detail})
 
 
+@pytest.mark.parametrize("broken", ["name", "entries"])
+def test_a_glossary_that_is_not_unicode_is_not_kept(server: Running, broken: str) -> None:
+    """It could not be listed: every later answer with it would be an error of the service."""
+    headers = {"Authorization": f"DeepL-Auth-Key {OTHER}"}
+    languages = {"source_lang": "en", "target_lang": "eo", "entries_format": "tsv"}
+    good = languages | {"name": "x", "entries": "dog\thundo"}
+    damaged = good | {broken: f"{good[broken]}\ud800"}
+    made = server.ask("POST", "/v3/glossaries", {"name": "y", "dictionaries": [good]}, headers).json["glossary_id"]
+    answers = [
+        server.ask("POST", "/v2/glossaries", damaged, headers),
+        server.ask("POST", "/v3/glossaries", {"name": damaged["name"], "dictionaries": [damaged]}, headers),
+        server.ask("PATCH", f"/v3/glossaries/{made}", {"name": damaged["name"], "dictionaries": [damaged]}, headers),
+    ]
+    assert [(answer.status, list(answer.json)) for answer in answers] == [(400, ["message"])] * 3
+    listed = server.ask("GET", "/v3/glossaries", headers=headers)
+    assert (listed.status, [one["name"] for one in listed.json["glossaries"]]) == (200, ["y"])
+    assert server.ask("DELETE", f"/v3/glossaries/{made}", headers=headers).status == 204
+
+
 def test_documents(client: deepl.DeepLClient, server: Running, expected: list[str]) -> None:
     """Sent, asked about and fetched; the client would wait five seconds between two questions."""
     handle = client.translate_document_upload(

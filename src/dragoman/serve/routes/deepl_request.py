@@ -11,6 +11,7 @@ from dragoman.serve.routes.request_values import Upload, read_lists
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service
 from dragoman.serve.terms import GlossaryStore, KeptGlossary
+from dragoman.serve.texts import check_text
 
 SCHEME = "deepl-auth-key"
 # Wishes that no run can fulfil: a client that sends one is told so, which is better than another text than it expects.
@@ -44,9 +45,11 @@ class Values:
     given: Mapping[str, list[Any]]
 
     def text(self, name: str, default: str = "") -> str:
-        """The last value of a name as text."""
+        """The last value of a name as text: valid Unicode, so that it can be kept and answered."""
         values = self.given.get(name) or [default]
-        return str(values[-1]) if isinstance(values[-1], str | int | float) else default
+        found = str(values[-1]) if isinstance(values[-1], str | int | float) else default
+        check_text(found)
+        return found
 
     def needed(self, name: str) -> str:
         found = self.text(name)
