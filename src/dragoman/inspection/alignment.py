@@ -1,6 +1,7 @@
 """Word alignment from attention: which heads show it, and how much each target word looks at each source word.
 
-Which heads are good for that is measured on validation sentences, without any gold alignment: docs/decisions/008.
+Which heads are good for that is measured on validation sentences, without any gold alignment: docs/decisions/008. A run
+that has none, such as an import, is measured on sentences made of its own vocabulary.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from dragoman.model.transformer import Transformer
 LINK_SHARE = 0.5
 # Validation sentences on which the alignment's heads are chosen: more change nothing, fewer are too few.
 CALIBRATION_SENTENCES = 16
+WORDS = 6  # of a sentence that is made of the vocabulary
 # So much a hidden source token must cost a target token, in nats, to count as what it came from.
 NOTICEABLE = 0.5
 
@@ -61,6 +63,17 @@ def find_alignment_heads(
     count = int(together.argmax()) + 1  # of equal ones the fewest
     chosen = tuple(divmod(int(index), heads) for index in sorted(order[:count].tolist()))
     return AlignmentHeads(chosen, shift, together[count - 1].item() / counted)
+
+
+def made_up_sentences(tokenizer: Tokenizer) -> list[str]:
+    """Lines of a source vocabulary's first whole words, which are mostly its most frequent ones. They mean nothing, but
+    a model translates them by looking at them, and that is what its heads are measured by."""
+    pieces = list(map(tokenizer.source_piece, range(tokenizer.source_vocab_size)))
+    words = [piece[1:] for piece in pieces if piece.startswith("▁") and len(piece) > 3]
+    if sum(map(str.isalpha, words)) < CALIBRATION_SENTENCES:  # written without spaces
+        words = [piece.removeprefix("▁") for piece in pieces]
+    words = [word for word in words if word.isalpha() and word == word.lower()][: CALIBRATION_SENTENCES * WORDS]
+    return [" ".join(words[first : first + WORDS]) + "." for first in range(0, len(words), WORDS)]
 
 
 @torch.inference_mode()

@@ -23,7 +23,13 @@ from dragoman.decoding.engines.torch_engine import ReferenceEngine
 from dragoman.decoding.hypothesis import Hypothesis, length_penalty_of
 from dragoman.decoding.search_record import BeamStep, Fate
 from dragoman.errors import UsageError
-from dragoman.inspection.alignment import CALIBRATION_SENTENCES, align_words, find_alignment_heads, links_of
+from dragoman.inspection.alignment import (
+    CALIBRATION_SENTENCES,
+    align_words,
+    find_alignment_heads,
+    links_of,
+    made_up_sentences,
+)
 from dragoman.inspection.attention_trace import Trace, trace
 from dragoman.model.probe import Site
 from dragoman.model.transformer import Transformer
@@ -268,7 +274,17 @@ class Explainer:
     @cached_property
     def alignment_heads(self) -> AlignmentHeads:
         """The heads whose attention is shown as alignment; found when they are first needed, which takes seconds."""
-        return find_alignment_heads(self.model, self.tokenizer, self._calibration)
+        pairs = self._calibration
+        if not pairs and not self.model.config.alignment_layer:
+            pairs = self._made_up_pairs()
+        return find_alignment_heads(self.model, self.tokenizer, pairs)
+
+    def _made_up_pairs(self) -> list[tuple[str, str]]:
+        """What a run without text of its own is measured on, and how it translates that."""
+        sources = [f"{self._tag} {line}".lstrip() for line in made_up_sentences(self.tokenizer)]
+        search = replace(self.search, beam=1, max_extra_length=10)
+        found = self.engine.translate(list(map(self.tokenizer.encode, sources)), search) if sources else []
+        return [(source, self.text_of(ranked[0].ids)) for source, ranked in zip(sources, found, strict=True)]
 
     def words(self, ids: Sequence[int]) -> tuple[Word, ...]:
         return words_of(ids, self.tokenizer)

@@ -257,7 +257,7 @@ class Inspector:
             this_log_probability=log_this,
             that_log_probability=log_that,
             source=_influences(seen.source, of_source),
-            before=_influences(pieces(before), of_before),
+            before=_influences(self._fed_pieces(before), of_before),
         )
 
     def positions(self, count: int) -> Tensor:
@@ -344,6 +344,10 @@ class Inspector:
             self._cache.popitem(last=False)
         return found
 
+    def _fed_pieces(self, fed: Sequence[int]) -> tuple[str, ...]:
+        """A start, whatever token an imported model begins with (Marian's with <pad>, NLLB with </s>)."""
+        return ("<s>", *self.explainer.pieces(fed[1:]))
+
     def _named(
         self, traced: Trace, source: Sequence[int], target: Sequence[int], changes: tuple[Change, ...]
     ) -> Inspection:
@@ -355,7 +359,7 @@ class Inspector:
             tokens=pieces(target),
             source=self.explainer.source_pieces(traced.source),
             source_words=self.explainer.source_words(source),
-            fed=pieces(traced.fed),
+            fed=self._fed_pieces(traced.fed),
             produced=pieces(traced.predicted),
             log_probabilities=traced.log_probabilities,
             weights=traced.weights,

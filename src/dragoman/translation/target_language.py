@@ -49,7 +49,8 @@ def asked_languages(tokenizer: Tokenizer, source: str | None, target: str | None
     own = own_code(wanted, known)
     if target and own is None:
         able = f"translates into {_listed(known)}" if known else "knows one language to translate into"
-        raise UsageError(f"{run} {able}, not {target}; leave --target-language out, or give one of them")
+        remedy = "give one of them" if len(known) > 1 else "leave --target-language out"
+        raise UsageError(f"{run} {able}, not {target}; {remedy}")
     if not tokenizer.has_language_tokens:
         return AskedLanguages(tokenizer, language_tag(own) if own else "")
     if not own:
