@@ -64,7 +64,10 @@ def test_a_tag_asks_for_a_language() -> None:
     assert asked(Named("de"), None, None).tag == ">>de<<"
     assert asked(Named("deu", "fra"), None, "fr").tag == ">>fra<<"
     assert asked(Named("deu", "fra"), None, "").tag == ""
-    for target, said in ((None, "into de, fr; say which: --target-language de"), ("es", "into de, fr, not es")):
+    for target, said in (
+        (None, "into de, fr; say which: --target-language de"),
+        ("es", "into de, fr, not es; give one of them"),
+    ):
         with pytest.raises(UsageError, match=said):
             asked(Named("deu", "fra"), None, target)
     with pytest.raises(UsageError, match=r"aa, ab, .*, al and 5 more; say which"):
