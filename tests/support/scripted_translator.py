@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from dragoman.data.glossary import Required
 from dragoman.translation.defects import Defect, far_too_long
 from dragoman.translation.fallbacks import translate_protected
+from dragoman.translation.lengths import ANY_PAIR, UsualLengths
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Searching:
     """What stands behind a scripted translator: its plain translations."""
 
     scripted: Scripted
+    lengths: UsualLengths = ANY_PAIR
 
     def translate(
         self, texts: Sequence[str], n_best: int = 1, required: Sequence[Sequence[Required]] | None = None

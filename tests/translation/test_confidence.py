@@ -26,6 +26,7 @@ from dragoman.translation.confidence import (
     right_words,
     risk_at,
 )
+from dragoman.translation.lengths import ANY_PAIR, Step, UsualLengths
 from dragoman.translation.translator import Translator
 
 
@@ -143,7 +144,7 @@ def test_both_engines_say_the_same_and_long_lines_have_words_too(calibrated: Pat
     ratings = []
     for engine in ("reference", "ctranslate2"):
         translator = Translator.load(calibrated, engine=engine, max_source_length=40)
-        ratings.append(list(translator.translate_stream(lines, rate=True, warn=lambda _: None)))
+        ratings.append(list(translator.translate_stream(lines, rate=True, protect=False, warn=lambda _: None)))
     for one, other in zip(*ratings, strict=True):
         if one.text == other.text:  # the two engines search by different rules
             assert one.confidence == pytest.approx(other.confidence, abs=1e-3)
@@ -161,6 +162,34 @@ def test_other_weights_have_no_confidence(calibrated: Path, tmp_path: Path) -> N
     (run / "confidence.json").write_text('{"format": 1}', encoding="utf-8")
     with pytest.raises(DataError, match="make it anew with `dragoman calibrate`"):
         Calibration.load(RunDirectory(run))
+
+
+def test_a_calibration_keeps_how_long_translations_usually_are(calibrated: Path, tmp_path: Path) -> None:
+    found = Calibration.load(RunDirectory(calibrated))
+    assert found is not None
+    assert 1 <= len(found.lengths.steps) <= 2  # of 120 pairs
+    assert all(0.2 < step.ratio < 0.9 for step in found.lengths.steps)
+    run = Path(shutil.copytree(calibrated, tmp_path / "run"))
+    values = json.loads((run / "confidence.json").read_text(encoding="utf-8"))
+    del values["lengths"]
+    (run / "confidence.json").write_text(json.dumps(values | {"format": 1}), encoding="utf-8")
+    old = Calibration.load(RunDirectory(run))
+    assert old is not None
+    assert (old.lengths, old.sentence) == (ANY_PAIR, found.sentence)
+
+
+def test_what_is_short_is_less_sure(calibrated: Path) -> None:
+    loaded = Translator.load(calibrated)
+    steps = UsualLengths(((Step(200, 2.0)),))  # as if every translation were twice as long
+    other = Translator(
+        loaded.engine, loaded.tokenizer, loaded.search, load_calibration=lambda: loaded.calibration, lengths=steps
+    )
+    (usual,), (short,) = (list(one.translate_stream(["the dog sees the cat"], rate=True)) for one in (loaded, other))
+    assert usual.confidence is not None
+    assert (usual.defects, short.defects, short.how, short.notes) == ((), ("short",), "plain", ("short",))
+    assert short.text == usual.text
+    assert short.confidence == pytest.approx(usual.confidence * len(usual.text) / (2 * len("the dog sees the cat")))
+    assert short.is_doubtful(0.0)
 
 
 def test_too_little_to_learn_from_is_refused() -> None:

@@ -52,6 +52,7 @@ def test_every_defect_has_its_name() -> None:
     source = TokenizedText([1, 2, 3], "deux trois quatre")
     assert defects_of(source, TokenizedText([4, 5], "one two")) == ()
     assert defects_of(source, TokenizedText([], "")) == ("empty",)
+    assert defects_of(TokenizedText([1] * 9, "deux trois " * 9), TokenizedText([4], "one two")) == ("short",)
     assert defects_of(source, TokenizedText([4, 5], "one two"), finished=False) == ("runaway",)
     assert defects_of(source, TokenizedText(list(range(22)), "a long tale")) == ("runaway",)
     assert defects_of(source, TokenizedText([1, 2, 3], "deux trois quatre")) == ("copy",)

@@ -9,11 +9,14 @@ from dragoman.data.protected_spans import difference, protected_spans
 from dragoman.data.segmentation import segments
 from dragoman.translation.defects import Defect
 from dragoman.translation.fallbacks import translate_protected
+from dragoman.translation.lengths import ANY_PAIR
 from dragoman.translation.result import Candidate, SourceSentence, Translation
 
 
 class Model:
     """Says what it is told to of each text, and of the others that they are French."""
+
+    lengths = ANY_PAIR
 
     def __init__(
         self, said: dict[str, str], obeys: Callable[[str, list[str]], tuple[str, float]] | None = None
@@ -213,3 +216,27 @@ def test_a_name_in_a_script_of_neither_side_is_copied() -> None:
     assert protected(Model(lost), "Ask Дмитрий.").text == "Demande à Дмитрий."
     into_russian = Model({"Ask Дмитрий.": "Спроси Дмитрия."})
     assert protected(into_russian, "Ask Дмитрий.").text == "Спроси Дмитрия."
+
+
+LONG = "I came home very late last night, and all of you were already asleep."
+
+
+def test_a_next_best_translation_that_is_not_short_is_taken() -> None:
+    whole = "Je suis rentré très tard hier soir, et vous dormiez déjà tous."
+    model = Model({LONG: f"Je suis rentré tard.|Je dors.|{whole}"})
+    model.defects[LONG] = ("short",)
+    found = protected(model, LONG)
+    assert (found.text, found.how, found.defects) == (whole, "other", ())
+    assert (found.notes, found.repaired) == (("short",), ("short",))
+
+
+def test_what_is_short_is_translated_clause_by_clause() -> None:
+    first, second = "I came home very late last night", "and all of you were already asleep."
+    model = Model({LONG: "Je dors.", first: "Je suis rentré très tard hier.", second: "Et vous dormiez déjà tous."})
+    model.defects[LONG] = ("short",)
+    found = protected(model, LONG)
+    assert (found.text, found.how) == ("Je suis rentré très tard hier, et vous dormiez déjà tous.", "pieces")
+    assert (found.defects, found.repaired) == ((), ("short",))
+    model.defects[second] = ("loop",)
+    found = protected(model, LONG)
+    assert (found.text, found.how, found.defects, found.notes) == ("Je dors.", "plain", ("short",), ("short",))

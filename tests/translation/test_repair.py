@@ -41,7 +41,8 @@ def test_what_loops_is_decoded_again_and_said(weak_run: Path, engine: Any) -> No
     wrong = [number for number, translation in enumerate(plain) if translation.defects]
     assert wrong, [translation.text for translation in plain]
     assert not any(translation.repaired for translation in plain)
-    assert sum(bool(mended[number].defects) for number in wrong) < len(wrong)
+    # What no longer loops may be short: that is another matter.
+    assert sum(bool(set(mended[number].defects) - {"short"}) for number in wrong) < len(wrong)
     for before, after in zip(plain, mended, strict=True):
         if not before.defects:
             assert after == before

@@ -8,6 +8,7 @@ from dragoman.errors import DataError
 from dragoman.evaluation.metrics import References
 from dragoman.run_directory import RunDirectory
 from dragoman.translation import confidence
+from dragoman.translation.lengths import UsualLengths
 from dragoman.translation.translator import Translator
 
 
@@ -34,6 +35,12 @@ def calibrate_run(
         [row for _, row in seen],
         digest_of(directory, translator.tokenizer),
         good,
+        UsualLengths.measure(
+            (source.strip(), reference.strip())
+            for source, row in zip(sources, references, strict=True)
+            for reference in row
+            if source.strip() and reference.strip()
+        ),
     )
     report.calibration.save(directory)
     return report

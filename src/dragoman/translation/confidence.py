@@ -22,11 +22,12 @@ from dragoman.data.words import Word, split_words
 from dragoman.errors import DataError, UsageError
 from dragoman.files import read_json, write_atomically
 from dragoman.run_directory import RunDirectory
+from dragoman.translation.lengths import ANY_PAIR, UsualLengths
 
 GOOD = 50.0  # chrF2 of a sentence that counts as good
 PARTS = 5  # of the data: what is measured on one of them was fitted on the others
 FEWEST = 50  # sentences to calibrate with
-FORMAT = 1
+FORMAT = 2  # 1 had no lengths
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class Calibration:
     word: Logistic
     good: float  # the chrF2 that a good sentence has
     digest: str  # of the weights and vocabulary that it was measured with
+    lengths: UsualLengths = ANY_PAIR
 
     def rate(self, evidence: Evidence) -> Rating:
         return Rating(
@@ -115,7 +117,7 @@ class Calibration:
         )
 
     def save(self, run: RunDirectory) -> None:
-        values = {"format": FORMAT, **asdict(self)}
+        values = {"format": FORMAT, **asdict(self), "lengths": self.lengths.steps}
         write_atomically(run.confidence_path, (json.dumps(values, indent=2) + "\n").encode())
 
     @classmethod
@@ -125,10 +127,11 @@ class Calibration:
             return None
         values = read_json(run.confidence_path)
         try:
-            if values["format"] != FORMAT:
+            if values["format"] not in (1, FORMAT):
                 raise ValueError
+            lengths = UsualLengths.of(values["lengths"]) if values["format"] == FORMAT else ANY_PAIR
             sentence, word = (Logistic.of(values[name]) for name in ("sentence", "word"))
-            return cls(sentence, word, float(values["good"]), str(values["digest"]))
+            return cls(sentence, word, float(values["good"]), str(values["digest"]), lengths)
         except (KeyError, TypeError, ValueError):
             raise DataError(f"{run.confidence_path}: damaged; make it anew with `dragoman calibrate`") from None
 
@@ -233,7 +236,11 @@ class CalibrationReport:
 
 
 def calibrate(
-    evidence: Sequence[Evidence], references: Sequence[Sequence[str]], digest: str, good: float = GOOD
+    evidence: Sequence[Evidence],
+    references: Sequence[Sequence[str]],
+    digest: str,
+    good: float = GOOD,
+    lengths: UsualLengths = ANY_PAIR,
 ) -> CalibrationReport:
     """Fits a calibration on all sentences. What is reported of each fifth was predicted by a fit on the other four."""
     if len(evidence) < FEWEST:
@@ -249,7 +256,9 @@ def calibrate(
     sentence_parts = [number % PARTS for number in range(len(evidence))]
     word_parts = [part for part, labels in zip(sentence_parts, labels_by_sentence, strict=True) for _ in labels]
     return CalibrationReport(
-        Calibration(Logistic.fit(sentence_rows, sentence_labels), Logistic.fit(word_rows, word_labels), good, digest),
+        Calibration(
+            Logistic.fit(sentence_rows, sentence_labels), Logistic.fit(word_rows, word_labels), good, digest, lengths
+        ),
         _measure(sentence_rows, sentence_labels, sentence_parts, lambda row: math.exp(row[0])),
         _measure(word_rows, word_labels, word_parts, lambda row: math.exp(row[1])),
     )

@@ -1,16 +1,18 @@
-"""Finds plain defects of a translation without knowing the language: it loops, copies, runs away or is empty.
+"""Finds plain defects of a translation without knowing the language: it loops, copies, runs away, is short or empty.
 
 Everything is compared with the source: what is repeated there may be repeated in the translation.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-Defect = Literal["loop", "copy", "runaway", "empty", "lost"]  # lost: what must be copied is not there
+from dragoman.translation.lengths import ANY_PAIR, UsualLengths, letters
+
+# lost: what must be copied is not there; short: so much shorter than usual that something is likely to be missing
+Defect = Literal["loop", "copy", "runaway", "short", "empty", "lost"]
 
 LONGEST_PERIOD = 16  # the most tokens of a stretch that is looked for again and again
 RUNAWAY = 3  # a runaway is more than so many times as long as the source, and this many more:
@@ -28,11 +30,15 @@ class TokenizedText(NamedTuple):
     text: str
 
 
-def defects_of(source: TokenizedText, target: TokenizedText, finished: bool = True) -> tuple[Defect, ...]:
+def defects_of(
+    source: TokenizedText, target: TokenizedText, finished: bool = True, lengths: UsualLengths = ANY_PAIR
+) -> tuple[Defect, ...]:
     """All defects of a translation. `finished`: False where the search had to cut it at the maximum length."""
     found: list[Defect] = []
     if source.text.strip() and not target.text.strip():
         found.append("empty")
+    elif lengths.is_short(source.text, target.text):
+        found.append("short")
     if loops(source.ids, target.ids) or crowded(source.text, target.text):
         found.append("loop")
     many = len(target.ids) > RUNAWAY * len(source.ids) + RUNAWAY_TOKENS
@@ -47,7 +53,7 @@ def far_too_long(source: str, target: str) -> bool:
     """Whether a translation has many times the letters of its source."""
     if len(target) <= RUNAWAY * len(source) + RUNAWAY_LETTERS:  # nearly always
         return False
-    return _letters(target) > RUNAWAY * _letters(source) + RUNAWAY_LETTERS
+    return letters(target) > RUNAWAY * letters(source) + RUNAWAY_LETTERS
 
 
 def loops(source: Sequence[int], target: Sequence[int]) -> bool:
@@ -86,11 +92,6 @@ def copies(source: str, target: str) -> bool:
     if len(words) < 3:
         return False
     return (Counter(words) & Counter(translated)).total() >= COPIED * len(words)
-
-
-def _letters(text: str) -> int:
-    """The number of letters, of which a Chinese character counts as three."""
-    return sum(3 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _repeats(ids: Sequence[int]) -> int:

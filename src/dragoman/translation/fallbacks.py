@@ -2,8 +2,8 @@
 
 If the plain translation lost one, these are tried in order: the next best translations; the inside of quotes or
 brackets that stand around the whole sentence; other words that stand in for what must be copied; a search that is
-required to write it; translating the sentence around it, piece by piece. Where all fail, the source stays. Each
-translation says how it was found.
+required to write it; translating the sentence around it, piece by piece. Where all fail, the source stays. What is far
+too short goes the same way, and clause by clause, but is taken where all fail. Each translation says how it was found.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +13,7 @@ from itertools import pairwise
 from dragoman.data.glossary import Required
 from dragoman.data.protected_spans import ProtectedSpan, difference, protected_spans
 from dragoman.data.scripts import foreign_words
+from dragoman.translation.clauses import clauses
 from dragoman.translation.defects import Defect, crowded, far_too_long
 from dragoman.translation.enclosures import Enclosed, enclosed, lost_enclosures
 from dragoman.translation.masking import SCHEMES, masked
@@ -60,7 +61,8 @@ def translate_protected(
     asked = {sentence: _with_foreign_words(sentence, first[sentence.text].text) for sentence in different}
     for sentence in asked.values():
         translation, losses = first[sentence.text], losses_of(sentence, first[sentence.text].text)
-        notes = (*losses.grave, *losses.slight, *(() if as_it_comes(sentence.text) else _unusable(translation)))
+        wrong = () if as_it_comes(sentence.text) else (*_unusable(translation), *_short(translation))
+        notes = (*losses.grave, *losses.slight, *wrong)
         if notes:
             spoiled[sentence] = replace(translation, notes=notes)
         else:
@@ -80,6 +82,11 @@ def _with_foreign_words(sentence: SourceSentence, translation: str) -> SourceSen
 def _unusable(translation: Translation) -> list[Defect]:
     """The defects for which a translation is not used. Loops and copies can be read, and are only reported."""
     return [defect for defect in translation.defects if defect in ("runaway", "empty")]
+
+
+def _short(translation: Translation) -> list[Defect]:
+    """What is short is used if nothing better is found."""
+    return [defect for defect in translation.defects if defect == "short"]
 
 
 def losses_of(sentence: SourceSentence, target: str) -> Losses:
@@ -129,7 +136,8 @@ def _next_best(spoiled: _Found, plain: PlainTranslator) -> _Found:
     better: _Found = {}
     for sentence, first in spoiled.items():
         for candidate in more[sentence.text].candidates:
-            if candidate.text == first.text or not _is_readable(sentence.text, candidate.text):
+            short = plain.lengths.is_short(sentence.text, candidate.text)
+            if candidate.text == first.text or short or not _is_readable(sentence.text, candidate.text):
                 continue
             if losses_of(sentence, candidate.text) == _NO_LOSSES:
                 better[sentence] = replace(more[sentence.text], candidates=(candidate,), words=(), defects=())
@@ -217,6 +225,31 @@ def _required(span: ProtectedSpan) -> Required:
     return Required((span.text,) if other == span.text else (span.text, other))
 
 
+def _clause_by_clause(spoiled: _Found, plain: PlainTranslator) -> _Found:
+    """Translations of the clauses of what came out far too short, put together, if all of them are sound."""
+    better: _Found = {}
+    for sentence, first in spoiled.items():
+        parts = clauses(sentence.text)
+        if not _short(first) or len(parts) == 1:
+            continue
+        found = translate_protected([SourceSentence(part.text, sentence.kept) for part in parts], plain)
+        both = zip(parts, found, strict=True)
+        text = "".join(_like(part.text, one.text) + part.mark + part.space for part, one in both)
+        sound = not any(one.defects or one.how == "source" for one in found) and _is_readable(sentence.text, text)
+        if sound and losses_of(sentence, text) == _NO_LOSSES and not plain.lengths.is_short(sentence.text, text):
+            better[sentence] = _put_together(sentence, text, found)
+    return better
+
+
+def _put_together(sentence: SourceSentence, text: str, pieces: Sequence[Translation]) -> Translation:
+    return Translation(
+        sentence.text,
+        (_without_tokens(text, [one.candidates[0] for one in pieces]),),
+        defects=tuple(dict.fromkeys(defect for one in pieces for defect in one.defects)),
+        confidence=min((one.confidence for one in pieces if one.confidence is not None), default=None),
+    )
+
+
 def _with_slight_losses(spoiled: _Found, _: PlainTranslator) -> _Found:
     """The plain translations whose losses are slight."""
     return {
@@ -232,12 +265,7 @@ def _in_pieces(spoiled: _Found, plain: PlainTranslator) -> _Found:
     for sentence in spoiled:
         texts, pieces = translate_stretches(stretches(sentence), plain.translate)
         if pieces and not any(map(_unusable, pieces)) and not losses_of(sentence, "".join(texts)).grave:
-            better[sentence] = Translation(
-                sentence.text,
-                (_without_tokens("".join(texts), [one.candidates[0] for one in pieces]),),
-                defects=tuple(dict.fromkeys(defect for one in pieces for defect in one.defects)),
-                confidence=min((one.confidence for one in pieces if one.confidence is not None), default=None),
-            )
+            better[sentence] = _put_together(sentence, "".join(texts), pieces)
     return better
 
 
@@ -246,6 +274,7 @@ FALLBACKS: tuple[tuple[How, _Fallback], ...] = (
     ("pieces", _inside),
     ("stand-in", _stand_ins),
     ("required", _with_required),
+    ("pieces", _clause_by_clause),
     ("plain", _with_slight_losses),
     ("pieces", _in_pieces),
 )

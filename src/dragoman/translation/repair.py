@@ -8,6 +8,7 @@ from dragoman.decoding.constraints import ngrams, no_repeats
 from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.progress import Say, discard
 from dragoman.translation.defects import Defect, TokenizedText, defects_of
+from dragoman.translation.lengths import ANY_PAIR, UsualLengths
 from dragoman.translation.sentence_decoder import EncodedSentence, SentenceDecoder
 
 TOGETHER = 64  # sentences that are decoded again together
@@ -30,6 +31,7 @@ class DecodedSentence:
         hypotheses: list[Hypothesis],
         text_of: Callable[[Hypothesis], str],
         case_marks: Set[int] = frozenset(),
+        lengths: UsualLengths = ANY_PAIR,
     ) -> "DecodedSentence":
         """Looks for defects. `text_of` gives the text of a hypothesis; `case_marks`: the ids of those."""
         if not hypotheses:
@@ -39,11 +41,19 @@ class DecodedSentence:
             TokenizedText([token for token in ids if token not in case_marks] if case_marks else ids, text)
             for ids, text in ((sentence.ids, sentence.text), (best.ids, text_of(best)))
         )
-        return cls(sentence, hypotheses, defects_of(source, target, best.finished))
+        return cls(sentence, hypotheses, defects_of(source, target, best.finished, lengths))
+
+    @property
+    def worse(self) -> list[Defect]:
+        """The defects for which it is decoded again: no search makes a short one longer by repeating nothing."""
+        return [defect for defect in self.defects if defect != "short"]
 
 
 def repair(
-    sentences: Sequence[DecodedSentence], decoder: SentenceDecoder, tell: Say = discard
+    sentences: Sequence[DecodedSentence],
+    decoder: SentenceDecoder,
+    tell: Say = discard,
+    lengths: UsualLengths = ANY_PAIR,
 ) -> list[DecodedSentence]:
     """Each sentence with the fewest defects that could be had. A better hypothesis comes first, and those that were
     found before come after it."""
@@ -51,19 +61,23 @@ def repair(
     # Only the reference engine knows words that must be there and stretches of the source that must not.
     constrained = [bool(one.sentence.required) or "copy" in one.defects for one in sentences]
     for size, with_constraints in product(REPEATS, (False, True) if decoder.can_constrain else (False,)):
-        defective = [i for i, one in enumerate(best) if one.defects and constrained[i] is with_constraints]
+        defective = [i for i, one in enumerate(best) if one.worse and constrained[i] is with_constraints]
         done = 0
         for indices in _of_one_length(defective, lambda index: len(sentences[index].sentence.ids)):
             tell(f"{done:,} of {len(defective):,} sentences once more")
             done += len(indices)
             attempts = _without_repeats([sentences[i] for i in indices], decoder, size, with_constraints)
             for index, hypotheses in zip(indices, attempts, strict=True):
-                best[index] = _better(best[index], sentences[index], hypotheses, decoder)
+                best[index] = _better(best[index], sentences[index], hypotheses, decoder, lengths)
     return best
 
 
 def _better(
-    best: DecodedSentence, first: DecodedSentence, hypotheses: list[Hypothesis], decoder: SentenceDecoder
+    best: DecodedSentence,
+    first: DecodedSentence,
+    hypotheses: list[Hypothesis],
+    decoder: SentenceDecoder,
+    lengths: UsualLengths,
 ) -> DecodedSentence:
     """The new hypotheses if they have fewer defects, with those of the first attempt after them; else the best."""
     tokenizer = decoder.tokenizer
@@ -72,8 +86,9 @@ def _better(
         hypotheses,
         lambda hypothesis: tokenizer.decode(hypothesis.ids),
         frozenset(tokenizer.case_marks.values()),
+        lengths,
     )
-    if not hypotheses or len(found.defects) >= len(best.defects):
+    if not hypotheses or len(found.worse) >= len(best.worse):
         return best
     return replace(
         found,

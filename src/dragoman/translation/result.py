@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from dragoman.data.glossary import Required
 from dragoman.translation.confidence import WordConfidence
 from dragoman.translation.defects import Defect
+from dragoman.translation.lengths import UsualLengths
 from dragoman.translation.masking import Masked
 
 if TYPE_CHECKING:
     from dragoman.translation.translation_memory import Suggestion
 
 # plain: the best translation; other: a next best one; stand-in: of the sentence with words in place of what must stay;
-# required: searched for with what was lost; pieces: translated around what must stay; source: not translated.
+# required: searched for with what was lost; pieces: translated around what must stay, or clause by clause; source: not
+# translated.
 How = Literal["plain", "other", "stand-in", "required", "pieces", "source"]
 
 
@@ -66,6 +68,11 @@ class SourceSentence(NamedTuple):
 
 class PlainTranslator(Protocol):
     """Translates sentences without checking that what must be copied is there."""
+
+    @property
+    def lengths(self) -> UsualLengths:
+        """How long its translations usually are."""
+        ...
 
     def translate(
         self, texts: Sequence[str], n_best: int = 1, required: Sequence[Sequence[Required]] | None = None

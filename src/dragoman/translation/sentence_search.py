@@ -9,6 +9,7 @@ from dragoman.data.words import words_of
 from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.progress import Say, discard
 from dragoman.translation.confidence import Calibration, Evidence, Rating
+from dragoman.translation.lengths import ANY_PAIR, UsualLengths
 from dragoman.translation.repair import DecodedSentence, repair
 from dragoman.translation.result import Candidate, Translation
 from dragoman.translation.sentence_decoder import EncodedSentence, SentenceDecoder
@@ -42,6 +43,7 @@ class SentenceSearch:
     decoder: SentenceDecoder
     options: TranslationOptions
     calibration: Calibration | None = None  # None: translations come without confidences
+    lengths: UsualLengths = ANY_PAIR
 
     def translate(
         self, texts: Sequence[str], n_best: int = 1, required: Sequence[Sequence[Required]] | None = None
@@ -53,7 +55,7 @@ class SentenceSearch:
         text_of = _TextOf(decoder.tokenizer, [hypotheses[0] for hypotheses in found if hypotheses])
         case_marks = frozenset(decoder.tokenizer.case_marks.values())
         decoded = [
-            DecodedSentence.examine(sentence, hypotheses, text_of, case_marks)
+            DecodedSentence.examine(sentence, hypotheses, text_of, case_marks, self.lengths)
             for sentence, hypotheses in zip(sentences, found, strict=True)
         ]
         if options.repair and not decoder.search.sampling:
@@ -71,10 +73,10 @@ class SentenceSearch:
         ]
 
     def _repair(self, decoded: Sequence[DecodedSentence]) -> list[DecodedSentence]:
-        defective = [index for index, one in enumerate(decoded) if one.defects]
+        defective = [index for index, one in enumerate(decoded) if one.worse]
         if not defective:  # nearly always
             return list(decoded)
-        repaired = repair([decoded[index] for index in defective], self.decoder, self.options.tell)
+        repaired = repair([decoded[index] for index in defective], self.decoder, self.options.tell, self.lengths)
         by_index = dict(zip(defective, repaired, strict=True))
         return [by_index.get(index, one) for index, one in enumerate(decoded)]
 
@@ -84,9 +86,15 @@ class SentenceSearch:
             tuple(self._candidate(hypothesis, text_of) for hypothesis in decoded.hypotheses),
             decoded.defects,
             decoded.repaired,
-            rating.confidence if rating is not None else None,
+            self._confidence(decoded, rating, text_of) if rating is not None else None,
             rating.words if rating is not None else (),
         )
+
+    def _confidence(self, decoded: DecodedSentence, rating: Rating, text_of: "_TextOf") -> float:
+        """What is short is lowered by how short it is: hardly any of those that the fit saw was."""
+        if "short" not in decoded.defects:
+            return rating.confidence
+        return rating.confidence * self.lengths.share(decoded.sentence.text, text_of(decoded.hypotheses[0]))
 
     def _candidate(self, hypothesis: Hypothesis, text_of: "_TextOf") -> Candidate:
         return Candidate(

@@ -22,6 +22,7 @@ from dragoman.progress import Say, discard
 from dragoman.run_directory import RunDirectory, require_task
 from dragoman.translation.confidence import Calibration, Evidence
 from dragoman.translation.fallbacks import translate_protected
+from dragoman.translation.lengths import ANY_PAIR, UsualLengths
 from dragoman.translation.line import cut_line, translate_lines
 from dragoman.translation.repair import DecodedSentence
 from dragoman.translation.result import Candidate, SourceSentence, Translation
@@ -53,12 +54,14 @@ class Translator:
         language: str | None = None,
         tags_in_text: bool = False,
         run: Path = Path("this model"),
+        lengths: UsualLengths = ANY_PAIR,
     ) -> None:
         """load_reference: loads the same weights into the engine that can do everything, for what `engine` cannot.
         tag: put before every source, it asks a model of several languages for one of them. language: the source
         language, by whose rules lines are cut into sentences. tags_in_text: every line begins with the tag of the
-        language that it wants, so none is cut. run: what errors call it."""
-        self._run, self._all_languages = run, tokenizer
+        language that it wants, so none is cut. run: what errors call it.
+        lengths: how long its translations usually are."""
+        self._run, self._all_languages, self._lengths = run, tokenizer, lengths
         self._decoder = SentenceDecoder(engine, tokenizer, search, load_reference, tag)
         self._load_calibration = load_calibration
         self.language = language
@@ -107,6 +110,7 @@ class Translator:
             language=language,
             tags_in_text=to == "" and bool(tokenizer.languages),
             run=directories[0].path,
+            lengths=_lengths_of(directories[0], tokenizer),
         )
         return translator._asking(asked)
 
@@ -295,7 +299,7 @@ class Translator:
     ) -> list[Translation]:
         known = [self._without_searching(sentence, options) for sentence in sentences]
         unknown = [sentence for sentence, there in zip(sentences, known, strict=True) if there is None]
-        search = SentenceSearch(self._decoder, options, self.calibration if options.rate else None)
+        search = SentenceSearch(self._decoder, options, self.calibration if options.rate else None, self._lengths)
         if options.protect and not self.search.sampling:
             accepted = options.accepts_anything
             searched = iter(translate_protected(unknown, search, options.n_best, as_it_comes=accepted))
@@ -340,3 +344,15 @@ def _calibration_of(runs: Sequence[RunDirectory], tokenizer: Tokenizer, checkpoi
         return None
     found = Calibration.load(runs[0])
     return found if found is not None and found.digest == digest_of(runs[0], tokenizer) else None
+
+
+def _lengths_of(run: RunDirectory, tokenizer: Tokenizer) -> UsualLengths:
+    """What calibration measured of the pair of languages, which other weights do not change. A model of several
+    languages has none: it was measured with one pair of them."""
+    if tokenizer.languages:
+        return ANY_PAIR
+    try:
+        found = Calibration.load(run)
+    except DataError:  # it is said where confidences are asked for
+        return ANY_PAIR
+    return found.lengths if found is not None else ANY_PAIR

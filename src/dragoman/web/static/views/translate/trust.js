@@ -6,7 +6,7 @@ import { percent } from "./words.js";
 
 export const UNSURE = 0.5;
 
-const DEFECTS = { loop: "repeated itself", copy: "copied the source", runaway: "did not come to an end", empty: "was empty", lost: "lost what must stay" };
+const DEFECTS = { loop: "repeated itself", copy: "copied the source", runaway: "did not come to an end", short: "is much shorter than usual", empty: "was empty", lost: "lost what must stay" };
 export const defectInWords = (defect) => DEFECTS[defect] ?? defect.replaceAll("_", " ").replaceAll("-", " ");
 
 const isRated = (segment) => segment.confidence !== null && !segment.changed && !segment.corrected;
@@ -21,11 +21,11 @@ export function doubtOf(segment) {
 }
 
 // What else the service notes about a translation that was simply found: what it added, or anything by its own words.
-function remarksOn({ how, notes, source, text }) {
+function remarksOn({ how, notes, source, text, faults }) {
   if (how !== "plain") return []; // then they are about attempts that were not taken
   const added = notes.filter((note) => note.startsWith("added: ")).map((note) => note.slice("added: ".length));
   const isThere = added.filter((one) => text.includes(one) && !source.includes(one));
-  return [...(isThere.length ? [`not in the source: ${isThere.map((one) => `“${one}”`).join(", ")}`] : []), ...notes.filter((note) => !/^(lost|added): /.test(note))];
+  return [...(isThere.length ? [`not in the source: ${isThere.map((one) => `“${one}”`).join(", ")}`] : []), ...notes.filter((note) => !/^(lost|added): /.test(note) && !faults.includes(note))];
 }
 
 // The same of any sentence, whether there is a doubt or not.
