@@ -74,6 +74,23 @@ def test_yaml() -> None:
 
 
 @pytest.mark.parametrize(
+    "brackets",
+    [
+        "{\n  a: Press the key,\n  b: Save it\n}",
+        "[\n  -5,\n  {a: it's a dog,\n  'b]': \"the ] dog\n  b: }\", c: don't},\n  d # the ] dog\n  ]",
+        "!!map {\n  a:\n  Press it }  # a } dog",
+        "\n  {\n  a: Press the key,\n  b: 'it''s ]\n  c: }'}",
+    ],
+)
+def test_yaml_collections_in_brackets_are_copied(brackets: str) -> None:
+    content = f"k: {brackets}\nlast: the dog\n"
+    assert yaml.safe_load(content)["last"] == "the dog"
+    assert through(content, "yaml") == content.replace("last: the dog", "last: THE DOG")
+    items = content.replace("k: ", "- ", 1).replace("last:", "-")
+    assert through(items, "yaml") == items.replace("- the dog", "- THE DOG")
+
+
+@pytest.mark.parametrize(
     "says", ["a: b", "no", "# x", "- y", "12", "it's", "[x]", "x #y", "'q'", "&a", "key:", "5 o'clock"]
 )
 def test_yaml_says_what_the_translator_said(says: str) -> None:

@@ -29,6 +29,17 @@ _PLAIN = re.compile(
 )
 _NO_TEXT = re.compile(r"(?i:true|false|yes|no|on|off|y|n|null|~)|[-+.\d][\d_.,:eExXoO+-]*")
 _UNSAFE = re.compile(r"\A[\s\[\]{},&*!|>%@`\"'#?:-]|:(?=\s|\Z)|\s#|\s\Z|[\r\n\t]")
+# A collection in braces or brackets, and what stands inside one. A quote inside a word is a letter like others.
+_OPENING = re.compile(r"(?:[!&]\S*+[ \t]++)*+(?=[\[{])")
+_IN_BRACKETS = re.compile(
+    r"(?P<sign>[\[\]{}\"'])|#[^\n]*+|[!&][^\s,\[\]{}]*+"
+    r"|[^\s\[\]{},:\"'#](?:[^\[\]{},:#\n]|:(?=[^\s,\[\]{}])|(?<!\s)#)*+|[\s\S]"
+)
+_QUOTE_END = {
+    '"': re.compile(r'(?:[^"\\]|\\[\s\S])*+\\?(?P<closed>"?)'),
+    "'": re.compile(r"(?:[^']|'')*+(?P<closed>'?)"),
+}
+_LINE_ENDS = re.compile(r"[ \t]*+\r?\n(?P<empty>(?:[ \t]*+\r?\n)*+)[ \t]*+")
 _MOST_LINES = 200  # of a value: a quote that is never closed is not looked for to the end of the document
 
 
@@ -36,7 +47,13 @@ def yaml_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
     lines = _Lines(chunks)
     while (line := lines.next()) is not None:
         found = _HEAD.match(line)
-        if found is None or line.startswith(("%", "---", "...", "#")) or not (found["key"] or found["items"]):
+        if found is None or line.startswith(("%", "---", "...", "#")):
+            yield line
+            continue
+        if opening := _OPENING.match(line, found.end()):
+            yield from _in_brackets(lines, line, opening.end())
+            continue
+        if not (found["key"] or found["items"]):
             yield line
             continue
         value = line[found.end() :]
@@ -91,6 +108,30 @@ def _lines(chunks: Iterable[str]) -> Iterator[str]:
         parts.append(rest)
     if last := "".join(parts):
         yield last
+
+
+def _in_brackets(lines: _Lines, line: str, position: int) -> Iterator[str]:
+    """The lines of a collection in brackets up to the one where its last bracket is closed."""
+    depth, quote = 0, ""
+    while True:
+        while position < len(line):
+            if quote:
+                found = _QUOTE_END[quote].match(line, position)
+                quote = "" if found is None or found["closed"] else quote
+            else:
+                found = _IN_BRACKETS.match(line, position)
+                sign = (found and found["sign"]) or ""
+                quote = sign if sign in _QUOTE_END else ""
+                depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(sign, 0)
+                if depth == 0:
+                    yield line
+                    return
+            position = len(line) if found is None else found.end()
+        yield line
+        following = lines.next()
+        if following is None:
+            return
+        line, position = following, 0
 
 
 def _block(lines: _Lines, depth: int, literal: bool) -> Iterator[str | Flow]:
