@@ -16,13 +16,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from sacrebleu.metrics.chrf import CHRF
+
 import report
 from dragoman.data.corpus import read_lines
 from dragoman.translation.clauses import clauses
 from dragoman.translation.defects import TokenizedText, defects_of
 from dragoman.translation.fallbacks import losses_of
 from dragoman.translation.lengths import ANY_PAIR, DEVIATIONS, UsualLengths
-from dragoman.translation.result import SourceSentence
+from dragoman.translation.result import SourceSentence, Translation
 from dragoman.translation.translator import Translator
 
 Pair = tuple[str, str]
@@ -134,21 +136,33 @@ def tuning(validation: Sequence[Pair]) -> list[list[str]]:
     return rows
 
 
-def own_translations(run: Path, sources: Sequence[str], together: Sequence[str]) -> str:
-    """What the run's translations have, and by which ways short ones were mended."""
+def own_translations(run: Path, pairs: Sequence[Pair]) -> str:
+    """How many of the run's own translations are short, and what the other ways make of them, by chrF2."""
     translator = Translator.load(run)
-    told = []
-    for name, lines, whole in (("sentences", sources, False), ("lines of two sentences, left uncut,", together, True)):
-        found = list(translator.translate_stream(lines, whole=whole, warn=lambda _: None))
-        defects = Counter(kind for one in found for kind in one.defects)
-        mended = Counter(one.how for one in found if "short" in one.repaired)
-        told.append(
-            f"Of the run's own translations of {len(found):,} {name} {defects['short'] + mended.total()} were short at "
-            f"first: in place of {mended['other']} came a next best one, {mended['pieces']} were translated clause by "
-            f"clause, {mended.total() - mended['other'] - mended['pieces']} in other ways, and {defects['short']} "
-            f"stayed short.\n"
-        )
-    return "\n".join(told)
+    rows = []
+    for name, some, whole in (
+        ("sentences", pairs, False),
+        ("lines of two sentences, uncut", two_together(pairs), True),
+    ):
+        sources = [source for source, _ in some]
+        plain = list(translator.translate_stream(sources, whole=whole, protect=False, warn=lambda _: None))
+        found = list(translator.translate_stream(sources, whole=whole, warn=lambda _: None))
+        all_three = list(zip(plain, found, some, strict=True))
+        rows.append([name, "all", f"{len(found):,}", *_chrf_before_and_after(all_three)])
+        for how, way in (("other", "next best"), ("pieces", "clause by clause")):
+            mended = [one for one in all_three if "short" in one[1].repaired and one[1].how == how]
+            rows.append([name, f"short, then {way}", str(len(mended)), *_chrf_before_and_after(mended)])
+        left = [one for one in all_three if "short" in one[1].defects]
+        rows.append([name, "short and left so", str(len(left)), *_chrf_before_and_after(left)])
+    return report.table(["the run's own translations of", "which", "count", "chrF2 before", "after"], rows)
+
+
+def _chrf_before_and_after(some: Sequence[tuple[Translation, Translation, Pair]]) -> list[str]:
+    if not some:
+        return ["", ""]
+    references = [[target for _, _, (_, target) in some]]
+    before, after = ([one[at].text for one in some] for at in (0, 1))
+    return [f"{CHRF().corpus_score(texts, references).score:.1f}" for texts in (before, after)]
 
 
 def main() -> None:
@@ -172,8 +186,7 @@ def main() -> None:
         more = (line.split("\t") for line in read_lines(given.numbers))
         rows += number_rows([(source, target) for source, target, *_ in more])
     text += report.table(head, rows)
-    sources, together = ([source for source, _ in some] for some in (test, two_together(test)))
-    text += "\n" + own_translations(given.run, sources, together)
+    text += "\n" + own_translations(given.run, test)
     print(text)
     if given.write:
         report.write_section(report.PAGE, given.write, text)
