@@ -90,6 +90,35 @@ def test_yaml_collections_in_brackets_are_copied(brackets: str) -> None:
     assert through(items, "yaml") == items.replace("- the dog", "- THE DOG")
 
 
+def upper(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: upper(inner) for key, inner in value.items()}
+    return [upper(one) for one in value] if isinstance(value, list) else value.upper()
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "goes on{}  here{}{}  and here{}{} {}  to its end",
+        "'goes on{}  here{}{}  and it''s{}{} {}  at its end'",
+        "'goes on {}{}  here'",
+        "'{}  a dog{}{}  '",
+        '"goes on{}  here{}{}  and \\"here\\"{}{} {}  to its \\n end"',
+        "a dog{}  here # a note",
+    ],
+)
+def test_yaml_line_breaks_in_values(value: str, newline: str) -> None:
+    for form in ("k: {}\nlast: the dog\n", "- {}\n- the dog\n", "a:\n - k: {}\n   b: a cat\n"):
+        content = form.format(value.replace("{}", "{}   ")).replace("{}", "\n").replace("\n", newline)
+        said = through(content, "yaml")
+        if "#" not in value:
+            assert yaml.safe_load(said) == upper(yaml.safe_load(content))
+        else:
+            assert value.replace("{}", newline + "   ") in said
+        assert said.count("\r") in (0, said.count("\n"))
+
+
 @pytest.mark.parametrize(
     "says", ["a: b", "no", "# x", "- y", "12", "it's", "[x]", "x #y", "'q'", "&a", "key:", "5 o'clock"]
 )

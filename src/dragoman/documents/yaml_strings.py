@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from dragoman.data.segmentation import Wrap
 from dragoman.documents.flow import Flow
@@ -175,20 +176,30 @@ def _quoted(lines: _Lines, value: str) -> Iterator[str | Flow]:
         yield taken[0]
         return
     raw = found[1]
-    folded = re.sub(r"[ \t]*\r?\n[ \t]*", " ", raw)
+    folded = _folded(raw)
     text = _double_text(folded) if value[0] == '"' else folded.replace("''", "'")
     if text is None or not is_message(text):
         yield "".join(taken)
         return
     ascii_only = "\\u" in raw and raw.isascii()
     yield value[0]
-    finish = (lambda said: json.dumps(said, ensure_ascii=ascii_only)[1:-1]) if value[0] == '"' else _single
+    finish = (
+        (lambda said: json.dumps(said, ensure_ascii=ascii_only)[1:-1]) if value[0] == '"' else partial(_single, raw=raw)
+    )
     yield replace(string_flow(text, raw), finish=finish)
     yield value[0] + found["rest"]
 
 
-def _single(text: str) -> str:
-    return text.replace("'", "''").replace("\n", "\n\n")
+def _folded(raw: str) -> str:
+    """The text of a value that goes over several lines: one end of a line is a space, an empty line is a line break."""
+    return _LINE_ENDS.sub(lambda found: "\n" * found["empty"].count("\n") or " ", raw)
+
+
+def _single(text: str, raw: str) -> str:
+    """Line breaks can only be written as empty lines; what follows them is as far in as before."""
+    inner = re.search(r"(?P<newline>\r?\n)(?P<indent>[ \t]*+)(?![ \t\r\n])", raw)
+    newline, indent = (inner["newline"], inner["indent"]) if inner else ("\n", "")
+    return re.sub(r"\n+", lambda found: newline * (len(found[0]) + 1) + indent, text.replace("'", "''"))
 
 
 def _double_text(raw: str) -> str | None:
@@ -216,8 +227,9 @@ def _plain(lines: _Lines, value: str, depth: int) -> Iterator[str | Flow]:
         whole = "".join((value, *following))
         raw = whole.rstrip()
         rest = whole[len(raw) :]
-    text = re.sub(r"\s+", " ", raw)
-    if _NO_TEXT.fullmatch(text) or not is_message(text):
+    text = _folded(raw)
+    # A comment ends the value; it would become text.
+    if (following and re.search(r"\s#", raw)) or _NO_TEXT.fullmatch(text) or not is_message(text):
         yield "".join((value, *following))
         return
     yield replace(string_flow(text, raw), finish=_plain_or_quoted)
