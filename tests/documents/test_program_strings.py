@@ -119,6 +119,16 @@ def test_yaml_line_breaks_in_values(value: str, newline: str) -> None:
         assert said.count("\r") in (0, said.count("\n"))
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("header", ["|", ">", ">-", ">+", "|2-", ">2", ">+2", ">-2 # a note"])
+def test_yaml_lines_that_are_further_in(header: str, newline: str) -> None:
+    text = "the dog\nand the cat\n  - a list\n  - of two\nthe end\nof it\n\n   some code\n\n\tx = a tab\nlast words\n"
+    for first in ("", "  at the start\n") if "2" in header else ("",):
+        block = "".join("  " + line if line.strip("\n") else line for line in (first + text).splitlines(keepends=True))
+        content = f"k: {header}\n{block}\nlast: the dog\n".replace("\n", newline)
+        assert yaml.safe_load(through(content, "yaml")) == upper(yaml.safe_load(content))
+
+
 @pytest.mark.parametrize(
     "says", ["a: b", "no", "# x", "- y", "12", "it's", "[x]", "x #y", "'q'", "&a", "key:", "5 o'clock"]
 )

@@ -21,7 +21,7 @@ _HEAD = re.compile(
     r"(?P<key>(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^']|'')*+'|[^\s#\"'\[\]{},&*!|>%@`-][^#\r\n]*?)[ \t]*:(?=\s|\Z))?[ \t]*+"
     r"(?P<properties>(?:(?:&\S++|!!str)[ \t]++)*+)"
 )
-_BLOCK = re.compile(r"(?P<style>[|>])[-+\d]*+[ \t]*+(?:#[^\r\n]*+)?\r?\n?\Z")
+_BLOCK = re.compile(r"(?P<style>[|>])[-+]?(?P<indent>[1-9]?)[-+]?[ \t]*+(?:#[^\r\n]*+)?\r?\n?\Z")
 _DOUBLE = re.compile(r'"((?:[^"\\]|\\[\s\S])*+)"(?P<rest>[ \t]*+(?:#[^\r\n]*+)?\r?\n?)\Z')
 _SINGLE = re.compile(r"'((?:[^']|'')*+)'(?P<rest>[ \t]*+(?:#[^\r\n]*+)?\r?\n?)\Z")
 _CLOSED = re.compile(r"\"(?:[^\"\\]|\\[\s\S])*+\"|'(?:[^']|'')*+'")
@@ -62,7 +62,7 @@ def yaml_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
         if block is not None:
             yield line
             depth = len(found["indent"]) + (len(found["items"]) if found["key"] else 0)
-            yield from _block(lines, depth, block["style"] == "|")
+            yield from _block(lines, depth, block)
         elif value[:1] in ("'", '"'):
             yield found[0]
             yield from _quoted(lines, value)
@@ -135,17 +135,24 @@ def _in_brackets(lines: _Lines, line: str, position: int) -> Iterator[str]:
         line, position = following, 0
 
 
-def _block(lines: _Lines, depth: int, literal: bool) -> Iterator[str | Flow]:
-    """A text in lines of its own. Where their ends count, no sentence goes across one; else it is wrapped again."""
+def _block(lines: _Lines, depth: int, header: re.Match[str]) -> Iterator[str | Flow]:
+    """A text in lines of its own. Where their ends count, no sentence goes across one; else it is wrapped again. The
+    ends of lines that are further in than the others (lists, code) always count."""
+    found = lines.below(depth)
+    first = next((line for line in found if line.strip()), "")
+    base = depth + int(header["indent"]) if header["indent"] else len(first) - len(first.lstrip(" "))
     paragraph: list[str] = []
-    for line in (*lines.below(depth), ""):
-        if paragraph and (literal or not line.strip()):
+    for line in (*found, ""):
+        alone = header["style"] == "|" or line[base : base + 1] in (" ", "\t")
+        if paragraph and (alone or not line.strip()):
             yield from _lines_flow(paragraph)
             paragraph = []
-        if line.strip():
-            paragraph.append(line)
-        else:
+        if not line.strip():
             yield line
+        elif alone:
+            yield from _lines_flow([line])
+        else:
+            paragraph.append(line)
 
 
 def _lines_flow(lines: list[str]) -> Iterator[str | Flow]:
