@@ -11,7 +11,7 @@ from dragoman.serve.app import served_in_words
 from dragoman.serve.pairs import ServedPair
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
-from dragoman.serve.texts import RequestOptions
+from dragoman.serve.texts import RequestOptions, Terms
 from dragoman.translation.pivot import PivotTranslator
 from dragoman.translation.translator import Translator
 from support.serving import Running, running
@@ -111,8 +111,8 @@ def test_required_words_and_what_must_stay_come_through(server: Running) -> None
         assert "Bello" in text or "Rex" in text
         assert "Zork" in text
         assert "{name}" in text
-    options = RequestOptions(terms=(("dog", "Bello| Rex"), ("Zork", ""))).after_pivot()
-    assert options.terms == (("Bello", ""), ("Rex", ""), ("Zork", ""))
+    options = RequestOptions(terms=Terms([("dog", "Bello| Rex"), ("Zork", "")])).after_pivot()
+    assert options.terms.pairs == (("Bello", ""), ("Rex", ""), ("Zork", ""))
 
 
 def test_corrections_of_the_steps_and_of_the_whole_are_used(server: Running) -> None:

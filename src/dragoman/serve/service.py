@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dragoman.data.glossary import Glossary, requirements
+from dragoman.data.glossary import requirements
 from dragoman.data.language_id import DetectedLanguage, LanguageDetector
 from dragoman.data.segmentation import Segment, segments
 from dragoman.data.tokenizer import Tokenizer
@@ -55,7 +55,7 @@ def translate_batch(models: ModelPool, key: BatchKey, texts: Sequence[str]) -> l
     return translator.translate_sentences(
         [SourceSentence(text, options.kept) for text in texts],
         key.n_best,
-        required=requirements(Glossary.of(options.terms), options.keep),
+        required=requirements(options.terms.glossary, options.keep),
         rate=options.rate,
     )
 
@@ -86,7 +86,9 @@ class Service:
         self.metrics = Metrics()
         self.files = FileStore(settings.file_bytes, settings.file_seconds)
         self.memory = None if settings.corrections is None else TranslationMemory(settings.corrections)
-        self.cache: BoundedCache[tuple[Stamp, BatchKey, str], Translation] = BoundedCache(settings.cache_characters)
+        self.cache: BoundedCache[tuple[Stamp, tuple[Any, ...], str], Translation] = BoundedCache(
+            settings.cache_characters
+        )
         # What is done to a text before it is translated. Not on the event loop: everyone else waits for that.
         self._text_pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="text")
         # Each waits for sentences most of its time.
@@ -191,7 +193,7 @@ class Service:
         fits = self.models.translator(way.second.name).fits
         middles = [first.text for first in firsts if is_pivotal(first)]
         cut = await self.on_text(lambda: [cut_line(text, fits, way.pivot, whole=True).segments for text in middles])
-        key = BatchKey(way.second.name, n_best, options.after_pivot())
+        key = BatchKey(way.second.name, n_best, await self.on_text(options.after_pivot))
         found = iter(await self.sentences(key, [part.text for parts in cut for part in parts]))
         seconds = iter(
             [
@@ -208,8 +210,8 @@ class Service:
         of the rest once by the model."""
         tokenizer = self.models.translator(key.pair).tokenizer
         found = await self._corrected(key.pair, tokenizer, key.options, texts)
-        stamp = self.models.stamp(key.pair)
-        cached = {text: known for text in texts if text not in found and (known := self.cache.get((stamp, key, text)))}
+        stamp, name = self.models.stamp(key.pair), key.cached_as
+        cached = {text: known for text in texts if text not in found and (known := self.cache.get((stamp, name, text)))}
         self.metrics.cache_hits.inc(len(cached))
         found |= cached
         missing = list(dict.fromkeys(text for text in texts if text not in found))
@@ -219,7 +221,7 @@ class Service:
             for text, translation in zip(missing, translations, strict=True):
                 found[text] = translation
                 size = len(text) + sum(len(candidate.text) for candidate in translation.candidates)
-                self.cache.put((stamp, key, text), translation, size)
+                self.cache.put((stamp, name, text), translation, size)
         return [found[text] for text in texts]
 
     async def translate_sentences(

@@ -4,17 +4,22 @@ import csv
 import io
 import secrets
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from dragoman.data.glossary import LONGEST
+from dragoman.serve.cache import BoundedCache
+from dragoman.serve.texts import Terms
 
 MOST_GLOSSARIES = 1000  # of one key
 MOST_CHARACTERS = 20_000_000  # of all of them together
+MOST_ENTRIES = 25_000  # of a dictionary
+READY_ENTRIES = 125_000  # of the dictionaries that are kept ready to translate with, the last used ones
 
 Languages = tuple[str, str]
 Entries = dict[str, str]
+OnText = Callable[[Callable[[], Terms]], Awaitable[Terms]]
 
 
 class EntriesError(Exception):
@@ -34,6 +39,12 @@ class KeptGlossary:
     dictionaries: dict[Languages, Entries]
     id: str = field(default_factory=lambda: str(uuid.UUID(bytes=secrets.token_bytes(16), version=4)))
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    version: int = 0  # counts its changes
+
+    def put(self, languages: Languages, entries: Entries) -> None:
+        """Puts a dictionary in the place of the one that it has."""
+        self.dictionaries[languages] = entries
+        self.version += 1
 
     @property
     def size(self) -> int:
@@ -46,6 +57,7 @@ class GlossaryStore:
     def __init__(self, most: int = MOST_GLOSSARIES, characters: int = MOST_CHARACTERS) -> None:
         self._most, self._characters = most, characters
         self._glossaries: dict[str, KeptGlossary] = {}
+        self._ready: BoundedCache[tuple[Languages, tuple[tuple[str, int], ...]], Terms] = BoundedCache(READY_ENTRIES)
 
     def add(self, glossary: KeptGlossary) -> None:
         if sum(1 for _ in self.of(glossary.owner)) >= self._most:
@@ -62,11 +74,36 @@ class GlossaryStore:
         found = self._glossaries.get(name)
         return found if found is not None and found.owner == owner else None
 
+    async def terms(self, glossaries: Sequence[KeptGlossary], languages: Languages, on_text: OnText) -> Terms:
+        """The terms of several glossaries, of which the first counts most. They are made once, with `on_text`, which
+        runs work in a thread."""
+        name = languages, tuple((glossary.id, glossary.version) for glossary in glossaries)
+        dictionaries = [glossary.dictionaries[languages] for glossary in reversed(glossaries)]
+
+        def make() -> Terms:
+            together: Entries = {}
+            for entries in dictionaries:
+                together |= entries
+            return Terms(tuple(together.items()))
+
+        found = self._ready.get(name)
+        if found is None:
+            found = await on_text(make)
+            self._ready.put(name, found, len(found.pairs))
+        return found
+
     def of(self, owner: str) -> Iterator[KeptGlossary]:
         return (glossary for glossary in self._glossaries.values() if glossary.owner == owner)
 
     def remove(self, glossary: KeptGlossary) -> None:
         self._glossaries.pop(glossary.id, None)
+
+
+def check_count(entries: Entries) -> None:
+    if len(entries) > MOST_ENTRIES:
+        raise EntriesError(
+            f"The dictionary has {len(entries):,} entries; at most {MOST_ENTRIES:,} are kept; make several glossaries"
+        )
 
 
 def read_entries(text: str, entries_format: str) -> Entries:
@@ -95,6 +132,7 @@ def read_entries(text: str, entries_format: str) -> Entries:
         entries[source] = target
     if not entries:
         raise EntriesError("There are no entries")
+    check_count(entries)
     return entries
 
 

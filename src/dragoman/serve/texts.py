@@ -1,12 +1,44 @@
 """Texts as the service works on them: the options they are translated with, their sentences, their translations."""
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
-from dragoman.data.glossary import CopiedKind
+from dragoman.data.glossary import CopiedKind, Glossary
 from dragoman.data.segmentation import Segment, join
 from dragoman.errors import UsageError
 from dragoman.translation.result import Translation
+
+
+class Terms:
+    """The terms that a text is translated with: pairs of source and target. They are compared by a digest and hold
+    their glossary, so that a large one costs no more with each batch than a small one. Making them takes time: not on
+    the event loop where there may be many."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]] = ()) -> None:
+        self.pairs = tuple(pairs)
+        self.glossary = Glossary.of(self.pairs)
+        self.digest = hashlib.sha256(repr(self.pairs).encode()).digest()
+
+    def __bool__(self) -> bool:
+        return bool(self.pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Terms) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @cached_property
+    def after_pivot(self) -> "Terms":
+        """The same for a text in the pivot's language, which has the terms already as they are wanted."""
+        forms = (form for source, target in self.pairs for form in (target.split("|") if target.strip() else [source]))
+        return Terms([(form.strip(), "") for form in dict.fromkeys(forms) if form.strip()])
+
+
+NO_TERMS = Terms()
 
 
 class RequestOptions(NamedTuple):
@@ -14,15 +46,13 @@ class RequestOptions(NamedTuple):
 
     beam: int | None = None
     alpha: float | None = None
-    terms: tuple[tuple[str, str], ...] = ()  # a glossary: source and target
+    terms: Terms = NO_TERMS
     keep: tuple[CopiedKind, ...] = ()
     rate: bool = False  # with confidences, where the run is calibrated
     kept: tuple[str, ...] = ()  # stretches that a document wants copied
 
     def after_pivot(self) -> "RequestOptions":
-        """The same for a text in the pivot's language, which has the terms already as they are wanted."""
-        forms = (form for source, target in self.terms for form in (target.split("|") if target.strip() else [source]))
-        return self._replace(terms=tuple((form.strip(), "") for form in dict.fromkeys(forms) if form.strip()))
+        return self._replace(terms=self.terms.after_pivot)
 
 
 DEFAULT_OPTIONS = RequestOptions()
@@ -34,6 +64,11 @@ class BatchKey(NamedTuple):
     pair: str
     n_best: int
     options: RequestOptions
+
+    @property
+    def cached_as(self) -> tuple[Any, ...]:
+        """What stands for this in the cache, which is not to keep the terms of every request alive."""
+        return (self.pair, self.n_best, *self.options._replace(terms=NO_TERMS), self.options.terms.digest)
 
 
 @dataclass(frozen=True)

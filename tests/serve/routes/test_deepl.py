@@ -3,7 +3,7 @@
 import io
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import deepl
@@ -11,10 +11,13 @@ import pytest
 from deepl import http_client
 from deepl.api_data import ModelType, MultilingualGlossaryDictionaryEntries
 
+from dragoman.data.glossary import Glossary
+from dragoman.serve import terms
 from dragoman.serve.pairs import ServedPair
 from dragoman.serve.routes.deepl_request import served_code
 from dragoman.serve.service import Service
 from dragoman.serve.settings import Settings
+from dragoman.serve.texts import BatchKey, RequestOptions, Terms
 from dragoman.translation.translator import Translator
 from support.serving import Running, running
 from support.waiting import until
@@ -228,6 +231,58 @@ def test_a_glossary_that_is_not_unicode_is_not_kept(server: Running, broken: str
     listed = server.ask("GET", "/v3/glossaries", headers=headers)
     assert (listed.status, [one["name"] for one in listed.json["glossaries"]]) == (200, ["y"])
     assert server.ask("DELETE", f"/v3/glossaries/{made}", headers=headers).status == 204
+
+
+def test_a_glossary_is_made_ready_once(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not with each batch; again once it has changed."""
+    made: list[int] = []
+    make = Glossary.of
+
+    def counted(terms: Sequence[tuple[str, str]]) -> Glossary:
+        made.append(len(terms))
+        return make(terms)
+
+    headers = {"Authorization": f"DeepL-Auth-Key {KEY}"}
+    languages = {"source_lang": "en", "target_lang": "eo"}
+    entries = languages | {"entries": "dog\thundego\ncat\tkatego", "entries_format": "tsv"}
+    name = server.ask("POST", "/v3/glossaries", {"name": "x", "dictionaries": [entries]}, headers).json["glossary_id"]
+
+    def translated(*texts: str) -> list[str]:
+        body = languages | {"text": texts, "glossary_id": name}
+        return [one["text"] for one in server.post("/v2/translate", body, **headers).json["translations"]]
+
+    monkeypatch.setattr(Glossary, "of", counted)
+    for texts in (("the dog sees", "a cat"), ("the cat sleeps", "the dog " * 30), ("the old dog",)):
+        assert all("ego" in text for text in translated(*texts))
+    assert made == [2]
+    more = languages | {"entries": "dog\tvirhundo", "entries_format": "tsv"}
+    assert server.ask("PATCH", f"/v3/glossaries/{name}", {"dictionaries": [more]}, headers).status == 200
+    assert "virhundo" in translated("the dog sees")[0]
+    assert made == [2, 2]
+
+
+def test_a_dictionary_has_so_many_entries_at_most(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terms, "MOST_ENTRIES", 2)
+    detail = "The dictionary has 3 entries; at most 2 are kept; make several glossaries"
+    headers = {"Authorization": f"DeepL-Auth-Key {KEY}"}
+    entries = {"entries_format": "tsv", "source_lang": "en", "target_lang": "eo", "entries": "a\tb\nc\td"}
+    name = server.ask("POST", "/v3/glossaries", {"name": "x", "dictionaries": [entries]}, headers).json["glossary_id"]
+    refused = [
+        server.ask("POST", "/v2/glossaries", {**entries, "name": "x", "entries": "a\tb\nc\td\ne\tf"}, headers),
+        server.ask("PATCH", f"/v3/glossaries/{name}", {"dictionaries": [entries | {"entries": "e\tf"}]}, headers),
+    ]
+    assert [(answer.status, answer.json["detail"]) for answer in refused] == [(400, detail)] * 2
+    kept = server.ask("GET", f"/v3/glossaries/{name}", headers=headers).json["dictionaries"]
+    assert [one["entry_count"] for one in kept] == [2]
+
+
+def test_terms_are_known_by_a_digest() -> None:
+    """A cache of answers holds no terms, and equal ones make the same batch."""
+    first, again, other = (Terms([("dog", target)]) for target in ("hundo", "hundo", "hundego"))
+    keys = [BatchKey("en-eo", 1, RequestOptions(terms=each)) for each in (first, again, other)]
+    assert keys[0] == keys[1] != keys[2]
+    assert keys[0].cached_as == keys[1].cached_as != keys[2].cached_as
+    assert not any(isinstance(part, Terms) and part for part in keys[0].cached_as)
 
 
 def test_documents(client: deepl.DeepLClient, server: Running, expected: list[str]) -> None:

@@ -114,7 +114,7 @@ class _DeepLTexts:
             values.one_of("tag_handling", ("", "xml", "html"), ""),
             tuple(names_in(values.strings("ignore_tags"))),
             tuple(names_in(values.strings("splitting_tags"))),
-            RequestOptions(terms=terms_of(self._state, values, source, target)),
+            RequestOptions(terms=await terms_of(self._state, values, source, target)),
         )
         self._limiter.charge(address_of(request.scope), len(texts) - 1)  # the guard has counted one
         languages = [source] * len(texts) if source else await self._detected(texts)

@@ -82,7 +82,7 @@ class _Documents:
         target = target_language(self._service, values)
         source = source_language(self._service, values)
         check_wishes(values, target)
-        options = RequestOptions(terms=terms_of(self._state, values, source, target))
+        options = RequestOptions(terms=await terms_of(self._state, values, source, target))
         self._make_room()
         way = await self._way(request, upload, SUFFIXES[suffix], source, target)
         job = _SentDocument(values.owner, suffix)

@@ -6,7 +6,16 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from dragoman.serve.routes.deepl_request import DeepLState, Values, glossary_of, read, refuse, ways_of
-from dragoman.serve.terms import Entries, EntriesError, FullError, KeptGlossary, Languages, read_entries, write_entries
+from dragoman.serve.terms import (
+    Entries,
+    EntriesError,
+    FullError,
+    KeptGlossary,
+    Languages,
+    check_count,
+    read_entries,
+    write_entries,
+)
 
 TSV = "text/tab-separated-values"
 
@@ -151,9 +160,15 @@ class _ThirdVersion:
         dictionaries = await self._dictionaries(values)
         for entries in dictionaries.values():
             self._shared.check_room(entries)
+        together = {each: glossary.dictionaries.get(each, {}) | entries for each, entries in dictionaries.items()}
+        try:
+            for entries in together.values():
+                check_count(entries)
+        except EntriesError as error:
+            refuse(400, "Invalid glossary entries provided", str(error))
+        for languages, entries in together.items():
+            glossary.put(languages, entries)
         glossary.name = values.text("name").strip() or glossary.name
-        for languages, entries in dictionaries.items():
-            glossary.dictionaries[languages] = glossary.dictionaries.get(languages, {}) | entries
         return _info_3(glossary)
 
     async def entries(self, request: Request, glossary_id: str) -> Any:
@@ -170,7 +185,7 @@ class _ThirdVersion:
         glossary = glossary_of(self._state, values, glossary_id)
         languages, entries = await self._shared.dictionary(values)
         self._shared.check_room(entries)
-        glossary.dictionaries[languages] = entries
+        glossary.put(languages, entries)
         return _info_of(languages, entries)
 
     async def delete_dictionary(self, request: Request, glossary_id: str) -> Response:

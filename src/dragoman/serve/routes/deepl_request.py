@@ -11,7 +11,7 @@ from dragoman.serve.routes.request_values import Upload, read_lists
 from dragoman.serve.security import Keys
 from dragoman.serve.service import Service
 from dragoman.serve.terms import GlossaryStore, KeptGlossary
-from dragoman.serve.texts import check_text
+from dragoman.serve.texts import NO_TERMS, Terms, check_text
 
 SCHEME = "deepl-auth-key"
 # Wishes that no run can fulfil: a client that sends one is told so, which is better than another text than it expects.
@@ -156,7 +156,7 @@ def way_between(service: Service, source: str, target: str) -> Way | None:
     return way
 
 
-def terms_of(state: DeepLState, values: Values, source: str | None, target: str) -> tuple[tuple[str, str], ...]:
+async def terms_of(state: DeepLState, values: Values, source: str | None, target: str) -> Terms:
     """The terms of the glossaries that a request names."""
     names = [name for text in values.strings("glossary_ids") for name in text.split(",") if name]
     if single := values.text("glossary_id"):
@@ -164,20 +164,16 @@ def terms_of(state: DeepLState, values: Values, source: str | None, target: str)
             refuse(400, "Parameters 'glossary_id' and 'glossary_ids' cannot be used together.")
         names = [single]
     if not names:
-        return ()
+        return NO_TERMS
     if source is None:
         refuse(400, "Use of a glossary requires the source_lang parameter to be specified")
     if len(names) > _MOST_GLOSSARIES:
         refuse(400, f"Parameter 'glossary_ids' has more than {_MOST_GLOSSARIES} values.")
-    terms: dict[str, str] = {}
-    for name in names:
-        glossary = glossary_of(state, values, name)
-        base = source.partition("-")[0], target.partition("-")[0]
-        entries = glossary.dictionaries.get(base)
-        if entries is None:
-            refuse(400, f"Glossary has no dictionary from '{base[0].upper()}' to '{base[1].upper()}'.")
-        terms = entries | terms  # of two glossaries the first counts
-    return tuple(terms.items())
+    glossaries = [glossary_of(state, values, name) for name in names]
+    base = source.partition("-")[0], target.partition("-")[0]
+    if not all(base in glossary.dictionaries for glossary in glossaries):
+        refuse(400, f"Glossary has no dictionary from '{base[0].upper()}' to '{base[1].upper()}'.")
+    return await state.glossaries.terms(glossaries, base, state.service.on_text)
 
 
 def glossary_of(state: DeepLState, values: Values, name: str) -> KeptGlossary:

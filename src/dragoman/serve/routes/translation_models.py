@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import HTTPException
 from pydantic import BaseModel, ConfigDict, Field
 
-from dragoman.data.glossary import CopiedKind, Glossary
+from dragoman.data.glossary import CopiedKind
 from dragoman.serve.settings import Settings
-from dragoman.serve.texts import RequestOptions, check_text
+from dragoman.serve.texts import RequestOptions, Terms, check_text
 from dragoman.translation.defects import Defect
 from dragoman.translation.result import How
 
@@ -58,8 +58,7 @@ class TranslateQuestion(Question):
     ] = 0.0
 
     def options(self) -> RequestOptions:
-        terms = tuple((term.source, term.target) for term in self.glossary)
-        Glossary.of(terms)  # refused here, and not in the middle of others' work
+        terms = Terms([(term.source, term.target) for term in self.glossary])
         return RequestOptions(self.beam, self.alpha, terms, tuple(self.keep), rate=True)
 
 
