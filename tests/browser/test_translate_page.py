@@ -247,7 +247,7 @@ def test_defects_are_told_at_their_sentence(visit: Visit) -> None:
     def with_defects(route: Route) -> None:
         answer = route.fetch()
         events = answer.text().split("\n\n")
-        events[1] = events[1].replace('"faults": []', '"faults": ["loop", "lost"]')
+        events[1] = events[1].replace('"faults": []', '"faults": ["loop", "short", "lost"]')
         events[1] = events[1].replace('"how": "plain"', '"how": "source"')
         route.fulfill(response=answer, body="\n\n".join(events))
 
@@ -255,7 +255,7 @@ def test_defects_are_told_at_their_sentence(visit: Visit) -> None:
     page.get_by_label("Text to translate").fill("A cat. The river. A red tree.")
     doubted = page.locator(".reading .doubted")
     expect(doubted).to_have_count(1)
-    said = "not translated; repeated itself; lost what must stay"
+    said = "not translated; repeated itself; is much shorter than usual; lost what must stay"
     assert doubted.get_attribute("data-doubt") == said
     assert "lost" not in visit.output.inner_text()  # nor in what is selected and copied
     assert page.locator(".bar-of.doubtful").get_attribute("title") == f"Sentence 2 of 3: {said}"

@@ -192,6 +192,20 @@ def test_what_is_short_is_less_sure(calibrated: Path) -> None:
     assert short.is_doubtful(0.0)
 
 
+def test_the_commands_name_what_is_short(calibrated: Path, tmp_path: Path, cli: Callable[..., Any]) -> None:
+    run = Path(shutil.copytree(calibrated, tmp_path / "run"))
+    values = json.loads((run / "confidence.json").read_text(encoding="utf-8"))
+    (run / "confidence.json").write_text(json.dumps(values | {"lengths": [[200, 2.0]]}), encoding="utf-8")
+    answer = json.loads(cli("translate", run, "--json", stdin="the dog sees the cat\n").stdout)
+    assert (answer["faults"], answer["how"]) == (["short"], "plain")
+    page, report = tmp_path / "page.html", tmp_path / "report.json"
+    page.write_text("<p>the dog sees the cat</p>", encoding="utf-8")
+    ran = cli("translate-file", run, page, "--out", tmp_path / "out.html", "--report", report)
+    assert ran.code == 0, ran.stderr
+    (listed,) = json.loads(report.read_text(encoding="utf-8"))["sentences_listed"]
+    assert listed["notes"] == ["short"]
+
+
 def test_too_little_to_learn_from_is_refused() -> None:
     one = Evidence(2, "la hundo", words_of([], None), (-0.1, -0.2, -0.1))  # type: ignore[arg-type]
     with pytest.raises(DataError, match="at least 50"):
