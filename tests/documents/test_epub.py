@@ -23,11 +23,11 @@ PAGE = """<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head>
 CONTENTS = "<ncx><docTitle><text>The big book</text></docTitle><navLabel><text>One</text></navLabel></ncx>"
 
 
-def book(container: str = CONTAINER) -> bytes:
+def book(container: str = CONTAINER, page: str = PAGE) -> bytes:
     with zipfile.ZipFile(made := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
         archive.writestr("META-INF/container.xml", container)
-        for name, text in (("a.opf", PACKAGE), ("text/page one.xhtml", PAGE), ("toc.ncx", CONTENTS), ("a.css", "p {}")):
+        for name, text in (("a.opf", PACKAGE), ("text/page one.xhtml", page), ("toc.ncx", CONTENTS), ("a.css", "p {}")):
             archive.writestr(f"OEBPS/{name}", text)
     return made.getvalue()
 
@@ -54,3 +54,13 @@ def test_a_book_without_its_package_is_refused() -> None:
     for container in ("<container/>", CONTAINER.replace("a.opf", "../../b.opf")):
         with pytest.raises(DataError, match=r"a\.epub: META-INF/container\.xml names no package of a book"):
             translate_bytes(book(container), "epub", "a.epub", Scripted(careful))
+
+
+def test_entities_that_a_page_declares_are_copied() -> None:
+    page = PAGE.replace("<html", '<!DOCTYPE html [<!ENTITY app "Foo"><!ENTITY copyright "Bar">]><html', 1)
+    page = page.replace("A <i>", "&app; &copyright; <i>").replace("\u00a0", "&nbsp;").replace("a tree", "a &app; tree")
+    content, _ = translate_bytes(book(page=page), "epub", "a.epub", Scripted(careful))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        said = archive.read("OEBPS/text/page one.xhtml").decode()
+    assert '<p>&app; &copyright; <i>RED</i><a id="p3"/> DOG\u00a0&amp; A CAT.' in said
+    assert 'alt="A &app; TREE"' in said

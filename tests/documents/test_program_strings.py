@@ -193,6 +193,12 @@ def test_android(inner: str, after: str) -> None:
     etree.fromstring(said.encode())
 
 
+def test_entities_that_android_declares_are_copied() -> None:
+    around = '<!DOCTYPE resources [<!ENTITY app "Foo">]>\n<resources><string name="a">{}</string></resources>'
+    assert through(around.format("Welcome to &app; &amp; co"), "android") == around.format("WELCOME TO &app; &amp; CO")
+    assert through(around.format("Welcome to &amp;app;"), "android") == around.format("WELCOME TO &amp;app;")
+
+
 def test_android_escapes_what_a_translation_brings() -> None:
     said = through(
         "<resources><string name='a'>the dog</string></resources>", "android", Scripted(lambda _: '@l\'été "x"')

@@ -239,3 +239,14 @@ def test_marks_too_deep_in_each_other_are_refused(names: list[str], why: str) ->
     source = "".join(f"<{name}>" for name in names) + "dog" + "".join(f"</{name}>" for name in reversed(names))
     with pytest.raises(DataError, match=rf"^x\.xlf: is damaged \({why}.*\); save the document again$"):
         through(ONE % f'<trans-unit id="1"><source>{source}</source></trans-unit>')
+
+
+def test_entities_that_the_file_declares_are_copied() -> None:
+    unit = '<trans-unit id="1"><source>Welcome to &app; &amp; <mrk mtype="protected">&co;</mrk>%s</source></trans-unit>'
+    around = ONE.replace("<xliff", '<!DOCTYPE xliff [<!ENTITY app "Foo"><!ENTITY co "Bar">]>\n<xliff', 1)
+    inside = "&lt;b title='&app;'&gt;big&lt;/b&gt;"
+    said = through(around % (unit % inside), Scripted(careful))[0]
+    assert (
+        'WELCOME TO &app; &amp; <mrk mtype="protected">&co;</mrk>'
+        "&lt;b title='&app;'&gt;BIG&lt;/b&gt;</target>" in said
+    )

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from dragoman.documents.entities import keep_references, own_references, with_references
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.lexer import (
     MarkupError,
@@ -66,6 +67,7 @@ def _string(whole: list[Token]) -> Iterator[str | Flow]:
         return
     cdata = len(inner) == 1 and inner[0].kind == "other"
     quoted = re.fullmatch(r'\s*"((?:[^"\\]|\\.)*)"\s*', raw, re.DOTALL) is not None
+    names = own_references(raw)
     builder = FlowBuilder()
     stream = iter(inner)
     for token in stream:
@@ -75,7 +77,7 @@ def _string(whole: list[Token]) -> Iterator[str | Flow]:
                 text = re.sub(r"\s+", " ", text)
             if quoted:
                 text = re.sub(r'^\s*"|(?<!\\)"\s*$', "", text)
-            add_tagged(builder, _unescaped(text), str if cdata else _escape_tag)
+            add_tagged(builder, _unescaped(text), str if cdata else with_references(_escape_tag, names))
         elif local_name(token) == "g" and token.kind == "start":  # <xliff:g>: what is not to be translated
             element = closed_element(stream, token)
             content = _unescaped("".join(text_of(one) or "" for one in element[1:-1]))
@@ -89,7 +91,8 @@ def _string(whole: list[Token]) -> Iterator[str | Flow]:
         else:
             builder.add_point([token.raw])
     yield start.raw
-    flow = replace(builder.flow(_escape_cdata if cdata else _escape), raw=raw, whole_lines=True)
+    flow = keep_references(builder.flow(_escape_cdata if cdata else with_references(_escape, names)), names)
+    flow = replace(flow, raw=raw, whole_lines=True)
     if cdata:
         flow = replace(flow, finish=lambda text: f"<![CDATA[{text}]]>")
     elif quoted:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from dragoman.documents.entities import keep_references, own_references, with_references
 from dragoman.documents.flow import Flow
 from dragoman.documents.json_strings import is_message
 from dragoman.documents.lexer import MarkupError, Token, closed_element, raw_tokens, scan, text_of, xml_tokens
@@ -58,7 +59,9 @@ def stringsdict_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
 
 def _form(start: Token, whole: list[Token], text: str) -> Iterator[str | Flow]:
     yield start.raw
-    yield replace(_flow(text, raw_tokens(whole[1:-1])), finish=escape_xml)
+    raw = raw_tokens(whole[1:-1])
+    names = own_references(raw)
+    yield replace(keep_references(_flow(text, raw), names), finish=with_references(escape_xml, names))
     yield whole[-1].raw
 
 

@@ -4,10 +4,12 @@ import html
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from urllib.parse import unquote
 
 from dragoman.documents.archive_file import Archive, PartReader
+from dragoman.documents.entities import keep_references, own_references, unescape_xml, with_references
 from dragoman.documents.flow import Flow
 from dragoman.documents.html import html_pieces
 from dragoman.documents.lexer import Token, attribute, raw_tokens, xml_tokens
@@ -34,7 +36,7 @@ def epub_parts(archive: Archive, settings: FormatSettings) -> dict[str, PartRead
             continue
         kind, part = attribute(token.raw, "media-type"), _path(package, href)
         if kind == _PAGES:
-            readers[part] = partial(html_pieces, settings=settings, xhtml=True)
+            readers[part] = partial(html_pieces, settings=replace(settings, xhtml=True))
         elif kind == _CONTENTS:
             readers[part] = partial(_plain_pieces, names=_LABEL)
     return readers
@@ -53,6 +55,8 @@ def _plain(_: Token, tokens: list[Token]) -> Iterator[str | Flow]:
     """The content of an element as one text; with elements in it, it is copied."""
     raw = raw_tokens(tokens)
     if all(token.kind == "text" for token in tokens) and re.search(r"[^\W\d_]", raw):
-        yield Flow(html.unescape(raw), raw, escape=escape_xml)
+        names = own_references(raw)
+        flow = Flow(unescape_xml(raw), raw, escape=with_references(escape_xml, names))
+        yield keep_references(flow, names)
     else:
         yield raw

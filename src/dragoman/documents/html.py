@@ -5,8 +5,10 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from dragoman.documents.entities import keep_references, own_references, unescape_xml, with_references
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.lexer import RAW_TEXT, Token, Tokens, attribute, element, html_tokens, xml_tokens
+from dragoman.documents.office_xml import escape_xml
 from dragoman.documents.settings import DEFAULTS, FormatSettings
 
 _INLINE = frozenset(
@@ -24,35 +26,33 @@ LONGEST_NOTE = 8  # tags and texts that a note's number may consist of, its end 
 LONGEST_COPIED = 60  # characters: longer code in a sentence is one tag, which the model does not see
 
 
-def html_pieces(
-    chunks: Iterable[str], settings: FormatSettings = DEFAULTS, xhtml: bool = False
-) -> Iterator[str | Flow]:
-    """The pieces of a page, or of a part of one. `xhtml`: it is XML, which knows few named characters."""
-    tokens = Tokens(xml_tokens(chunks) if xhtml else html_tokens(chunks))
+def html_pieces(chunks: Iterable[str], settings: FormatSettings = DEFAULTS) -> Iterator[str | Flow]:
+    """The pieces of a page, or of a part of one."""
+    tokens = Tokens(xml_tokens(chunks) if settings.xhtml else html_tokens(chunks))
     builder = FlowBuilder()
     while (token := next(tokens, None)) is not None:
         if _add_inline(builder, token, tokens, settings):
             continue
-        yield from flow_of(builder, xhtml)
+        yield from flow_of(builder, settings)
         builder = FlowBuilder()
         if token.kind == "start" and (stays(token.name, token.raw, settings) or token.name in _UNTOUCHED):
             yield from (inner.raw for inner in element(tokens, token))
         else:
-            yield from tag_pieces(token)
-    yield from flow_of(builder, xhtml)
+            yield from tag_pieces(token, settings)
+    yield from flow_of(builder, settings)
 
 
 def _add_inline(builder: FlowBuilder, token: Token, tokens: Tokens, settings: FormatSettings) -> bool:
     """Adds what belongs to the flow: text, inline tags, code, line breaks, comments. False: it ends the flow."""
     match token.kind:
         case "text":
-            builder.add_text(html.unescape(token.raw), token.raw)
+            builder.add_text(_unescaped(token.raw, settings), token.raw)
         case "start":
             return _add_start_tag(builder, token, tokens, settings)
         case "end" if token.name in _INLINE | COPIED:
             builder.close(token.name, token.raw)
         case "empty" if token.name in _POINTS | _INLINE | COPIED:
-            builder.add_point(tag_pieces(token))
+            builder.add_point(tag_pieces(token, settings))
         case "empty" if token.name == "br":
             builder.add_point([token.raw], breaks=True)
         case "other" if token.raw.startswith("<!--"):
@@ -68,11 +68,11 @@ def _add_start_tag(builder: FlowBuilder, token: Token, tokens: Tokens, settings:
     if stays(token.name, token.raw, settings) or token.name in COPIED:
         whole = tokens.whole_element(token)
         if whole is not None:
-            _copy(builder, whole)
+            _copy(builder, whole, settings)
         else:  # never closed: a tag like others
             builder.open(token.name, [token.raw])
     elif not (token.name == "sup" and _add_note_number(builder, token, tokens)):
-        builder.open(token.name, tag_pieces(token))
+        builder.open(token.name, tag_pieces(token, settings))
     return True
 
 
@@ -96,13 +96,15 @@ def stays(name: str, tag: str, settings: FormatSettings) -> bool:
     return "notranslate" in classes or settings.protects(name, *classes)
 
 
-def flow_of(builder: FlowBuilder, xhtml: bool = False) -> Iterator[str | Flow]:
+def flow_of(builder: FlowBuilder, settings: FormatSettings = DEFAULTS) -> Iterator[str | Flow]:
     """The flow that was built, if anything was added to it."""
     if builder.raw:
-        yield builder.flow(_escape_xhtml if xhtml else escape)
+        names = own_references("".join(builder.raw), xhtml=True) if settings.xhtml else frozenset[str]()
+        escaped = with_references(escape_xml, names) if settings.xhtml else escape
+        yield keep_references(builder.flow(escaped), names)
 
 
-def tag_pieces(token: Token) -> list[str | Flow]:
+def tag_pieces(token: Token, settings: FormatSettings = DEFAULTS) -> list[str | Flow]:
     """A tag in pieces: the values of its attributes that people read are flows."""
     pattern = _SPOKEN
     if token.name == "meta":
@@ -114,7 +116,9 @@ def tag_pieces(token: Token) -> list[str | Flow]:
         group = 2 if found[2] is not None else 3
         value = found[group]
         if any(map(str.isalpha, value)):
-            pieces += [token.raw[position : found.start(group)], Flow(html.unescape(value), value, escape=_in_quotes)]
+            names = own_references(value, xhtml=True) if settings.xhtml else frozenset[str]()
+            flow = Flow(_unescaped(value, settings), value, escape=with_references(_in_quotes, names))
+            pieces += [token.raw[position : found.start(group)], keep_references(flow, names)]
             position = found.end(group)
     return [*pieces, token.raw[position:]]
 
@@ -130,18 +134,18 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False).replace("\u00a0", "&nbsp;")
 
 
-def _escape_xhtml(text: str) -> str:
-    return html.escape(text, quote=False)
+def _unescaped(raw: str, settings: FormatSettings) -> str:
+    return unescape_xml(raw, xhtml=True) if settings.xhtml else html.unescape(raw)
 
 
 def _in_quotes(text: str) -> str:
     return html.escape(text, quote=True)
 
 
-def _copy(builder: FlowBuilder, tokens: list[Token]) -> None:
+def _copy(builder: FlowBuilder, tokens: list[Token], settings: FormatSettings) -> None:
     """Adds code in a sentence, which the model reads and must copy. If it is long or has tags inside, it is one tag."""
     start, *inner = tokens
-    text = html.unescape("".join(token.raw for token in inner[:-1]))
+    text = _unescaped("".join(token.raw for token in inner[:-1]), settings)
     plain = len(inner) == 2 and inner[0].kind == "text" and inner[1].kind == "end"
     if plain and len(text) <= LONGEST_COPIED and "\n" not in text and text.strip() == text:
         builder.open(start.name, [start.raw])

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
+from dragoman.documents.entities import unescape_xml
+
 TokenKind = Literal["text", "start", "end", "empty", "other"]
 
 
@@ -203,7 +205,7 @@ def local_name(token: Token) -> str:
 def text_of(token: Token) -> str | None:
     """The text of a token, whether with entities or as a CDATA section; None: it is none."""
     if token.kind == "text":
-        return html.unescape(token.raw)
+        return unescape_xml(token.raw)
     found = re.fullmatch(r"<!\[CDATA\[(.*?)(?:\]\]>)?", token.raw, re.DOTALL) if token.kind == "other" else None
     return None if found is None else found[1]
 

@@ -18,13 +18,14 @@ class FormatSettings:
     of a table, by their names or numbers; none is all. `fuzzy`: what is filled in a PO or XLIFF file is marked for a
     person to look at. `target`: code of the target language, where it is known. `met`: the protected names that the
     document had so far. `unchecked`: what the document says of its language, while the target language is not known.
-    `left`: kinds of text that it has and that stay.
+    `left`: kinds of text that it has and that stay. `xhtml`: HTML is XML, in which characters have few names.
     """
 
     protect: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     fuzzy: bool = True
     target: str | None = None
+    xhtml: bool = False
     met: set[str] = field(default_factory=set, compare=False)
     unchecked: set[str] = field(default_factory=set, compare=False)
     left: set[str] = field(default_factory=set, compare=False)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from dragoman.documents.entities import keep_references, own_references, with_references
 from dragoman.documents.flow import Flow, FlowBuilder
 from dragoman.documents.lexer import (
     MarkupError,
@@ -104,7 +105,8 @@ def _unit_flow(whole: list[Token], version: str, preserves: bool, settings: Form
     _add_inline(builder, content[1:-1])
     builder.add_point([f"</{_name_of(tag)}>{after}{end.raw}"], breaks=True)
     preserves = preserves or "preserve" in (attribute(start.raw, "xml:space"), attribute(source[0].raw, "xml:space"))
-    flow = builder.flow(escape_xml)
+    names = own_references(raw_tokens(content))
+    flow = keep_references(builder.flow(with_references(escape_xml, names)), names)
     return replace(flow, raw=raw_tokens(whole), whole_lines=preserves, fills=True)
 
 
@@ -153,7 +155,7 @@ def _add_inline(builder: FlowBuilder, tokens: list[Token]) -> None:
     for token in stream:
         name = local_name(token)
         if (text := text_of(token)) is not None:
-            add_tagged(builder, text, escape_xml)
+            add_tagged(builder, text, with_references(escape_xml, own_references(token.raw)))
         elif token.kind == "start" and name == "mrk":
             _add_marked(builder, closed_element(stream, token, DEEPEST))
         elif token.kind == "start" and name in _PAIRED:

@@ -79,15 +79,16 @@ async def translate_document(
     options: RequestOptions = DEFAULT_OPTIONS,
     protect: tuple[str, ...] = (),
     preview: list[Translation] | None = None,
+    xhtml: bool = False,
 ) -> tuple[bytes, DocumentReport]:
     """A document's translation and its report. `protect`: names of tags or styles whose text is not translated. The
-    document's sentences are appended to `preview`, with how sure each is."""
+    document's sentences are appended to `preview`, with how sure each is. `xhtml`: HTML is XML."""
     loop = asyncio.get_running_loop()
     translator = ServedSentenceTranslator(service, way, loop, options._replace(rate=preview is not None))
 
     def translate() -> tuple[bytes, DocumentReport]:
         # Counted before anything is translated: what is refused should not have cost much.
-        settings = FormatSettings(protect=protect, target=way.target)
+        settings = FormatSettings(protect=protect, target=way.target, xhtml=xhtml)
         sentences = sentences_in(pieces_of(lambda: io.BytesIO(content), kind, name, settings), translator)
         service.check_count(sum(1 for _ in islice(sentences, service.settings.sentence_limit + 1)))
         return translate_bytes(content, kind, name, translator, settings)

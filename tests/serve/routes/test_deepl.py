@@ -10,6 +10,7 @@ import deepl
 import pytest
 from deepl import http_client
 from deepl.api_data import ModelType, MultilingualGlossaryDictionaryEntries
+from lxml import etree
 
 from dragoman.data.glossary import Glossary
 from dragoman.serve import terms
@@ -120,6 +121,17 @@ def test_tags(client: deepl.DeepLClient) -> None:
     assert sorted(re.findall(r"<[^>]*>", html.text)) == sorted(re.findall(r"<[^>]*>", page))
     with pytest.raises(deepl.DeepLException, match="Tag handling parsing failed, please check input"):
         client.translate_text("<a>a dog</b>", target_lang="EO", tag_handling="xml")
+
+
+def test_xml_stays_xml(client: deepl.DeepLClient) -> None:
+    """What XML has no name for is written as a character, and what the client's document declares is copied."""
+    given = "<x>the house</x> 3\u00a0km &app; the <b>red</b> tree &lt; 7"
+    found = client.translate_text(given, source_lang="EN", target_lang="EO", tag_handling="xml")
+    assert isinstance(found, deepl.TextResult)
+    assert "&app;" in found.text
+    assert "&lt;" in found.text
+    root = etree.fromstring(f'<!DOCTYPE r [<!ENTITY app "Foo">]><r>{found.text}</r>')
+    assert "\u00a0" in "".join(root.itertext())
 
 
 def test_errors_are_those_of_deepl(client: deepl.DeepLClient, server: Running) -> None:

@@ -180,7 +180,9 @@ class _DeepLTexts:
             tagged = await self._service.on_text(lambda: with_html_tags(text, wish.ignored, wish.splitting))
         except MalformedTagsError:
             refuse(400, "Tag handling parsing failed, please check input.")
-        translated, _ = await translate_document(self._service, way, tagged.html.encode(), "html", "text", wish.options)
+        translated, _ = await translate_document(
+            self._service, way, tagged.html.encode(), "html", "text", wish.options, xhtml=True
+        )
         return tagged.restore(translated.decode())
 
 
