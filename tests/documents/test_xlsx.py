@@ -80,3 +80,36 @@ def test_a_string_in_its_cell_and_a_thread_of_comments() -> None:
         assert archive.read("xl/sharedStrings.xml").decode() == (
             '<si><t xml:space="preserve">DOG</t><rPh><t>ドッグ</t></rPh></si>'
         )
+
+
+def parts_after(parts: dict[str, str]) -> dict[str, str]:
+    with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    with zipfile.ZipFile(io.BytesIO(through(made.getvalue())[0])) as archive:
+        return {name: archive.read(name).decode() for name in parts}
+
+
+def test_elements_with_a_prefix_keep_it() -> None:
+    said = parts_after(
+        {
+            "xl/sharedStrings.xml": "<x:sst><x:si><x:t>a dog</x:t></x:si><x:si><x:r><x:rPr><x:b/></x:rPr>"
+            "<x:t>a cat</x:t></x:r></x:si><x:si><x:t>Region</x:t></x:si></x:sst>",
+            "xl/tables/table1.xml": '<x:table><x:tableColumn id="1" name="Region"/></x:table>',
+        }
+    )
+    assert said["xl/sharedStrings.xml"] == (
+        '<x:sst><x:si><x:t xml:space="preserve">A DOG</x:t></x:si><x:si><x:r><x:rPr><x:b/></x:rPr>'
+        '<x:t xml:space="preserve">A CAT</x:t></x:r></x:si><x:si><x:t>Region</x:t></x:si></x:sst>'
+    )
+
+
+def test_a_column_with_a_line_break_in_its_name_stays() -> None:
+    strings = "<sst><si><t>First_x000a_Name</t></si><si><t>Last\nName</t></si><si><t>Net\r\nSum</t></si></sst>"
+    columns = "".join(
+        f'<tableColumn name="{name}"/>' for name in ("First_x000a_Name", "Last_x000a_Name", "Net_x000D_&#10;Sum")
+    )
+    assert parts_after({"xl/sharedStrings.xml": strings, "xl/tables/table1.xml": f"<table>{columns}</table>"}) == {
+        "xl/sharedStrings.xml": strings,
+        "xl/tables/table1.xml": f"<table>{columns}</table>",
+    }

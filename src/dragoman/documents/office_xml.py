@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from dragoman.documents.flow import Flow
-from dragoman.documents.lexer import Token, attribute, closed_element, raw_tokens
+from dragoman.documents.lexer import Token, attribute, closed_element, local_name, raw_tokens
 
 # Gives the pieces of a paragraph from its start tag and the tokens in it.
 ParagraphReader = Callable[[Token, list[Token]], Iterator[str | Flow]]
@@ -35,15 +35,16 @@ def paragraph_pieces(
     names: tuple[str, ...],
     read_paragraph: ParagraphReader,
     is_copied: Callable[[Token], bool] = lambda _: False,
+    local_names: tuple[str, ...] = (),
 ) -> Iterator[str | Flow]:
-    """Reads the paragraphs, which are the elements of these names, and copies all else, also what is in the elements of
-    which `is_copied` says so. One paragraph is in memory at a time."""
+    """Reads the paragraphs, which are the elements of these names (`local_names`: with any prefix), and copies all
+    else, also what is in the elements of which `is_copied` says so. One paragraph is in memory at a time."""
     for token in tokens:
         if token.kind == "start" and is_copied(token):
             yield raw_tokens(closed_element(tokens, token, DEEPEST))
             continue
         yield from _described_pieces(token) if token.name in _DESCRIBED else (token.raw,)
-        if token.kind == "start" and token.name in names:
+        if token.kind == "start" and (token.name in names or local_name(token) in local_names):
             *inner, end = closed_element(tokens, token, DEEPEST)[1:]
             yield from read_paragraph(token, inner)
             yield end.raw
