@@ -46,6 +46,7 @@ def test_two_hosts_are_none(served: Running) -> None:
         {"Origin": "null"},
         {"Origin": "http://127.0.0.1:1"},
         {"Origin": "file://"},
+        {"Origin": "http://[::1"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ],

@@ -199,8 +199,7 @@ class Guard:
         site = headers.get(b"sec-fetch-site", [b"none"])[-1]
         foreign = site not in (b"same-origin", b"none")
         for origin in headers.get(b"origin", []):
-            parts = urlsplit(origin.decode("latin-1"))
-            foreign |= parts.scheme not in ("http", "https") or parts.netloc.lower() != scope["hosts"][0].lower()
+            foreign |= not _is_page_of(origin.decode("latin-1"), scope["hosts"][0])
         if foreign:
             raise RefusedError(403, "Requests from pages of other sites are refused")
 
@@ -233,6 +232,15 @@ class Guard:
 
 class _LeftError(Exception):
     """The client left before its request was whole."""
+
+
+def _is_page_of(origin: str, host: str) -> bool:
+    """Whether an origin is this host's. One that cannot be read is nobody's."""
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
 
 def address_of(scope: Scope) -> str:

@@ -357,7 +357,7 @@ NAMES = [
     "text", "target_lang", "source_lang", "tag_handling", "ignore_tags", "splitting_tags", "glossary_id",
     "glossary_ids",
     "formality", "model_type", "style_id", "name", "entries", "entries_format", "dictionaries", "document_key", "type",
-    "auth_key", "show_billed_characters",
+    "auth_key", "file", "show_billed_characters",
 ]  # fmt: skip
 PLACES = [
     ("POST", "/v2/translate"), ("POST", "/v2/glossaries"), ("POST", "/v3/glossaries"), ("PATCH", "/v3/glossaries/{}"),
@@ -365,6 +365,15 @@ PLACES = [
     ("POST", "/v2/document/x"), ("POST", "/v2/document/x/result"), ("GET", "/v2/languages"), ("GET", "/v2/usage"),
     ("GET", "/v3/glossaries/{}/entries"), ("GET", "/v2/glossaries/{}/entries"), ("DELETE", "/v2/glossaries/x"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "authorization", "status"),
+    [({"auth_key": []}, "", 403), ({"file": [], "target_lang": "EO"}, f"DeepL-Auth-Key {KEY}", 400)],
+)
+def test_an_empty_list_is_no_value(server: Running, given: dict[str, object], authorization: str, status: int) -> None:
+    answer = server.post("/v2/document", given, Authorization=authorization)
+    assert (answer.status, list(answer.json)) == (status, ["message"])
 
 
 def test_whatever_is_asked_the_service_does_not_fail(server: Running) -> None:

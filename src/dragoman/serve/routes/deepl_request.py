@@ -73,7 +73,7 @@ class Values:
         return self.text(name).lower() in ("1", "true")
 
     def upload(self, name: str) -> Upload | None:
-        found = self.given.get(name, [None])[-1]
+        found = (self.given.get(name) or [None])[-1]
         return found if isinstance(found, Upload) else None
 
 
@@ -82,7 +82,7 @@ async def read(state: DeepLState, request: Request) -> Values:
     given = await read_lists(state.service, request)
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     key = key.strip() if scheme.lower() == SCHEME else ""
-    if not key and isinstance(in_values := given.get("auth_key", [""])[-1], str):
+    if not key and isinstance(in_values := (given.get("auth_key") or [""])[-1], str):
         key = in_values
     if not state.keys.required:
         return Values("", given)
