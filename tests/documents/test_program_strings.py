@@ -179,6 +179,10 @@ def test_properties_are_written_in_what_their_readers_expect() -> None:
         ('<string name="a">" a dog "</string>', '<string name="a">" A DOG "</string>'),
         ('<plurals name="p"><item quantity="one">%d dog</item></plurals>',
          '<plurals name="p"><item quantity="one">%d DOG</item></plurals>'),
+        ('<string name="a">see <xliff:g id="x"><b>%s</b></xliff:g> run</string>',
+         '<string name="a">SEE <xliff:g id="x"><b>%s</b></xliff:g> RUN</string>'),
+        ('<string name="a">He said "hello" &quot;loudly&quot;</string>', '<string name="a">HE SAID HELLO LOUDLY</string>'),
+        (r'<string name="a">He said \"hello\" loudly</string>', r'<string name="a">HE SAID \"HELLO\" LOUDLY</string>'),
         ('<string-array name="q"><item>a dog</item></string-array>',
          '<string-array name="q"><item>A DOG</item></string-array>'),
         ('<string-array name="q" translatable="false"><item>a dog</item></string-array>',
@@ -191,6 +195,14 @@ def test_android(inner: str, after: str) -> None:
     said = through(around.format(inner), "android")
     assert said == around.format(after)
     etree.fromstring(said.encode())
+
+
+def test_letters_that_the_encoding_of_a_file_for_android_lacks() -> None:
+    around = '<?xml version="1.0" encoding="iso-8859-1"?><resources><string name="a">{}</string></resources>'
+    heart = Scripted(lambda _: "cœur é")
+    for given, after in (("<![CDATA[heart]]>", "<![CDATA[c\\u0153ur é]]>"), ("heart", "c&#339;ur é")):
+        found, _ = translate_bytes(around.format(given).encode("latin-1"), "android", "x", heart)
+        assert found.decode("latin-1") == around.format(after)
 
 
 def test_entities_that_android_declares_are_copied() -> None:

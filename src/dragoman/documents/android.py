@@ -2,8 +2,9 @@
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from dragoman.documents.entities import keep_references, own_references, with_references
 from dragoman.documents.flow import Flow, FlowBuilder
@@ -23,18 +24,19 @@ from dragoman.errors import DataError
 _SCOPES = frozenset(["string-array", "plurals"])
 _STRINGS = frozenset(["string", "item"])
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_QUOTE_OR_SPACES = re.compile(r'"((?:[^"\\]|\\.)*+)"?|(\\.)|\s+', re.DOTALL)
 _LETTERS = {"n": "\n", "t": "\t"}
 _REFERENCE = re.compile(r"\s*[@?][\w.:+]*/?[\w.]+\s*")  # to another resource
 
 
-def android_pieces(chunks: Iterable[str]) -> Iterator[str | Flow]:
+def android_pieces(chunks: Iterable[str], encoding: str = "utf-8") -> Iterator[str | Flow]:
     try:
-        yield from _pieces(xml_tokens(chunks))
+        yield from _pieces(xml_tokens(chunks), encoding)
     except MarkupError as error:
         raise DataError(f"is damaged ({error}); save the document again") from None
 
 
-def _pieces(tokens: Iterator[Token]) -> Iterator[str | Flow]:
+def _pieces(tokens: Iterator[Token], encoding: str) -> Iterator[str | Flow]:
     root = ""
     around: list[bool] = []  # whether the lists that are open are to be translated
     for token in tokens:
@@ -49,7 +51,7 @@ def _pieces(tokens: Iterator[Token]) -> Iterator[str | Flow]:
             whole = closed_element(tokens, token)
             in_list = token.name == "string" or bool(around)
             stays = attribute(token.raw, "translatable") == "false" or not in_list or not all(around)
-            yield from [raw_tokens(whole)] if stays else _string(whole)
+            yield from [raw_tokens(whole)] if stays else _string(whole, encoding)
             continue
         if token.name in _SCOPES and token.kind == "start":
             around.append(attribute(token.raw, "translatable") != "false")
@@ -58,7 +60,7 @@ def _pieces(tokens: Iterator[Token]) -> Iterator[str | Flow]:
         yield token.raw
 
 
-def _string(whole: list[Token]) -> Iterator[str | Flow]:
+def _string(whole: list[Token], encoding: str) -> Iterator[str | Flow]:
     start, *inner, end = whole
     raw = raw_tokens(inner)
     texts = [text_of(token) for token in inner]
@@ -74,16 +76,12 @@ def _string(whole: list[Token]) -> Iterator[str | Flow]:
         text = text_of(token)
         if text is not None:
             if not quoted and not cdata:
-                text = re.sub(r"\s+", " ", text)
+                text = _without_quotes(text)
             if quoted:
                 text = re.sub(r'^\s*"|(?<!\\)"\s*$', "", text)
             add_tagged(builder, _unescaped(text), str if cdata else with_references(_escape_tag, names))
         elif local_name(token) == "g" and token.kind == "start":  # <xliff:g>: what is not to be translated
-            element = closed_element(stream, token)
-            content = _unescaped("".join(text_of(one) or "" for one in element[1:-1]))
-            builder.open(token.name, [token.raw])
-            builder.add_text(content, raw_tokens(element[1:-1]), keep=True)
-            builder.close(token.name, element[-1].raw)
+            _add_kept(builder, closed_element(stream, token), with_references(_escape, names))
         elif token.kind == "start":
             builder.open(token.name, [token.raw])
         elif token.kind == "end":
@@ -91,7 +89,9 @@ def _string(whole: list[Token]) -> Iterator[str | Flow]:
         else:
             builder.add_point([token.raw])
     yield start.raw
-    flow = keep_references(builder.flow(_escape_cdata if cdata else with_references(_escape, names)), names)
+    flow = keep_references(
+        builder.flow(partial(_escape_cdata, encoding=encoding) if cdata else with_references(_escape, names)), names
+    )
     flow = replace(flow, raw=raw, whole_lines=True)
     if cdata:
         flow = replace(flow, finish=lambda text: f"<![CDATA[{text}]]>")
@@ -101,6 +101,24 @@ def _string(whole: list[Token]) -> Iterator[str | Flow]:
         flow = replace(flow, finish=lambda text: re.sub(r"\A(?=[@?])", r"\\", text))
     yield flow
     yield end.raw
+
+
+def _add_kept(builder: FlowBuilder, element: list[Token], escape: Callable[[str], str]) -> None:
+    """Adds what is not to be translated: as text for the model to see, if it comes back from that as it is written."""
+    start, *inner, end = element
+    raw = raw_tokens(inner)
+    content = _unescaped("".join(text_of(one) or "" for one in inner))
+    if escape(content) != raw:
+        builder.add_point([raw_tokens(element)])
+        return
+    builder.open(start.name, [start.raw])
+    builder.add_text(content, raw, keep=True)
+    builder.close(start.name, end.raw)
+
+
+def _without_quotes(text: str) -> str:
+    """The text as Android shows it: without quotes that are not escaped, and outside them with single spaces."""
+    return _QUOTE_OR_SPACES.sub(lambda found: (found[1] or "") if found[0][0] == '"' else found[2] or " ", text)
 
 
 def _unescaped(text: str) -> str:
@@ -123,5 +141,20 @@ def _escape_tag(tag: str) -> str:
     return html.escape(tag, quote=False).replace('"', '\\"').replace("'", "\\'")
 
 
-def _escape_cdata(text: str) -> str:
-    return _escape_text(text).replace("]]>", "]] >")
+def _escape_cdata(text: str, encoding: str) -> str:
+    text = _escape_text(text).replace("]]>", "]] >")
+    return "".join(one if _has_letter(encoding, one) else _by_number(one) for one in text)
+
+
+def _has_letter(encoding: str, letter: str) -> bool:
+    try:
+        letter.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _by_number(letter: str) -> str:
+    """The letter as Android's escape, as a CDATA section has no references to characters."""
+    code = letter.encode("utf-16-be").hex().upper()
+    return "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))

@@ -49,7 +49,7 @@ _TEXT_FILES: dict[DocumentFormat, TextReader] = {
     "json": lambda file, _: json_pieces(file.chunks()),
     "yaml": lambda file, _: yaml_pieces(file.chunks()),
     "properties": lambda file, _: properties_pieces(file.chunks(), file.encoding in ("ascii", "latin-1")),
-    "android": lambda file, _: android_pieces(file.chunks()),
+    "android": lambda file, _: android_pieces(file.chunks(), file.encoding),
     "strings": lambda file, _: strings_pieces(file.chunks()),
     "stringsdict": lambda file, _: stringsdict_pieces(file.chunks()),
     "csv": lambda file, settings: table_pieces(file.chunks, settings, None),
