@@ -49,7 +49,7 @@ def make_app(service: Service) -> App:
     answer_errors(app)
     app.include_router(libretranslate.make_router(service, keys, limiter))
     app.include_router(deepl.make_router(service, keys, limiter))
-    app.include_router(opuscat.make_router(service, keys))
+    app.include_router(opuscat.make_router(service, keys, limiter))
     app.include_router(translation.make_router(service, keys))
     app.include_router(inside.make_router(service, keys))
     app.include_router(lessons.make_router(service, keys))

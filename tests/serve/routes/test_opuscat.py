@@ -5,6 +5,9 @@ from urllib.parse import urlencode
 
 import pytest
 
+from dragoman.serve.pairs import ServedPair
+from dragoman.serve.service import Service
+from dragoman.serve.settings import Settings
 from dragoman.translation.translator import Translator
 from support.serving import Running, running, service_of
 
@@ -65,6 +68,22 @@ def test_omegat_wordfast_and_browsers(served: Running, expected: str) -> None:
 def test_what_is_refused(served: Running, path: str, body: object, status: int) -> None:
     answer = served.ask("GET" if body is None else "POST", f"/MTRestService/{path}", body)
     assert (answer.status, list(answer.json)) == (status, ["error"])
+
+
+def test_a_pair_with_a_country_is_asked_for_as_it_is_listed(served_run: Path, expected: str) -> None:
+    pairs = [ServedPair("en", "pt-br", served_run)]
+    with running(Service(pairs, Settings(port=0, rate_limit=0))) as server:
+        assert server.ask("GET", "/MTRestService/ListSupportedLanguagePairs").json == ["en-pt-br"]
+        for code in ("pt-br", "pt_BR", "pt"):
+            asked = query(trgLangCode=code, input=SENTENCE)
+            assert server.ask("GET", f"/MTRestService/Translate?{asked}").json == expected
+
+
+def test_sentences_that_are_ordered_are_counted_each(served_run: Path) -> None:
+    with running(service_of(served_run, rate_limit=10)) as server:
+        path = f"/MTRestService/PreOrderBatch?{query()}"
+        answers = [server.ask("POST", path, [f"a cat {number}" for number in range(4)]).status for _ in range(3)]
+        assert answers == [200, 200, 429]
 
 
 def test_it_is_guarded_although_it_is_asked_with_get(served_run: Path) -> None:

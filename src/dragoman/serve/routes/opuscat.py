@@ -11,16 +11,17 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from dragoman.serve.answers import ERRORS, while_connected
 from dragoman.serve.pairs import Way
+from dragoman.serve.routes.deepl_request import served_code, sources_of, targets_of
 from dragoman.serve.routes.request_values import refuse
-from dragoman.serve.security import Keys, RefusedError
+from dragoman.serve.security import Keys, RateLimiter, RefusedError, address_of
 from dragoman.serve.service import Service
 from dragoman.serve.texts import check_text
 
 PREFIXES = ("/MTRestService", "/MtRestService")  # its plug-ins write both
 
 
-def make_router(service: Service, keys: Keys) -> APIRouter:
-    routes = _Routes(service, keys)
+def make_router(service: Service, keys: Keys, limiter: RateLimiter) -> APIRouter:
+    routes = _Routes(service, keys, limiter)
     router = APIRouter(tags=["OPUS-CAT"], responses=ERRORS)
     for prefix in PREFIXES:
         shown = prefix == PREFIXES[0]
@@ -42,8 +43,8 @@ def make_router(service: Service, keys: Keys) -> APIRouter:
 
 
 class _Routes:
-    def __init__(self, service: Service, keys: Keys) -> None:
-        self._service, self._keys = service, keys
+    def __init__(self, service: Service, keys: Keys, limiter: RateLimiter) -> None:
+        self._service, self._keys, self._limiter = service, keys, limiter
         self._ordered: set[asyncio.Task[Any]] = set()
 
     async def login(self, request: Request) -> Any:
@@ -66,7 +67,7 @@ class _Routes:
     async def model_status(self, request: Request) -> Any:
         """Whether a language pair can be translated, in a sentence."""
         self._check(request)
-        source, target = _languages(request)
+        source, target = self._languages(request)
         name, way = f"{source}-{target}", self._service.models.way(source, target)
         return f"No model available for {name}." if way is None else f"Model for {name} will be used."
 
@@ -98,6 +99,7 @@ class _Routes:
             refuse(f"Invalid request: request ({len(texts)}) exceeds text limit ({limit})")
         for text in texts:
             self._check_length(text)
+        self._limiter.charge(address_of(request.scope), len(texts) - 1)  # the guard has counted one
         if len(self._ordered) < self._service.settings.document_limit:  # else they are translated when asked for
             task = asyncio.create_task(self._order(way, texts))
             self._ordered.add(task)
@@ -133,15 +135,15 @@ class _Routes:
     def _way(self, request: Request) -> Way:
         if self._service.why_untranslated:
             raise RefusedError(503, self._service.why_untranslated)
-        source, target = _languages(request)
+        source, target = self._languages(request)
         way = self._service.models.way(source, target)
         if way is None:
             raise HTTPException(404, f"{source}-{target} is not served")
         return way
 
-
-def _languages(request: Request) -> tuple[str, str]:
-    """The two languages of a request. Their codes may name a country too: plug-ins send en-US."""
-    codes = (request.query_params.get(name, "") for name in ("srcLangCode", "trgLangCode"))
-    source, target = (code.strip().lower().replace("_", "-").partition("-")[0][:8] for code in codes)
-    return source, target
+    def _languages(self, request: Request) -> tuple[str, str]:
+        """The two languages of a request, as they are served. Plug-ins name a country too: en-US where en is served."""
+        given = [request.query_params.get(name, "").strip()[:16] for name in ("srcLangCode", "trgLangCode")]
+        source = served_code(given[0], sources_of(self._service)) or given[0]
+        target = served_code(given[1], targets_of(self._service)) or given[1]
+        return source, target
