@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dragoman.documents.flow import Flow, nested
-from dragoman.documents.format_names import DocumentFormat
+from dragoman.documents.format_names import MEDIA_TYPES, SHOWN_BY_BROWSERS, DocumentFormat
 from dragoman.documents.formats import pieces_of
 from dragoman.documents.pipeline import sentences_in, translate_bytes
 from dragoman.documents.report import DocumentReport
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from dragoman.decoding.alignment import Alignment
 
 T = TypeVar("T")
+
+UNPACKED = 32  # times the limit of a request: so much an archive may hold
 
 
 class ServedSentenceTranslator:
@@ -100,6 +102,12 @@ async def translate_document(
         return found
     finally:
         translator.left.set()
+
+
+def download_type(kind: DocumentFormat) -> str:
+    """The media type that a document is given back with: one that a browser would show is not to be taken for a page
+    of ours."""
+    return "application/octet-stream" if kind in SHOWN_BY_BROWSERS else MEDIA_TYPES[kind]
 
 
 def beginning_of(content: bytes, document_format: DocumentFormat, limit: int) -> str:

@@ -317,6 +317,28 @@ def test_documents(client: deepl.DeepLClient, server: Running, expected: list[st
         client.translate_document_download(handle, io.BytesIO())  # it is given once
 
 
+@pytest.mark.parametrize(
+    ("name", "media_type"), [("a.xml", "application/octet-stream"), ("a.properties", "text/plain")]
+)
+def test_no_document_is_taken_for_a_page_of_ours(server: Running, name: str, media_type: str) -> None:
+    """A browser would show XML as whatever it says that it is."""
+    content = "<resources><string name='a'>a cat</string></resources>" if name == "a.xml" else "a=a cat"
+    form = "".join(
+        f'--x\r\nContent-Disposition: form-data; name="{field}"{more}\r\n\r\n{value}\r\n'
+        for field, more, value in (
+            ("source_lang", "", "EN"),
+            ("target_lang", "", "EO"),
+            ("file", f'; filename="{name}"', content),
+        )
+    )
+    headers = {"Authorization": f"DeepL-Auth-Key {KEY}"}
+    multipart = headers | {"Content-Type": "multipart/form-data; boundary=x"}
+    sent = server.ask("POST", "/v2/document", f"{form}--x--\r\n", multipart).json
+    path, key = f"/v2/document/{sent['document_id']}", {"document_key": sent["document_key"]}
+    until(lambda: server.ask("POST", path, key, headers).json["status"] == "done")
+    assert server.ask("POST", f"{path}/result", key, headers).headers["content-type"].startswith(media_type)
+
+
 def test_documents_that_are_refused(client: deepl.DeepLClient) -> None:
     with pytest.raises(deepl.DeepLException, match="Invalid file data"):
         client.translate_document_upload(b"x", target_lang="EO", filename="a.exe")

@@ -13,11 +13,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from dragoman.documents.format_names import MEDIA_TYPES, SUFFIXES, DocumentFormat
+from dragoman.documents.format_names import SUFFIXES, DocumentFormat
 from dragoman.documents.formats import uncompressed_size
 from dragoman.errors import DragomanError
 from dragoman.serve.batcher import OverloadedError
-from dragoman.serve.documents import beginning_of, translate_document
+from dragoman.serve.documents import UNPACKED, beginning_of, download_type, translate_document
 from dragoman.serve.pairs import Way
 from dragoman.serve.routes.deepl_request import (
     DeepLState,
@@ -34,7 +34,6 @@ from dragoman.serve.routes.request_values import Upload
 from dragoman.serve.security import RateLimiter, RefusedError, address_of
 from dragoman.serve.texts import RequestOptions
 
-UNPACKED = 32  # times the limit of a request: so much an archive may hold
 MOST_WAITING = 64  # documents that are not translated yet
 
 
@@ -147,11 +146,8 @@ class _Documents:
         del self._jobs[document_id]
         if content is None:
             refuse(404, "Document not found")
-        kind = SUFFIXES[job.suffix]
-        # A page that someone sent is not to be taken for one of ours.
-        media_type = "application/octet-stream" if kind == "html" else MEDIA_TYPES[kind]
         disposition = {"content-disposition": f'attachment; filename="translated{job.suffix}"'}
-        return Response(content, media_type=media_type, headers=disposition)
+        return Response(content, media_type=download_type(SUFFIXES[job.suffix]), headers=disposition)
 
     def _job(self, values: Values, name: str) -> _SentDocument:
         job, key = self._jobs.get(name), values.text("document_key")

@@ -11,12 +11,12 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from dragoman.data.language_codes import language_name
 from dragoman.data.language_id import DetectedLanguage
-from dragoman.documents.format_names import MEDIA_TYPES, SHOWN_BY_BROWSERS, SUFFIXES, DocumentFormat
+from dragoman.documents.format_names import SUFFIXES, DocumentFormat
 from dragoman.documents.formats import uncompressed_size
 from dragoman.documents.settings import OtherLanguageError
 from dragoman.errors import DataError
 from dragoman.serve.answers import ERRORS, while_connected
-from dragoman.serve.documents import beginning_of, translate_document
+from dragoman.serve.documents import UNPACKED, beginning_of, download_type, translate_document
 from dragoman.serve.pairs import PivotPair, Way
 from dragoman.serve.routes import libretranslate_spec as spec
 from dragoman.serve.routes.request_values import Upload, read_values, refuse
@@ -26,7 +26,6 @@ from dragoman.serve.texts import check_text, is_translatable
 from dragoman.translation.result import Translation
 
 FILE_FORMATS = list(SUFFIXES)
-UNPACKED = 32  # times the limit of a request: so much an archive may hold
 PREVIEWED = 2000  # sentences of a document
 
 
@@ -218,13 +217,8 @@ class _FileRoutes:
         if content is None:
             raise HTTPException(404, "Invalid filename")
         suffix = PurePath(filename).suffix if PurePath(filename).suffix in SUFFIXES else ".txt"
-        document_format = SUFFIXES[suffix]
-        # A page that someone sent is not to be taken for one of ours.
-        media_type = (
-            "application/octet-stream" if document_format in SHOWN_BY_BROWSERS else MEDIA_TYPES[document_format]
-        )
         disposition = {"content-disposition": f'attachment; filename="translated{suffix}"'}
-        return Response(content, media_type=media_type, headers=disposition)
+        return Response(content, media_type=download_type(SUFFIXES[suffix]), headers=disposition)
 
 
 class _AboutRoutes:
