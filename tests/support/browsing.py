@@ -107,5 +107,6 @@ def open_page(browser: Browser, server: Running, address: str = "", **context: A
     page.goto(server.url + address)
     yield visit
     assert page.evaluate("window.violations") == []
-    assert (visit.elsewhere, visit.errors) == ([], [])
+    assert not visit.elsewhere, visit.elsewhere
+    assert not visit.errors, visit.errors
     within.close()
