@@ -79,9 +79,9 @@ def check_lens(page: Page, inspector: Inspector, seen: Inspection, at: int, chan
 
 def check_contributions(page: Page, inspector: Inspector, seen: Inspection, at: int) -> None:
     found = inspector.contributions(SENTENCE, seen.tokens)
-    rows = page.locator(".shares .weights li").all()
-    assert len(rows) == min(10, len(seen.source) + at + 1)
-    for row in rows:
+    rows = page.locator(".shares .weights li")
+    expect(rows).to_have_count(min(10, len(seen.source) + at + 1))
+    for row in rows.all():
         expected = found.total[at, int(row.get_attribute("data-column") or "")].item()
         assert float(row.locator(".share").inner_text()) == pytest.approx(expected, abs=1e-4)
     assert float(page.locator(".from-source").inner_text()) == pytest.approx(found.from_source[at], abs=0.006)

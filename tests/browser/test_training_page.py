@@ -249,6 +249,9 @@ def test_five_sentences_fill_in_with_each_checkpoint(browser: Browser, tiny_run:
             own = Inspector.load(run, checkpoint="step-00000090").inspect(SENTENCE).translation
             expect(pins.first.locator("li[data-step='90'] .filled")).to_have_text(own)
             without_violations(visit)
+            # The page asks again where the service is busy (503), and not for a checkpoint that is gone (400); the
+            # browser writes both down.
+            visit.errors[:] = [error for error in visit.errors if not re.search(r"status of (503|400)", error)]
 
 
 def check_pinned(visit: Visit, run: Path, step: int) -> None:
